@@ -1,0 +1,25 @@
+"""Domains for skm: importing this package makes their environments known to Gymnasium.
+
+`gymnasium.make("skm/Office-v0")` gives one environment, `gymnasium.make_vec("skm/Office-v0",
+num_envs=N)` a batch that steps as arrays. Simulators are imported only when one is made.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+
+from skm_sim.domain import Domain, DomainError, DomainSpec, Task, domain_names, get_domain
+
+__all__ = ["Domain", "DomainError", "DomainSpec", "Task", "domain_names", "get_domain"]
+
+for _env_id, _options in (
+    ("skm/Office-v0", {}),
+    ("skm/OfficeAbsorbing-v0", {"absorbing": ((9, 11),)}),
+):
+    gymnasium.register(
+        _env_id,
+        entry_point="skm_sim.office:OfficeEnv",
+        vector_entry_point="skm_sim.office:OfficeVectorEnv",
+        max_episode_steps=1000,
+        kwargs=_options,
+    )

@@ -1,0 +1,65 @@
+"""The Office Gridworld as data: propositions, constraint, tasks (the paper's office task table)."""
+
+from __future__ import annotations
+
+from skm_sim.domain import DomainSpec, Task, task_table
+
+PROPOSITIONS = (
+    "A",
+    "B",
+    "C",
+    "D",
+    "decoration",
+    "coffee",
+    "mail",
+    "office",
+    "mail_present",
+    "people_present",
+)
+CONSTRAINTS = ("decoration",)
+TASK_STEPS = 1000
+
+_COFFEE = "F(coffee & X F office) & G !decoration"
+_PATROL = "F(A & X F(B & X F(C & X F D))) & G !decoration"
+_COFFEE_MAIL = (
+    "(F(coffee & X F(mail & X F office)) | F(mail & X F(coffee & X F office))) & G !decoration"
+)
+_LONG = (
+    "F(mail & X F(office & X(!mail U (!mail_present & mail & X F(coffee &"
+    " X(!office U (!people_present & office &"
+    " X F(A & X F(B & X F(C & X F(D & X F A)))))))))))"
+    " & G !decoration"
+)
+_COFFEE_STRICT = "F office & (!office U coffee)"
+
+OFFICE = DomainSpec(
+    name="office",
+    env_id="skm/Office-v0",
+    propositions=PROPOSITIONS,
+    constraints=CONSTRAINTS,
+    gamma=0.9,
+    primitive_steps=100,
+    tasks=task_table(
+        [
+            Task("coffee", _COFFEE, repeat=False, max_steps=TASK_STEPS),
+            Task("patrol", _PATROL, repeat=False, max_steps=TASK_STEPS),
+            Task("coffee_mail", _COFFEE_MAIL, repeat=False, max_steps=TASK_STEPS),
+            Task("long", _LONG, repeat=False, max_steps=TASK_STEPS),
+        ]
+    ),
+)
+
+OFFICE_ABSORBING = DomainSpec(
+    name="office_absorbing",
+    env_id="skm/OfficeAbsorbing-v0",
+    propositions=PROPOSITIONS,
+    constraints=CONSTRAINTS,
+    gamma=0.9,
+    primitive_steps=100,
+    tasks=task_table(
+        [
+            Task("coffee", _COFFEE, repeat=False, max_steps=TASK_STEPS),
+            Task("coffee_strict", _COFFEE_STRICT, repeat=False, max_steps=TASK_STEPS),
+        ]
+    ),
+)
