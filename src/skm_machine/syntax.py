@@ -1,0 +1,244 @@
+"""Formulas of linear temporal logic: immutable values that print back to text which parses to themselves.
+
+Formulas are interned, so that equal formulas are the same object: comparing and hashing cost nothing,
+and every algorithm walks a formula as a directed acyclic graph, in a loop and never by deep recursion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UNARY: Final = ("!", "X", "F", "G")
+TEMPORAL_BINARY: Final = ("U", "R", "W", "M")
+TEMPORAL: Final = ("X", "F", "G", *TEMPORAL_BINARY)
+FLAT: Final = ("&", "|")
+"""Operators that are associative and kept as one node with many operands."""
+
+PRECEDENCE: Final[Mapping[str, int]] = {
+    "->": 1,
+    "<->": 1,
+    "|": 2,
+    "xor": 3,
+    "&": 4,
+    **dict.fromkeys(TEMPORAL_BINARY, 5),
+    **dict.fromkeys(UNARY, 6),
+}
+"""How tightly each operator binds; docs/missions.md prints the grammar that follows from it."""
+
+RIGHT_ASSOCIATIVE: Final = frozenset({"->", "<->", *TEMPORAL_BINARY})
+RESERVED: Final = frozenset({*TEMPORAL_BINARY, "xor", "true", "false"})
+_PLAIN_NAME: Final = re.compile(r"(?!\d)\w+")
+_OPERATOR_PREFIX: Final = re.compile(r"[XFG]+(?=[^\W\d_]|$)")
+
+
+class Formula:
+    """One node of a formula: an operator with its operands, or a proposition with its name.
+
+    Build formulas with `parse`, or with the functions of this module (`proposition`, `conjunction`, …).
+    """
+
+    __slots__ = ("__weakref__", "depth", "name", "operands", "operator")
+    operator: str
+    operands: tuple[Formula, ...]
+    name: str
+    depth: int
+
+    _interned: WeakValueDictionary[tuple[str, tuple[Formula, ...], str], Formula] = (
+        WeakValueDictionary()
+    )
+
+    def __new__(cls, operator: str, operands: tuple[Formula, ...] = (), name: str = "") -> Formula:
+        """Return the one formula with this operator and these operands."""
+        if operator in FLAT:
+            operands = tuple(_flatten(operator, operands))
+            if len(operands) == 1:
+                return operands[0]
+        key = (operator, operands, name)
+        known = cls._interned.get(key)
+        if known is not None:
+            return known
+        formula = super().__new__(cls)
+        object.__setattr__(formula, "operator", operator)
+        object.__setattr__(formula, "operands", operands)
+        object.__setattr__(formula, "name", name)
+        depth = 1 + max((operand.depth for operand in operands), default=0)
+        object.__setattr__(formula, "depth", depth)
+        cls._interned[key] = formula
+        return formula
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        raise AttributeError(f"a Formula is immutable: cannot set '{attribute}'")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Formula, (self.operator, self.operands, self.name))
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"parse({to_text(self)!r})"
+
+    def subformulas(self) -> Iterator[Formula]:
+        """Yield every distinct subformula once, operands before the formulas that use them."""
+        seen: set[Formula] = set()
+        stack = [(self, False)]
+        while stack:
+            formula, operands_done = stack.pop()
+            if operands_done:
+                yield formula
+            elif formula not in seen:
+                seen.add(formula)
+                stack.append((formula, True))
+                stack.extend((operand, False) for operand in reversed(formula.operands))
+
+    def propositions(self) -> tuple[str, ...]:
+        """Return the names of the propositions, in order of first appearance."""
+        return tuple(sub.name for sub in self.subformulas() if sub.operator == "prop")
+
+    def is_boolean(self) -> bool:
+        """Tell whether the formula has no temporal operator, so that one label set decides it."""
+        return all(sub.operator not in TEMPORAL for sub in self.subformulas())
+
+
+def _flatten(operator: str, operands: tuple[Formula, ...]) -> Iterator[Formula]:
+    for operand in operands:
+        if operand.operator == operator:
+            yield from operand.operands
+        else:
+            yield operand
+
+
+TRUE: Final = Formula("true")
+FALSE: Final = Formula("false")
+
+
+def proposition(name: str) -> Formula:
+    """Return the proposition called `name`."""
+    return Formula("prop", (), name)
+
+
+def negation(formula: Formula) -> Formula:
+    """Return `!formula`, without doubling a negation."""
+    match formula.operator:
+        case "true":
+            return FALSE
+        case "false":
+            return TRUE
+        case "!":
+            return formula.operands[0]
+        case _:
+            return Formula("!", (formula,))
+
+
+def conjunction(*operands: Formula) -> Formula:
+    """Return the conjunction of `operands`; `true` if there are none."""
+    return _chain("&", operands, unit=TRUE, zero=FALSE)
+
+
+def disjunction(*operands: Formula) -> Formula:
+    """Return the disjunction of `operands`; `false` if there are none."""
+    return _chain("|", operands, unit=FALSE, zero=TRUE)
+
+
+def _chain(operator: str, operands: tuple[Formula, ...], unit: Formula, zero: Formula) -> Formula:
+    distinct = dict.fromkeys(operand for operand in operands if operand is not unit)
+    if zero in distinct:
+        return zero
+    return Formula(operator, tuple(distinct)) if distinct else unit
+
+
+def fold(formula: Formula, value: Callable[[Formula, list[bool]], bool]) -> bool:
+    """Return the truth of `formula`, computed from the bottom up by `value(sub, operand values)`."""
+    values: dict[Formula, bool] = {}
+    for sub in formula.subformulas():
+        values[sub] = value(sub, [values[operand] for operand in sub.operands])
+    return values[formula]
+
+
+def boolean_value(operator: str, operands: list[bool]) -> bool:
+    """Return the truth of a Boolean operator applied to truth values."""
+    match operator:
+        case "true" | "false":
+            return operator == "true"
+        case "!":
+            return not operands[0]
+        case "&":
+            return all(operands)
+        case "|":
+            return any(operands)
+        case "->":
+            return not operands[0] or operands[1]
+        case "<->":
+            return operands[0] == operands[1]
+        case "xor":
+            return operands[0] != operands[1]
+        case _:
+            raise ValueError(f"'{operator}' is not a Boolean operator")
+
+
+def evaluate(formula: Formula, labels: frozenset[str] | set[str]) -> bool:
+    """Return the truth of a Boolean formula where exactly the propositions in `labels` hold."""
+    return fold(
+        formula,
+        lambda sub, operands: (
+            sub.name in labels if sub.operator == "prop" else boolean_value(sub.operator, operands)
+        ),
+    )
+
+
+def to_text(formula: Formula) -> str:
+    """Return the formula as text that parses to the same formula."""
+    texts: dict[Formula, str] = {}
+    for sub in formula.subformulas():
+        if sub.operator == "prop":
+            texts[sub] = quoted(sub.name)
+        elif not sub.operands:
+            texts[sub] = sub.operator
+        elif len(sub.operands) == 1:
+            texts[sub] = _unary_text(sub, texts)
+        else:
+            wrapped = (
+                _wrapped(operand, texts, operand.operator in RIGHT_ASSOCIATIVE or index > 0)
+                if PRECEDENCE.get(operand.operator, 9) == PRECEDENCE[sub.operator]
+                else _wrapped(
+                    operand, texts, PRECEDENCE.get(operand.operator, 9) < PRECEDENCE[sub.operator]
+                )
+                for index, operand in enumerate(sub.operands)
+            )
+            texts[sub] = f" {sub.operator} ".join(wrapped)
+    return texts[formula]
+
+
+def _unary_text(formula: Formula, texts: dict[Formula, str]) -> str:
+    operand = formula.operands[0]
+    compound = len(operand.operands) > 1
+    space = "" if compound or formula.operator == "!" else " "
+    return f"{formula.operator}{space}{_wrapped(operand, texts, compound)}"
+
+
+def _wrapped(operand: Formula, texts: dict[Formula, str], parenthesised: bool) -> str:
+    return f"({texts[operand]})" if parenthesised else texts[operand]
+
+
+def quoted(name: str) -> str:
+    """Return a proposition's name as it must be written: in quotes where it would be read otherwise."""
+    plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in ("true", "false")
+    if plain and name not in RESERVED and not _OPERATOR_PREFIX.match(name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def operator_prefix(word: str) -> str:
+    """Return the unary operators that `word` starts with, as Spot reads `GFa`: `GF`; else nothing.
+
+    A name such as `F1` or `X_rate`, in which no letter follows, is a proposition.
+    """
+    match = _OPERATOR_PREFIX.match(word)
+    return match.group() if match else ""
