@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skm_machine.decision import DecisionTable
+from skm_machine.graph import reaching
 from skm_machine.syntax import Formula
 
 
@@ -83,15 +84,4 @@ class Automaton:
         return states - self._reaching(states - self.accepting)
 
     def _reaching(self, targets: frozenset[int]) -> frozenset[int]:
-        """Return the states from which one of `targets` can be reached, `targets` included."""
-        sources: list[list[int]] = [[] for _ in range(self.num_states)]
-        for source in range(self.num_states):
-            for target in self.table.outcomes(source):
-                sources[target].append(source)
-        found, stack = set(targets), list(targets)
-        while stack:
-            for source in sources[stack.pop()]:
-                if source not in found:
-                    found.add(source)
-                    stack.append(source)
-        return frozenset(found)
+        return reaching([self.table.outcomes(state) for state in range(self.num_states)], targets)

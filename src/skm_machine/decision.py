@@ -6,7 +6,7 @@ people read are computed from the diagrams when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from skm_machine.bdd import ZERO, Diagrams
 from skm_machine.errors import SkmError
@@ -48,6 +48,26 @@ class DecisionTable:
         """Return the outcomes that some label set has in `state`, each once, in order."""
         leaves = self._diagrams.below(self._roots[state], len(self.propositions))
         return sorted(value for leaf in leaves if (value := self._diagrams.value(leaf)) is not None)
+
+    def same_as(self, state: int) -> int:
+        """Return the first state that has the same outcome as `state` on every label set."""
+        return self._roots.index(self._roots[state])
+
+    def mapped(
+        self, states: Iterable[int], outcome: Callable[[int], int], constants: Iterable[int] = ()
+    ) -> DecisionTable:
+        """Return the table of `states` with its outcomes renamed, then states with one outcome each."""
+        diagrams, memo = Diagrams(), dict[int, int]()
+
+        def leaf(node: int) -> int | None:
+            value = self._diagrams.value(node)
+            return None if value is None else diagrams.leaf(outcome(value))
+
+        roots = [
+            self._diagrams.rebuild(self._roots[state], diagrams, leaf, memo) for state in states
+        ]
+        roots += [diagrams.leaf(constant) for constant in constants]
+        return DecisionTable(self.propositions, diagrams, tuple(roots))
 
     def edges(self, state: int) -> dict[int, Formula]:
         """Return a short Boolean formula for each outcome of `state`: what leads to it."""

@@ -204,11 +204,7 @@ def to_text(formula: Formula) -> str:
             texts[sub] = _unary_text(sub, texts)
         else:
             wrapped = (
-                _wrapped(operand, texts, operand.operator in RIGHT_ASSOCIATIVE or index > 0)
-                if PRECEDENCE.get(operand.operator, 9) == PRECEDENCE[sub.operator]
-                else _wrapped(
-                    operand, texts, PRECEDENCE.get(operand.operator, 9) < PRECEDENCE[sub.operator]
-                )
+                _wrapped(operand, texts, _needs_parentheses(sub, index, operand))
                 for index, operand in enumerate(sub.operands)
             )
             texts[sub] = f" {sub.operator} ".join(wrapped)
@@ -220,6 +216,17 @@ def _unary_text(formula: Formula, texts: dict[Formula, str]) -> str:
     compound = len(operand.operands) > 1
     space = "" if compound or formula.operator == "!" else " "
     return f"{formula.operator}{space}{_wrapped(operand, texts, compound)}"
+
+
+def _needs_parentheses(formula: Formula, index: int, operand: Formula) -> bool:
+    """Tell whether an operand must be wrapped; temporal operators always are, as people expect."""
+    if len(operand.operands) < 2:
+        return False
+    if PRECEDENCE[operand.operator] == PRECEDENCE[formula.operator]:
+        return operand.operator in RIGHT_ASSOCIATIVE or index > 0
+    return operand.operator in TEMPORAL_BINARY or (
+        PRECEDENCE[operand.operator] < PRECEDENCE[formula.operator]
+    )
 
 
 def _wrapped(operand: Formula, texts: dict[Formula, str], parenthesised: bool) -> str:

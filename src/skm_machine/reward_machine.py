@@ -1,0 +1,181 @@
+"""Reward machines (Definition 2.2, RM): what a mission rewards, state by state.
+
+The mission succeeds at the first step at which the trace so far satisfies it, so an automaton becomes
+a reward machine by giving 1 on every edge into an accepting state and ending there. States from which
+no reward can be had any more are failure states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from skm_machine.automaton import Automaton
+from skm_machine.decision import DecisionTable, table_from_edges
+from skm_machine.graph import reachable, reaching
+from skm_machine.syntax import TRUE, Formula
+
+
+class Outcome(NamedTuple):
+    """What a step does: the next state (δ_u) and the reward (δ_r)."""
+
+    target: int
+    reward: float
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A symbolic edge: all label sets that satisfy `label` go from `source` to `target` for `reward`."""
+
+    source: int
+    target: int
+    label: Formula
+    reward: float
+
+
+@dataclass(frozen=True, eq=False)
+class RewardMachine:
+    """⟨U, u_0, δ_u, δ_r⟩ with numbered states; deterministic and complete."""
+
+    table: DecisionTable
+    """For each state and label set, an index into `outcomes`."""
+
+    outcomes: tuple[Outcome, ...]
+    initial: int
+    terminal: frozenset[int]
+    """States in which the mission ends."""
+
+    infinite: bool = False
+    """Whether the mission has no end: it is scored by its rewarded steps."""
+
+    @property
+    def propositions(self) -> tuple[str, ...]:
+        """The propositions that the edges may read."""
+        return self.table.propositions
+
+    @property
+    def num_states(self) -> int:
+        """The number of states, terminal and failure states included."""
+        return len(self.table)
+
+    def step(self, state: int, labels: Collection[str]) -> Outcome:
+        """Return the next state and the reward on entering an environment state with `labels`."""
+        return self.outcomes[self.table.outcome(state, labels)]
+
+    def successors(self, state: int) -> list[Outcome]:
+        """Return what can happen in `state`, each outcome once."""
+        return [self.outcomes[index] for index in self.table.outcomes(state)]
+
+    def label(self, state: int, outcomes: Collection[Outcome]) -> Formula:
+        """Return a short Boolean formula of the label sets that have one of `outcomes` in `state`."""
+        indices = (self.outcomes.index(outcome) for outcome in outcomes)
+        return self.table.label(state, *indices)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """All symbolic edges of the states in which the mission goes on."""
+        return tuple(
+            Edge(state, self.outcomes[index].target, label, self.outcomes[index].reward)
+            for state in range(self.num_states)
+            if state not in self.terminal
+            for index, label in self.table.edges(state).items()
+        )
+
+    @cached_property
+    def failure(self) -> frozenset[int]:
+        """States from which no reward can be had any more; not those in which it has just been paid."""
+        states = range(self.num_states)
+        running = [() if u in self.terminal else self.successors(u) for u in states]
+        rewarding = [u for u in states if any(outcome.reward > 0 for outcome in running[u])]
+        paid = {outcome.target for row in running for outcome in row if outcome.reward > 0}
+        hopeful = reaching([[outcome.target for outcome in row] for row in running], rewarding)
+        return frozenset(states) - hopeful - (paid & self.terminal)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for each state: u0, u1, … while the mission runs, then `accepted` or `failed`."""
+        kinds = [self._kind(state) for state in range(self.num_states)]
+        count: Counter[str] = Counter()
+        names = []
+        for kind in kinds:
+            plain = kind != "u" and kinds.count(kind) == 1
+            names.append(kind if plain else f"{kind}{count[kind]}")
+            count[kind] += 1
+        return tuple(names)
+
+    def _kind(self, state: int) -> str:
+        if state in self.failure:
+            return "failed"
+        return "accepted" if state in self.terminal else "u"
+
+    @property
+    def satisfiable(self) -> bool:
+        """Whether some trace earns a reward."""
+        return self.initial not in self.failure
+
+
+def from_automaton(automaton: Automaton, *, repeat: bool = False) -> RewardMachine:
+    """Return the reward machine that pays 1 on acceptance and then ends, or with `repeat` starts over.
+
+    What could only be reached after acceptance is dropped. With `repeat`, accepting edges lead
+    straight back to the initial state: the step after acceptance is the first of the next round.
+    """
+    ends = automaton.accepting | automaton.dead
+
+    def successors(state: int) -> list[int]:
+        return [] if state in ends else automaton.table.outcomes(state)
+
+    reached = reachable(automaton.initial, successors)
+    working = [state for state in reached if state not in ends]
+    number = {state: index for index, state in enumerate(working)}
+    terminal = []
+    for kind in (automaton.accepting, automaton.dead):
+        if repeat and kind is automaton.accepting:
+            number.update(dict.fromkeys(kind, 0))
+        elif not kind.isdisjoint(reached):
+            terminal.append(len(working) + len(terminal))
+            number.update(dict.fromkeys(kind, terminal[-1]))
+    outcomes: dict[Outcome, int] = {}
+
+    def index(outcome: Outcome) -> int:
+        return outcomes.setdefault(outcome, len(outcomes))
+
+    table = automaton.table.mapped(
+        working,
+        lambda target: index(Outcome(number[target], float(target in automaton.accepting))),
+        [index(Outcome(state, 0.0)) for state in terminal],
+    )
+    return RewardMachine(table, tuple(outcomes), 0, frozenset(terminal))
+
+
+def from_edges(
+    propositions: Sequence[str],
+    edges: Sequence[Iterable[tuple[Formula, Outcome]]],
+    *,
+    initial: int = 0,
+    terminal: Collection[int] = (),
+    infinite: bool = False,
+) -> RewardMachine:
+    """Return the machine with these edges `(label, outcome)` for each state.
+
+    Edges of one state may not overlap. Label sets that no edge covers, and every label set in a
+    terminal state with no edges of its own, lead to an added failure state if there are any.
+    """
+    sink = Outcome(len(edges), 0.0)
+    index: dict[Outcome, int] = {sink: 0}
+    rows = [
+        [(label, index.setdefault(outcome, len(index))) for label, outcome in row]
+        if state not in terminal
+        else [(TRUE, index.setdefault(Outcome(state, 0.0), len(index)))]
+        for state, row in enumerate(edges)
+    ]
+    table = table_from_edges(propositions, rows, default=0)
+    if not any(0 in table.outcomes(state) for state in range(len(table))):
+        return RewardMachine(table, tuple(index), initial, frozenset(terminal), infinite)
+    table = table.mapped(range(len(table)), lambda outcome: outcome, constants=[0])
+    return RewardMachine(
+        table, tuple(index), initial, frozenset({*terminal, sink.target}), infinite
+    )

@@ -1,0 +1,128 @@
+"""Skill machines (Definition 3.2, SM) and the paper's planner (Algorithm 2, RM to SM).
+
+For every state of the reward machine: which label sets to reach, and which constraints to keep on the
+way, σ_P ∧ ¬σ_C. The skill itself is the composition of the primitives by that expression, which
+`skm_primitives.composition` compiles to a mask over the goals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from skm_machine.normal_form import negation_normal_form
+from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.syntax import FALSE, Formula, evaluate
+
+TOLERANCE: Final = 1e-9
+"""Values closer than this are a tie."""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What to do in one state of the machine: reach `reach`, and keep the constraints of `avoid`."""
+
+    state: int
+    reach: Formula
+    """σ_P: the label sets of the best transitions, ties or-ed."""
+
+    avoid: Formula
+    """σ_C: the label sets of the transitions with value zero, from which the mission cannot succeed."""
+
+    targets: tuple[int, ...]
+    """The states that the best transitions lead to."""
+
+    forbidden: tuple[int, ...]
+    """The states that the transitions of `avoid` lead to."""
+
+    value: float
+    """The value of the machine state: γ^(transitions to go − 1), for missions that end."""
+
+    @cached_property
+    def violation(self) -> Formula:
+        """σ̂_C: `avoid` with its literals read as constraints, p and ¬p alike as "p has changed"."""
+        return as_constraints(self.avoid)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The propositions that `avoid` uses as constraints."""
+        return self.avoid.propositions()
+
+    def satisfied_by(self, labels: Collection[str], violated: Collection[str]) -> bool:
+        """Tell whether the goal `labels` ∪ `violated` satisfies σ_P ∧ ¬σ̂_C."""
+        return evaluate(self.reach, frozenset(labels)) and not evaluate(
+            self.violation, frozenset(violated)
+        )
+
+
+@dataclass(frozen=True)
+class SkillMachine:
+    """⟨U, u_0, δ_u, δ_Q⟩: the reward machine with a skill for each state in which the mission goes on."""
+
+    reward_machine: RewardMachine
+    skills: dict[int, Skill]
+    values: tuple[float, ...]
+    """The value of each machine state."""
+
+    planner: str
+    gamma: float
+
+
+def as_constraints(formula: Formula) -> Formula:
+    """Return σ̂: `formula` in negation normal form, each literal p or ¬p read as the constraint p̂."""
+    forms: dict[Formula, Formula] = {}
+    normal_form = negation_normal_form(formula)
+    for sub in normal_form.subformulas():
+        operands = tuple(forms[operand] for operand in sub.operands)
+        forms[sub] = operands[0] if sub.operator == "!" else Formula(sub.operator, operands, sub.name)
+    return forms[normal_form]
+
+
+def value_iteration(machine: RewardMachine, gamma: float) -> tuple[float, ...]:
+    """Return V(u) = max over σ of Q(u, σ), by the value iteration of Algorithm 2."""
+    values = [0.0] * machine.num_states
+    running = [u for u in range(machine.num_states) if u not in machine.terminal]
+    change = 1.0
+    while change > TOLERANCE * (1 - gamma):
+        change = 0.0
+        for state in running:
+            best = max(transition_value(o, values, gamma) for o in machine.successors(state))
+            change = max(change, abs(best - values[state]))
+            values[state] = best
+    return tuple(values)
+
+
+def transition_value(outcome: Outcome, values: Sequence[float], gamma: float) -> float:
+    """Return Q(u, σ) = δ_r(u, σ) + γ · V(δ_u(u, σ))."""
+    return outcome.reward + gamma * values[outcome.target]
+
+
+def plan_paper(machine: RewardMachine, gamma: float = 0.9) -> SkillMachine:
+    """Return the skill machine of Algorithm 2, with ties between transitions or-ed."""
+    values = value_iteration(machine, gamma)
+    skills = {
+        state: _paper_skill(machine, state, values, gamma)
+        for state in range(machine.num_states)
+        if state not in machine.terminal and state not in machine.failure
+    }
+    return SkillMachine(machine, skills, values, "paper", gamma)
+
+
+def _paper_skill(
+    machine: RewardMachine, state: int, values: tuple[float, ...], gamma: float
+) -> Skill:
+    successors = machine.successors(state)
+    value_of = {outcome: transition_value(outcome, values, gamma) for outcome in successors}
+    best = max(value_of.values())
+    chosen = [outcome for outcome, value in value_of.items() if value >= best - TOLERANCE * best]
+    worthless = [outcome for outcome, value in value_of.items() if value <= 0.0]
+    return Skill(
+        state=state,
+        reach=machine.label(state, chosen),
+        avoid=machine.label(state, worthless) if worthless else FALSE,
+        targets=tuple(sorted({outcome.target for outcome in chosen})),
+        forbidden=tuple(sorted({outcome.target for outcome in worthless})),
+        value=best,
+    )
