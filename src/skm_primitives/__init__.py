@@ -1,0 +1,1 @@
+"""Skill primitives (world value functions): goals, learners, composition, checkpoints."""

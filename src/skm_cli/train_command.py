@@ -1,0 +1,152 @@
+"""`skm train`: learn the skill primitives of a domain, once, into a checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skm_machine.errors import SkmError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from skm_primitives.training import Learner, TrainingResult
+
+EPILOG = """\
+examples:
+  skm train office --steps 100000 --seed 0 --out runs/office
+  skm train office --steps 200000 --out runs/office --resume
+
+The run is saved twice a minute, and on Ctrl-C. A resumed run ends with the same bits as one that
+was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm train` to the command."""
+    parser = subparsers.add_parser(
+        "train",
+        help="learn the skills of a domain, once",
+        description="Learn the skill primitives of a domain (Algorithm 1) into a checkpoint.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("domain", help="a domain, such as office, or package.module:SPEC")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=100_000,
+        help="environment steps in all, rounded up to whole rounds (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
+    parser.add_argument("--out", type=Path, help="checkpoint to write (default: runs/DOMAIN)")
+    parser.add_argument("--resume", action="store_true", help="continue the checkpoint at --out")
+    parser.add_argument("--overwrite", action="store_true", help="replace the checkpoint at --out")
+    parser.add_argument("--alpha", type=float, help="step size; the paper has 0.1 (default: 1)")
+    parser.add_argument("--epsilon", type=float, help="share of random actions (default: 0.5)")
+    parser.add_argument("--agents", type=int, help="agents that act side by side (default: 20)")
+    parser.add_argument(
+        "--places",
+        action=argparse.BooleanOptionalAction,
+        help="tell goals apart by place; without, goals are the paper's 2^(P∪C) (default: yes)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
+    started = time.process_time()
+    from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
+    from skm_primitives.training import make_learner, train  # noqa: PLC0415
+    from skm_sim.domain import get_domain  # noqa: PLC0415
+
+    if args.steps < 1:
+        raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
+    if args.resume and args.overwrite:
+        raise SkmError("--resume continues a checkpoint, --overwrite replaces it; give one.")
+    spec = get_domain(args.domain)
+    out = checkpoint_path(args.out or Path("runs") / spec.name)
+    names = ("seed", "alpha", "epsilon", "agents", "places")
+    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
+    before = learner.steps
+    with _progress() as progress:
+        bar = progress.add_task(f"train {spec.name}", total=args.steps, completed=before)
+        result = train(
+            learner,
+            args.steps,
+            out,
+            shlex.join(["skm", *sys.argv[1:]]),
+            lambda steps: progress.update(bar, completed=steps),
+        )
+    summary = _summary(result, learner, out, learner.steps - before, time.process_time() - started)
+    if args.json:
+        print(json.dumps(summary))
+    else:
+        _print(summary)
+    if result.interrupted:
+        print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
+    return 130 if result.interrupted else 0
+
+
+def _summary(
+    result: TrainingResult, learner: Learner, out: Path, new_steps: int, cpu_seconds: float
+) -> dict[str, Any]:
+    card = result.card
+    return {
+        "domain": card.domain,
+        "learner": card.learner,
+        "options": dict(learner.options),
+        "steps": card.steps,
+        "new_steps": new_steps,
+        "cpu_seconds": round(cpu_seconds, 3),
+        **card.scores,
+        "out": str(out),
+        "digest": card.digest,
+        "interrupted": result.interrupted,
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    print(
+        f"{summary['domain']}: {summary['steps']} steps, {summary['goals']} goals,"
+        f" {summary['cpu_seconds']:.1f} CPU seconds -> {summary['out']}"
+    )
+
+
+def _progress() -> Progress:
+    """Return a progress bar on stderr with the rate and an estimate of the time left."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text  # noqa: PLC0415
+
+    class Rate(ProgressColumn):
+        """Steps a second."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.0f} steps/s")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        refresh_per_second=4,
+    )

@@ -1,0 +1,69 @@
+"""Goals of the task primitives, and the buffer that collects those that have been achieved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from skm_machine.errors import SkmError
+
+
+class UnknownGoalError(SkmError):
+    """A goal that was never achieved, so that nothing is known about reaching it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """An element of the goal space 2^(P∪C) of Definition 3.1 (Primitives).
+
+    It says which propositions are true on arrival (l') and which constraints were violated on the
+    way (c). In tabular domains it is refined by the place of arrival; the paper's goal is what is
+    left when the place is forgotten.
+    """
+
+    labels: frozenset[str]
+    violated: frozenset[str] = frozenset()
+    place: int | None = None
+
+    def describe(self, place_name: Callable[[int], str] = str) -> str:
+        """Return text such as `{coffee, ^decoration} at (3,5)`; `^` is the paper's hat."""
+        names = [*sorted(self.labels), *(f"^{name}" for name in sorted(self.violated))]
+        text = "{" + ", ".join(names) + "}"
+        return text if self.place is None else f"{text} at {place_name(self.place)}"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+class GoalBuffer:
+    """The goals achieved so far (G of Algorithm 1), in the order of their discovery.
+
+    It only grows, so a goal's index never changes and can stand for the goal in arrays.
+    """
+
+    def __init__(self, goals: Iterable[Goal] = ()) -> None:
+        self._index: dict[Goal, int] = {}
+        for goal in goals:
+            self.add(goal)
+
+    def add(self, goal: Goal) -> int:
+        """Put the goal in the buffer if it is new; return its index either way."""
+        return self._index.setdefault(goal, len(self._index))
+
+    def index(self, goal: Goal) -> int:
+        """Return the index of a goal in the buffer."""
+        try:
+            return self._index[goal]
+        except KeyError:
+            raise UnknownGoalError(
+                f"goal {goal} was never achieved; it is none of the {len(self)} in the buffer."
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[Goal]:
+        return iter(self._index)
+
+    def __contains__(self, goal: object) -> bool:
+        return goal in self._index

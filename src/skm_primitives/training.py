@@ -1,0 +1,162 @@
+"""Training as a loop over rounds that never loses work, and the table of learners."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol, Self
+
+import gymnasium
+
+from skm_machine.errors import SkmError
+from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path
+from skm_sim.domain import DomainSpec
+
+SAVE_SECONDS = 30.0
+"""How often a run in progress is saved."""
+
+LEARNERS = {("Discrete", "Discrete"): "skm_primitives.tabular:TabularLearner"}
+"""The learner for each kind of observation and action space; a `Learner` class, imported on use."""
+
+
+class Learner(Protocol):
+    """What every learner of skill primitives offers."""
+
+    @classmethod
+    def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
+        """Return a learner that knows nothing yet; options left out have their defaults."""
+        ...
+
+    @classmethod
+    def resume(cls, spec: DomainSpec, path: str | Path) -> Self:
+        """Return the learner that a checkpoint was saved from."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Environment steps taken so far."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the run, those left at their defaults included."""
+        ...
+
+    def run_round(self) -> None:
+        """Learn for a while. What a checkpoint holds must determine all rounds that follow."""
+        ...
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write a checkpoint to serve or to resume from."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a run ended."""
+
+    card: Card
+    interrupted: bool
+
+
+def learner_class(spec: DomainSpec) -> type[Learner]:
+    """Return the learner that fits the spaces of a domain."""
+    env = gymnasium.make(spec.env_id)
+    kind = type(env.observation_space).__name__, type(env.action_space).__name__
+    env.close()
+    if kind not in LEARNERS:
+        known = "; ".join(f"{observed} and {acted}" for observed, acted in LEARNERS)
+        raise SkmError(
+            f"no learner for the domain '{spec.name}', whose observation space is {kind[0]} and"
+            f" whose action space is {kind[1]}; there are learners for {known}."
+        )
+    module, _, name = LEARNERS[kind].partition(":")
+    found: type[Learner] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def make_learner(
+    spec: DomainSpec, options: Mapping[str, Any], out: Path, *, resume: bool, overwrite: bool
+) -> Learner:
+    """Start a learner, or resume the one at `out`; refuse to destroy a checkpoint unasked."""
+    learner = learner_class(spec)
+    path = checkpoint_path(out)
+    if resume:
+        resumed = learner.resume(spec, path)
+        for name, value in options.items():
+            if (kept := resumed.options.get(name)) != value:
+                raise SkmError(
+                    f"{path} was begun with {name} {kept}, so it cannot go on with {value}; leave"
+                    " the option out to resume it, or train another with --out."
+                )
+        return resumed
+    if path.exists() and not overwrite:
+        raise CheckpointError(f"{path} exists; --resume continues it, --overwrite replaces it.")
+    return learner.start(spec, options)
+
+
+def train(
+    learner: Learner,
+    steps: int,
+    out: Path,
+    command: str,
+    report: Callable[[int], None] = lambda _: None,
+) -> TrainingResult:
+    """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
+
+    An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
+    ends it at once.
+    """
+    _check_writable(out)
+    saved = time.monotonic()
+    with _interrupts() as interrupted:
+        while learner.steps < steps and not interrupted.is_set():
+            learner.run_round()
+            report(learner.steps)
+            if time.monotonic() - saved > SAVE_SECONDS:
+                learner.save(out, command)
+                saved = time.monotonic()
+        card = learner.save(out, command)
+    return TrainingResult(card, interrupted.is_set())
+
+
+def _check_writable(out: Path) -> None:
+    """Find out before the first step, not after the last, that nothing can be saved there."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(out.parent, os.W_OK):
+            raise PermissionError("permission denied")
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot write to {out.parent}: {error.strerror or error}."
+        ) from error
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Give an event that the first interrupt sets; the second has its usual effect."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        event.set()
+        signal.signal(number, usual[signal.Signals(number)])
+
+    for number in usual:
+        signal.signal(number, on_signal)
+    try:
+        yield event
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
