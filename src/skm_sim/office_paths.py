@@ -47,11 +47,11 @@ def draw_path(
     end: bool = True,
 ) -> None:
     """Draw where the agent went: a ring at the start, heads on the way, a dot at the end."""
-    corners = lane(path, grid, 0.11 + 0.09 * (index % 4))
+    corners = lane(path, grid, 0.1 + 0.1 * (index % 4))
     if not len(corners):
         return
     axes.plot(
-        *corners.T, color=colour, lw=line_width(axes, 0.095), alpha=0.9, zorder=5,
+        *corners.T, color=colour, lw=line_width(axes, 0.085), alpha=0.9, zorder=5,
         solid_capstyle="round", solid_joinstyle="round",
     )  # fmt: skip
     _draw_heads(axes, corners, colour)

@@ -1,0 +1,238 @@
+"""Tell someone who writes a domain of their own what is missing, a sentence a problem.
+
+    problems = check_domain("my_package/Kitchen-v0")
+    assert not problems, "\\n".join(problems)
+
+Gymnasium's own `check_env` is part of it; the rest is what `skm` needs beyond Gymnasium: names,
+labels, seeds that repeat, episodes without a hidden clock, and a batch that agrees with the single
+environment (`skm_sim.checker_vector`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from skm_machine.errors import SkmError
+from skm_sim.checker_vector import vector_problems
+from skm_sim.domain import Domain, DomainSpec, get_domain, name_problems
+
+if TYPE_CHECKING:
+
+    class _DomainEnv(gymnasium.Env[Any, Any], Domain):
+        """An environment that has passed the check of its attributes."""
+
+
+STEPS = 200
+EPISODES = 4
+_ADVICE = ("infinity", "not having a spec", "symmetric and normalized", "unwrapped version")
+"""Gymnasium's remarks on matters of taste, or on environments that were not made by their id."""
+_REMARK = re.compile(r"(\x1b\[\d+m)|(^WARN: )")
+
+
+def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> list[str]:
+    """Return what is wrong with a domain: sentences that say what to do, none if all is well.
+
+    `domain` is an environment, a Gymnasium id (`skm/Office-v0`), a spec, or a name of one as
+    `get_domain` takes it. An environment that was made by its id is also checked as a batch.
+    """
+    spec: DomainSpec | None = None
+    if isinstance(domain, str) and not _is_env_id(domain):
+        domain = get_domain(domain)
+    if isinstance(domain, DomainSpec):
+        spec, domain = domain, domain.env_id
+    if not isinstance(domain, str):
+        return _problems(domain.unwrapped, spec)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            env = gymnasium.make(domain, disable_env_checker=True)
+    except Exception as error:
+        return [
+            f"gymnasium.make('{domain}') fails ({_say(error)}); register the id with"
+            " gymnasium.register when your package is imported, and import it first."
+        ]
+    with contextlib.closing(env):
+        return _problems(env.unwrapped, spec)
+
+
+def _is_env_id(name: str) -> bool:
+    return name in gymnasium.registry or re.search(r"-v\d+$", name) is not None
+
+
+def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> list[str]:
+    """Run the checks in the order in which one would mend things."""
+    problems = _attribute_problems(env)
+    if problems:
+        return problems
+    whole = cast("_DomainEnv", env)
+    if spec is not None:
+        problems += _spec_problems(whole, spec)
+    try:
+        fresh = _recording(whole)
+        problems += _gymnasium_problems(env)
+        problems += _episode_problems(whole) or _seed_problems(whole, fresh)
+        if env.spec is not None and env.spec.vector_entry_point is not None and not problems:
+            problems += vector_problems(env.spec, whole.propositions)
+    except Exception as error:
+        problems.append(f"A step fails ({_say(error)}); every action of action_space must work.")
+    return list(dict.fromkeys(problems))
+
+
+def _attribute_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
+    """Check `propositions`, `constraints` and that there is a method `labels`."""
+    problems = []
+    names: dict[str, Sequence[str]] = {}
+    for attribute in ("propositions", "constraints"):
+        value = getattr(env, attribute, None)
+        if isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value):
+            names[attribute] = value
+        else:
+            problems.append(
+                f"Give the environment an attribute '{attribute}', a tuple of names"
+                f" (it is {value!r} now)."
+            )
+    if len(names) == 2:
+        problems += [_sentence(text) for text in name_problems(**names)]
+    if not callable(getattr(env, "labels", None)):
+        problems.append(
+            "Give the environment a method labels() that returns the frozenset of the propositions"
+            " that are true in its current state."
+        )
+    return problems
+
+
+def _spec_problems(env: _DomainEnv, spec: DomainSpec) -> list[str]:
+    """Check that the environment and the spec speak of the same names."""
+    return [
+        f"The spec '{spec.name}' and its environment disagree on {attribute}:"
+        f" {wanted} and {have}; make them equal, in the same order."
+        for attribute in ("propositions", "constraints")
+        if (wanted := tuple(getattr(spec, attribute))) != (have := tuple(getattr(env, attribute)))
+    ]
+
+
+def _gymnasium_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
+    """Run Gymnasium's `check_env` and collect its error and its warnings."""
+    problems = []
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        try:
+            check_env(env)
+        except Exception as error:
+            problems.append(f"Mend what Gymnasium's check_env finds: {_say(error)}")
+    texts = [_REMARK.sub("", str(remark.message)) for remark in remarks]
+    problems += [
+        f"Mend what Gymnasium's check_env warns of: {text}"
+        for text in texts
+        if not any(advice in text for advice in _ADVICE)
+    ]
+    return problems
+
+
+def _episode_problems(env: _DomainEnv) -> list[str]:
+    """Check labels, observations and ends along some random episodes."""
+    problems: list[str] = []
+    ends = []
+    for seed in range(EPISODES):
+        for length, step in enumerate(_episode(env, seed)):
+            when, observation, info, terminated, truncated = step
+            problems += _label_problems(env, info, when)
+            problems += _observation_problems(env, observation, when)
+            if truncated:
+                problems.append(
+                    "Never set truncated in the environment itself: pass max_episode_steps to"
+                    " gymnasium.register instead, since learners and missions have other limits."
+                )
+            if terminated:
+                ends.append(length)
+        if problems:
+            return list(dict.fromkeys(problems))
+    if len(ends) == EPISODES and len(set(ends)) == 1:
+        problems.append(
+            f"Every episode terminated at step {ends[0]}, whatever was done, as if by a clock:"
+            " terminated means that the world can go no further. Pass time limits as"
+            " max_episode_steps to gymnasium.register, and leave ends of missions to the mission."
+        )
+    return problems
+
+
+def _episode(env: _DomainEnv, seed: int) -> Iterator[tuple[str, Any, dict[str, Any], bool, bool]]:
+    """Yield what the environment says at a seeded reset and at steps with random actions."""
+    env.action_space.seed(seed)
+    observation, info = env.reset(seed=seed)
+    yield "reset", observation, info, False, False
+    for _ in range(STEPS):
+        observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+        yield "step", observation, info, terminated, truncated
+        if terminated or truncated:
+            return
+
+
+def _label_problems(env: _DomainEnv, info: dict[str, Any], when: str) -> list[str]:
+    """Check that the labels of a state are there, are a set of propositions, and agree."""
+    if "labels" not in info:
+        return [f"Put the labels of the state into info['labels'] of {when}()."]
+    told, asked = info["labels"], env.labels()
+    for name, labels in ((f"info['labels'] of {when}()", told), ("labels()", asked)):
+        if not isinstance(labels, frozenset):
+            return [f"Make {name} a frozenset of proposition names (it is {labels!r} now)."]
+        strangers = sorted(map(str, labels - set(env.propositions)))
+        if strangers:
+            return [f"{_sentence(name)} has {', '.join(strangers)}: add to propositions or drop."]
+    if told != asked:
+        return [
+            f"After {when}(), info['labels'] is {sorted(told)} and labels() is {sorted(asked)};"
+            " both must describe the state that was just reached."
+        ]
+    return []
+
+
+def _observation_problems(env: _DomainEnv, observation: object, when: str) -> list[str]:
+    """Check that an observation is in its space and has no not-a-number in it."""
+    for part in observation.values() if isinstance(observation, dict) else [observation]:
+        array = np.asarray(part)
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            return [f"The observation of {when}() holds not-a-number; find out where it is made."]
+    if observation not in env.observation_space:
+        return [
+            f"The observation of {when}() is not in observation_space ({env.observation_space});"
+            " mend its type, shape or bounds."
+        ]
+    return []
+
+
+def _recording(env: _DomainEnv) -> list[Any]:
+    """Return all that is seen in one seeded episode, in copies."""
+    return [copy.deepcopy(step) for step in _episode(env, seed=EPISODES)]
+
+
+def _seed_problems(env: _DomainEnv, fresh: list[Any]) -> list[str]:
+    """Check that an episode goes as it went when the environment was fresh, labels included.
+
+    Many episodes lie between the two, so that memory that leaks from one to the next shows.
+    """
+    if data_equivalence(fresh, _recording(env)) and data_equivalence(fresh, _recording(env)):
+        return []
+    return [
+        "Two episodes with the same seed and the same actions differ: draw all chance from"
+        " self.np_random, call super().reset(seed=seed), and reset all that an episode remembers."
+    ]
+
+
+def _say(error: Exception) -> str:
+    """Return an error as one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, SkmError) else f"{type(error).__name__}: {text}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
