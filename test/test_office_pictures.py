@@ -42,7 +42,7 @@ def rendered(env_id, start, actions=()):
 
 def png(figure):
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=50)
+    figure.savefig(buffer, format="png", dpi=40)
     return buffer.getvalue()
 
 
@@ -123,7 +123,6 @@ def test_the_figure_of_values_has_a_panel_for_each_primitive_and_a_scale():
         f"primitive {i}" for i in range(PRIMITIVES)
     ]
     assert len(figure.axes) == PRIMITIVES + 1
-    assert png(figure).startswith(b"\x89PNG")
 
 
 def test_the_scale_grows_with_the_values_and_is_the_same_for_all_panels():
@@ -134,10 +133,10 @@ def test_the_scale_grows_with_the_values_and_is_the_same_for_all_panels():
 
 def test_cells_without_a_value_stay_bare_and_have_no_arrow():
     values = np.full(120, np.nan)
-    bare = values_figure([("", values, np.zeros(120, int))])
-    also = values_figure([("", values, -1)])
-    assert png(bare) == png(also)
-    assert png(values_figure([("", np.zeros(120), 0)])) != png(bare)
+    arrows = np.zeros(120, int)
+    bare = png(values_figure([("", values, arrows)]))
+    assert bare == png(values_figure([("", values, -1)]))
+    assert bare != png(values_figure([("", np.zeros(120), arrows)]))
 
 
 def test_the_figure_of_trajectories_has_a_panel_for_each_task():
@@ -145,7 +144,6 @@ def test_the_figure_of_trajectories_has_a_panel_for_each_task():
     figure = trajectories_figure([("zero-shot", paths), ("few-shot", []), ("", [[0, 0]])])
     assert [axes.get_title() for axes in figure.axes] == ["zero-shot", "few-shot", ""]
     assert png(figure).startswith(b"\x89PNG")
-    assert png(figure) != png(trajectories_figure([("zero-shot", []), ("few-shot", []), ("", [])]))
 
 
 @pytest.mark.parametrize(

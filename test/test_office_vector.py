@@ -28,7 +28,7 @@ def test_make_vec_gives_the_batch_with_the_right_spaces_and_mode():
     batch.close()
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(), ((9, 11),)]))
 def test_every_agent_of_a_batch_does_what_a_single_office_does(seed, absorbing):
     chance = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PatchCollection
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
@@ -77,13 +77,14 @@ def draw_office(
     if values is not None:
         finite = np.isfinite(values)
         floor[finite] = colours.to_rgba(np.asarray(values)[finite])
-    squares = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in grid.positions]
+    centres = np.array(grid.positions)[:, None, ::-1]
+    squares = centres + np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
     axes.add_collection(
-        PatchCollection(squares, facecolors=floor, edgecolors=LINES, linewidths=0.4, zorder=1)
+        PolyCollection(squares, facecolors=floor, edgecolors=LINES, linewidths=0.4, zorder=1)
     )
     if values is not None:
         for row, column in absorbing:
-            axes.add_patch(Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False,
+            axes.add_artist(Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False,
                                      ec="#c0392b", lw=1.2, zorder=2))  # fmt: skip
 
     arrows = np.full(grid.num_cells, -1) if actions is None else np.asarray(actions)
@@ -91,7 +92,7 @@ def draw_office(
         for row, column in grid.places(proposition):
             clear = arrows[grid.cell_at((row, column))] < 0
             if clear and values is not None:
-                axes.add_patch(Circle((column, row), 0.46, fc=FLOOR, ec="none", zorder=2.5))
+                axes.add_artist(Circle((column, row), 0.46, fc=FLOOR, ec="none", zorder=2.5))
             draw_icon(axes, proposition, column, row, alpha=1.0 if clear else 0.3)
     _draw_arrows(axes, grid, arrows, floor)
     for index, path in enumerate(paths):

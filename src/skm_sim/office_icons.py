@@ -32,7 +32,7 @@ def _polygon(
 ) -> None:
     patch = Polygon(points, closed=True, fc=colour, ec="none", alpha=alpha, zorder=3)
     patch.set_transform(place)
-    axes.add_patch(patch)
+    axes.add_artist(patch)
 
 
 def _stroke(
@@ -68,7 +68,7 @@ def _coffee(axes: Axes, place: Transform, alpha: float) -> None:
     handle = Arc((0.17, -0.08), 0.22, 0.24, theta1=-100, theta2=100, color=COFFEE, alpha=alpha,
                  lw=line_width(axes, 0.06), zorder=3)  # fmt: skip
     handle.set_transform(place)
-    axes.add_patch(handle)
+    axes.add_artist(handle)
     height = np.linspace(0.19, 0.38, 12)
     for x in (-0.15, 0.03):
         wave = x + 0.035 * np.sin((height - 0.19) / 0.19 * 2 * np.pi)
@@ -104,7 +104,7 @@ def _decoration(axes: Axes, place: Transform, alpha: float) -> None:
     for x, y, angle in ((-0.15, 0.08, 38), (0.15, 0.08, -38), (0.0, 0.17, 0)):
         leaf = Ellipse((x, y), 0.19, 0.4, angle=angle, fc=LEAF, ec="none", alpha=alpha, zorder=3)
         leaf.set_transform(place)
-        axes.add_patch(leaf)
+        axes.add_artist(leaf)
     pot = [(-0.2, -0.1), (0.2, -0.1), (0.13, -0.37), (-0.13, -0.37)]
     _polygon(axes, place, pot, POT, alpha)
 
@@ -115,7 +115,7 @@ def _letter(name: str) -> Icon:
         tile = FancyBboxPatch((-0.25, -0.25), 0.5, 0.5, boxstyle=corners, zorder=3)
         tile.set(fc=ROOM, ec="none", alpha=alpha)
         tile.set_transform(place)
-        axes.add_patch(tile)
+        axes.add_artist(tile)
         axes.text(
             0, -0.01, name, color="white", weight="bold", fontsize=line_width(axes, 0.5),
             ha="center", va="center_baseline", alpha=alpha, zorder=3.1, transform=place,

@@ -56,9 +56,9 @@ def draw_path(
     )  # fmt: skip
     _draw_heads(axes, corners, colour)
     edge = line_width(axes, 0.07)
-    axes.add_patch(Circle(tuple(corners[0]), 0.2, fc="white", ec=colour, lw=edge, zorder=5.2))
+    axes.add_artist(Circle(tuple(corners[0]), 0.2, fc="white", ec=colour, lw=edge, zorder=5.2))
     if end:
-        axes.add_patch(Circle(tuple(corners[-1]), 0.2, fc=colour, ec="white", lw=edge, zorder=5.3))
+        axes.add_artist(Circle(tuple(corners[-1]), 0.2, fc=colour, ec="white", lw=edge, zorder=5.3))
 
 
 def _draw_heads(
@@ -86,5 +86,5 @@ def draw_agent(axes: Axes, grid: GridMap, cell: int) -> Circle:
     row, column = grid.positions[cell]
     edge = line_width(axes, 0.09)
     ball = Circle((column, row), 0.33, fc=AGENT, ec="white", lw=edge, zorder=6)
-    axes.add_patch(ball)
+    axes.add_artist(ball)
     return ball
