@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from skm_machine.bdd import ZERO, Diagrams
-from skm_machine.errors import SkmError
+from skm_machine.errors import NondeterministicError
 from skm_machine.syntax import Formula, proposition
 
 
@@ -24,6 +24,9 @@ class DecisionTable:
         self._diagrams = diagrams
         self._roots = roots
         self._known: dict[tuple[int, frozenset[str]], int] = {}
+        self._first_with_root: dict[int, int] = {}
+        for state, root in enumerate(roots):
+            self._first_with_root.setdefault(root, state)
         self._labels: dict[tuple[int, frozenset[int]], Formula] = {}
 
     def __len__(self) -> int:
@@ -49,9 +52,32 @@ class DecisionTable:
         leaves = self._diagrams.below(self._roots[state], len(self.propositions))
         return sorted(value for leaf in leaves if (value := self._diagrams.value(leaf)) is not None)
 
+    def example(self, state: int, outcome: int) -> frozenset[str]:
+        """Return a label set with this outcome in `state`, with as few propositions as can be."""
+        diagrams = self._diagrams
+        best: dict[int, frozenset[str] | None] = {}
+
+        def smallest(node: int) -> frozenset[str] | None:
+            if node not in best:
+                value = diagrams.value(node)
+                if value is not None:
+                    best[node] = frozenset() if value == outcome else None
+                else:
+                    low, high = smallest(diagrams.low[node]), smallest(diagrams.high[node])
+                    if high is not None:
+                        high |= {self.propositions[diagrams.variable[node]]}
+                    found = [labels for labels in (low, high) if labels is not None]
+                    best[node] = min(found, key=len, default=None)
+            return best[node]
+
+        labels = smallest(self._roots[state])
+        if labels is None:
+            raise ValueError(f"state {state} has no outcome {outcome}")
+        return labels
+
     def same_as(self, state: int) -> int:
         """Return the first state that has the same outcome as `state` on every label set."""
-        return self._roots.index(self._roots[state])
+        return self._first_with_root[self._roots[state]]
 
     def mapped(
         self, states: Iterable[int], outcome: Callable[[int], int], constants: Iterable[int] = ()
@@ -114,7 +140,7 @@ def table_from_edges(
             overlap = diagrams.conjunction(covered, function)
             if overlap != ZERO:
                 example = diagrams.short_formula(overlap, [proposition(p) for p in propositions])
-                raise SkmError(
+                raise NondeterministicError(
                     f"state {state} is not deterministic: several edges fit where '{example}' holds"
                 )
             covered = diagrams.disjunction(covered, function)

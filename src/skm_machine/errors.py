@@ -24,6 +24,10 @@ class UnsupportedMissionError(MissionError):
     """A mission that means something, but not something that this translator can turn into a machine."""
 
 
+class NondeterministicError(SkmError):
+    """A machine of which one label set takes two edges."""
+
+
 class UnachievableMissionError(SkmError):
     """A mission that the robot provably cannot achieve; the message names the clause that blocks it."""
 

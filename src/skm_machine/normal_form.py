@@ -21,9 +21,7 @@ def negation_normal_form(formula: Formula) -> Formula:
     return forms[formula, True]
 
 
-def _form(
-    formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Formula]
-) -> Formula:
+def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Formula]) -> Formula:
     """Return the form of `formula`, or of its negation, from the forms of its operands."""
     operands = formula.operands
     match formula.operator:

@@ -47,8 +47,8 @@ _SYMBOLS: Final = {
     ")": ")",
 }
 _WORDS: Final = {
-    **{word: TRUE for word in ("true", "True", "TRUE", "1")},
-    **{word: FALSE for word in ("false", "False", "FALSE", "0")},
+    **dict.fromkeys(("true", "True", "TRUE", "1"), TRUE),
+    **dict.fromkeys(("false", "False", "FALSE", "0"), FALSE),
 }
 _ENGLISH: Final = {"and": "&", "or": "|", "not": "!", "AND": "&", "OR": "|", "NOT": "!"}
 
@@ -139,18 +139,18 @@ class _Parser:
         return PRECEDENCE[waiting.kind] > PRECEDENCE[new.kind]
 
     def _check_neighbours(self, previous: _Token | None, token: _Token) -> None:
-        """Refuse two operands with nothing between them, and a binary operator with nothing before it."""
+        """Refuse operands with nothing between them, and a binary operator with nothing before it."""
         after_operand = previous is not None and previous.kind in ("operand", ")")
         if token.kind == "operand" or token.kind in UNARY or token.kind == "(":
             if after_operand and previous is not None:
                 hint = _ENGLISH.get(token.text) or _ENGLISH.get(previous.text)
                 hint = f"; write '{hint}'" if hint else ", such as '&'"
-                raise self._error(f"expected an operator before '{token.text}'{hint}", token.position)
+                raise self._error(
+                    f"expected an operator before '{token.text}'{hint}", token.position
+                )
         elif not after_operand:
             where = f"after '{previous.text}'" if previous else "at the start"
-            raise self._error(
-                f"expected a proposition {where}, not '{token.text}'", token.position
-            )
+            raise self._error(f"expected a proposition {where}, not '{token.text}'", token.position)
 
     def _tokens(self) -> Iterator[_Token]:
         position = 0
@@ -195,7 +195,9 @@ class _Parser:
     def _proposition(self, name: str, position: int, text: str, split_from: str = "") -> _Token:
         if self.known is not None and name not in self.known:
             operators = split_from.removesuffix(name)
-            read_as = f" ('{split_from}' reads '{operators} {name}', as in Spot)" if operators else ""
+            read_as = (
+                f" ('{split_from}' reads '{operators} {name}', as in Spot)" if operators else ""
+            )
             hint = did_you_mean(split_from or name, self.known)
             raise self._error(f"unknown proposition '{name}'{read_as}{hint}", position)
         return _Token("operand", position, text, proposition(name))

@@ -154,7 +154,7 @@ class _Rounds:
         terminal = frozenset(
             number for number, (state, _) in enumerate(self.states) if state in self.finite.dead
         )
-        return RewardMachine(table, tuple(self.outcomes), 0, terminal, infinite=True)
+        return RewardMachine(table, tuple(self.outcomes), 0, terminal, endless=True)
 
     def _number(self, finite_state: int, seen: frozenset[int]) -> int:
         """Return the number of a product state; states with the same future share it."""

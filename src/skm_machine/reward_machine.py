@@ -48,8 +48,11 @@ class RewardMachine:
     terminal: frozenset[int]
     """States in which the mission ends."""
 
-    infinite: bool = False
+    endless: bool = False
     """Whether the mission has no end: it is scored by its rewarded steps."""
+
+    co_safe: bool = False
+    """Whether success is for good: every continuation of the trace satisfies the mission as well."""
 
     @property
     def propositions(self) -> tuple[str, ...]:
@@ -80,7 +83,7 @@ class RewardMachine:
         return tuple(
             Edge(state, self.outcomes[index].target, label, self.outcomes[index].reward)
             for state in range(self.num_states)
-            if state not in self.terminal
+            if state not in self.terminal | self.failure
             for index, label in self.table.edges(state).items()
         )
 
@@ -116,12 +119,32 @@ class RewardMachine:
         """Whether some trace earns a reward."""
         return self.initial not in self.failure
 
+    def repeating(self) -> RewardMachine:
+        """Return the machine that starts over at each success: its rewarded ends lead to the start.
+
+        The step after a success is the first of the next round: none is lost.
+        """
+        again = tuple(
+            Outcome(self.initial if reward > 0 and target in self.terminal else target, reward)
+            for target, reward in self.outcomes
+        )
+        kept = reachable(
+            self.initial, lambda u: [again[index].target for index in self.table.outcomes(u)]
+        )
+        number = {state: index for index, state in enumerate(sorted(kept))}
+        return RewardMachine(
+            self.table.mapped(number, lambda index: index),
+            tuple(Outcome(number.get(target, 0), reward) for target, reward in again),
+            number[self.initial],
+            frozenset(number[state] for state in self.terminal if state in number),
+            endless=True,
+        )
+
 
 def from_automaton(automaton: Automaton, *, repeat: bool = False) -> RewardMachine:
     """Return the reward machine that pays 1 on acceptance and then ends, or with `repeat` starts over.
 
-    What could only be reached after acceptance is dropped. With `repeat`, accepting edges lead
-    straight back to the initial state: the step after acceptance is the first of the next round.
+    What could only be reached after acceptance is dropped.
     """
     ends = automaton.accepting | automaton.dead
 
@@ -131,11 +154,9 @@ def from_automaton(automaton: Automaton, *, repeat: bool = False) -> RewardMachi
     reached = reachable(automaton.initial, successors)
     working = [state for state in reached if state not in ends]
     number = {state: index for index, state in enumerate(working)}
-    terminal = []
+    terminal: list[int] = []
     for kind in (automaton.accepting, automaton.dead):
-        if repeat and kind is automaton.accepting:
-            number.update(dict.fromkeys(kind, 0))
-        elif not kind.isdisjoint(reached):
+        if not kind.isdisjoint(reached):
             terminal.append(len(working) + len(terminal))
             number.update(dict.fromkeys(kind, terminal[-1]))
     outcomes: dict[Outcome, int] = {}
@@ -148,7 +169,9 @@ def from_automaton(automaton: Automaton, *, repeat: bool = False) -> RewardMachi
         lambda target: index(Outcome(number[target], float(target in automaton.accepting))),
         [index(Outcome(state, 0.0)) for state in terminal],
     )
-    return RewardMachine(table, tuple(outcomes), 0, frozenset(terminal))
+    co_safe = automaton.accepting.intersection(reached) <= automaton.settled
+    machine = RewardMachine(table, tuple(outcomes), 0, frozenset(terminal), co_safe=co_safe)
+    return machine.repeating() if repeat else machine
 
 
 def from_edges(
@@ -157,7 +180,8 @@ def from_edges(
     *,
     initial: int = 0,
     terminal: Collection[int] = (),
-    infinite: bool = False,
+    endless: bool = False,
+    co_safe: bool = False,
 ) -> RewardMachine:
     """Return the machine with these edges `(label, outcome)` for each state.
 
@@ -174,8 +198,9 @@ def from_edges(
     ]
     table = table_from_edges(propositions, rows, default=0)
     if not any(0 in table.outcomes(state) for state in range(len(table))):
-        return RewardMachine(table, tuple(index), initial, frozenset(terminal), infinite)
+        return RewardMachine(
+            table, tuple(index), initial, frozenset(terminal), endless, co_safe=co_safe
+        )
     table = table.mapped(range(len(table)), lambda outcome: outcome, constants=[0])
-    return RewardMachine(
-        table, tuple(index), initial, frozenset({*terminal, sink.target}), infinite
-    )
+    ends = frozenset({*terminal, sink.target})
+    return RewardMachine(table, tuple(index), initial, ends, endless, co_safe=co_safe)

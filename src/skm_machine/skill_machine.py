@@ -59,7 +59,7 @@ class Skill:
 
 @dataclass(frozen=True)
 class SkillMachine:
-    """⟨U, u_0, δ_u, δ_Q⟩: the reward machine with a skill for each state in which the mission goes on."""
+    """⟨U, u_0, δ_u, δ_Q⟩: the reward machine, with a skill for each state in which it goes on."""
 
     reward_machine: RewardMachine
     skills: dict[int, Skill]
@@ -76,7 +76,9 @@ def as_constraints(formula: Formula) -> Formula:
     normal_form = negation_normal_form(formula)
     for sub in normal_form.subformulas():
         operands = tuple(forms[operand] for operand in sub.operands)
-        forms[sub] = operands[0] if sub.operator == "!" else Formula(sub.operator, operands, sub.name)
+        forms[sub] = (
+            operands[0] if sub.operator == "!" else Formula(sub.operator, operands, sub.name)
+        )
     return forms[normal_form]
 
 

@@ -1,4 +1,4 @@
-"""Formulas of linear temporal logic: immutable values that print back to text which parses to themselves.
+"""Formulas of linear temporal logic: immutable values, printed as text that parses to the same.
 
 Formulas are interned, so that equal formulas are the same object: comparing and hashing cost nothing,
 and every algorithm walks a formula as a directed acyclic graph, in a loop and never by deep recursion.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Formula:
     name: str
     depth: int
 
-    _interned: WeakValueDictionary[tuple[str, tuple[Formula, ...], str], Formula] = (
+    _interned: ClassVar[WeakValueDictionary[tuple[str, tuple[Formula, ...], str], Formula]] = (
         WeakValueDictionary()
     )
 

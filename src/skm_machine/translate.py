@@ -12,13 +12,13 @@ negated obligation is true there, which is just the weak next that `G`, `R` and 
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from skm_machine.automaton import Automaton
 from skm_machine.bdd import ONE, ZERO, Diagrams
 from skm_machine.decision import DecisionTable
 from skm_machine.errors import UnsupportedMissionError
+from skm_machine.minimise import minimise
 from skm_machine.syntax import Formula, conjunction, negation
 
 MAX_OBLIGATIONS: Final = 250
@@ -90,12 +90,27 @@ class _Translation:
             state = frontier.pop()
             if state not in transitions:
                 transitions[state] = self._successor(state)
-                frontier.extend(self.leaves(transitions[state]))
+                frontier.extend(self.diagrams.below(transitions[state], len(self.names)))
             if len(transitions) > MAX_STATES:
                 raise UnsupportedMissionError(
                     f"the mission needs more than {MAX_STATES} states; split it into smaller missions"
                 )
-        return _minimal(self, initial, transitions)
+        number = {state: index for index, state in enumerate(transitions)}
+        accepting = [number[state] for state in transitions if self._accepts_here(state)]
+        return minimise(self._table(transitions, number), number[initial], accepting)
+
+    def _table(self, transitions: dict[int, int], number: dict[int, int]) -> DecisionTable:
+        """Return the transitions with the states numbered."""
+        diagrams, memo = Diagrams(), dict[int, int]()
+
+        def leaf(node: int) -> int | None:
+            is_state = self.diagrams.variable[node] >= len(self.names)
+            return diagrams.leaf(number[node]) if is_state else None
+
+        roots = tuple(
+            self.diagrams.rebuild(root, diagrams, leaf, memo) for root in transitions.values()
+        )
+        return DecisionTable(self.names, diagrams, roots)
 
     def _obligation(self, formula: Formula) -> int:
         """Return the variable "from the next step on, `formula`"."""
@@ -143,67 +158,8 @@ class _Translation:
             found = self.successors[state] = self.diagrams.if_then_else(expansion, high, low)
         return found
 
-    def leaves(self, root: int) -> list[int]:
-        """Return the successor states: the nodes right below the propositions."""
-        return self.diagrams.below(root, len(self.names))
-
-    def accepts_here(self, state: int) -> bool:
+    def _accepts_here(self, state: int) -> bool:
         """Tell whether a trace may end in `state`: is it true with every obligation false?"""
         while state > ONE:
             state = self.diagrams.low[state]
         return state == ONE
-
-
-def _minimal(work: _Translation, initial: int, transitions: dict[int, int]) -> Automaton:
-    """Merge the states that accept the same continuations: Moore's refinement, on diagrams."""
-    block = {state: int(work.accepts_here(state)) for state in transitions}
-    count = len(set(block.values()))
-    while True:
-        _, roots = _quotient(work, transitions, block)
-        signatures: dict[tuple[int, int], int] = {}
-        finer = {
-            state: signatures.setdefault((block[state], roots[state]), len(signatures))
-            for state in transitions
-        }
-        if len(signatures) == count:
-            break
-        block, count = finer, len(signatures)
-    return _numbered(work, initial, transitions, block)
-
-
-def _quotient(
-    work: _Translation, transitions: dict[int, int], block: dict[int, int]
-) -> tuple[Diagrams, dict[int, int]]:
-    """Return the diagrams of all states with every successor replaced by its block."""
-    quotient, memo = Diagrams(), dict[int, int]()
-
-    def leaf(node: int) -> int | None:
-        is_state = work.diagrams.variable[node] >= len(work.names)
-        return quotient.leaf(block[node]) if is_state else None
-
-    roots = {
-        state: work.diagrams.rebuild(root, quotient, leaf, memo)
-        for state, root in transitions.items()
-    }
-    return quotient, roots
-
-
-def _numbered(
-    work: _Translation, initial: int, transitions: dict[int, int], block: dict[int, int]
-) -> Automaton:
-    """Number the blocks in the order in which they are reached, breadth first, the initial one 0."""
-    representative = {block[state]: state for state in transitions}
-    number = {block[initial]: 0}
-    queue = deque(number)
-    while queue:
-        for successor in work.leaves(transitions[representative[queue.popleft()]]):
-            if block[successor] not in number:
-                number[block[successor]] = len(number)
-                queue.append(block[successor])
-    numbers = {state: number[block[state]] for state in transitions}
-    diagrams, roots = _quotient(work, transitions, numbers)
-    table = DecisionTable(
-        work.names, diagrams, tuple(roots[representative[old]] for old in number)
-    )
-    accepting = frozenset(numbers[state] for state in transitions if work.accepts_here(state))
-    return Automaton(table, accepting)

@@ -1,0 +1,76 @@
+"""The mission tracker: where the mission stands, from the labels of the states that the robot enters.
+
+One small object that simulators, nodes and monitors share (the bookkeeping of Algorithm 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from skm_machine.reward_machine import RewardMachine
+
+
+class Status(Enum):
+    """How a mission stands."""
+
+    RUNNING = "running"
+    ACCEPTED = "accepted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A machine transition that has happened: at which step, between which states, on which labels."""
+
+    number: int
+    source: int
+    target: int
+    labels: frozenset[str]
+    reward: float
+
+
+class MissionTracker:
+    """Tracks the machine state u, the violated constraints c, and the outcome of one mission."""
+
+    def __init__(self, machine: RewardMachine, constraints: Collection[str]) -> None:
+        self.machine = machine
+        self.constraints = frozenset(constraints)
+        self.start(frozenset())
+
+    def start(self, labels: Collection[str]) -> None:
+        """Begin in the initial machine state; the first labels move nothing (Algorithm 3)."""
+        self.labels = frozenset(labels)
+        self.state = self.machine.initial
+        self.violated: frozenset[str] = frozenset()
+        self.status = Status.RUNNING if self.machine.satisfiable else Status.FAILED
+        self.steps = 0
+        self.total_reward = 0.0
+        self.accepting_visits = 0
+        self.transitions: list[Step] = []
+
+    def update(self, labels: Collection[str]) -> float:
+        """Take the labels of the state that was entered; return the reward δ_r.
+
+        c ← c ∪ ((l̂ ⊕ l̂') ∩ C), emptied when the machine moves on to another state or another round.
+        """
+        if self.status is not Status.RUNNING:
+            raise RuntimeError(f"the mission has already {self.status.value}: start it again")
+        entered = frozenset(labels)
+        target, reward = self.machine.step(self.state, entered)
+        self.steps += 1
+        self.total_reward += reward
+        self.accepting_visits += reward > 0
+        if target != self.state or reward > 0:
+            self.transitions.append(Step(self.steps, self.state, target, entered, reward))
+            self.violated = frozenset()
+        else:
+            self.violated |= (self.labels ^ entered) & self.constraints
+        self.labels = entered
+        self.state = target
+        if target in self.machine.failure:
+            self.status = Status.FAILED
+        elif target in self.machine.terminal:
+            self.status = Status.ACCEPTED if reward > 0 else Status.FAILED
+        return reward
