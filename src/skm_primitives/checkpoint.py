@@ -4,12 +4,13 @@ The card says what the arrays are (domain, learner, command, seed, steps, scores
 else the learner needs as JSON, and pins the arrays by their SHA-256. Nothing is ever unpickled.
 
 A kill at any moment leaves a usable checkpoint, the old one or the new one. Both files are first
-written under temporary names; then the arrays are put in place, then the card. In between, the new
-card waits as `NAME.json.pending`, where `load` finds it by the digest of the new arrays.
+written as `….pending`; then the arrays are put in place, then the card. In between, `load` knows the
+new card, still pending, by the digest of the new arrays.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -93,12 +94,11 @@ def _pending_path(path: Path) -> Path:
 def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], card: Card) -> Card:
     """Write a checkpoint, replacing any at that path; return the card with its digest."""
     target = checkpoint_path(path)
-    data = safetensors.numpy.save({k: np.ascontiguousarray(v) for k, v in arrays.items()})
+    data = safetensors.numpy.save({k: np.asarray(v, order="C") for k, v in arrays.items()})
     signed = replace(card, digest=hashlib.sha256(data).hexdigest())
     document = {"format": FORMAT, "version": VERSION, **asdict(signed)}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    pending = _pending_path(target)
+    temporary, pending = target.with_suffix(SUFFIX + ".pending"), _pending_path(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _write(temporary, data)
@@ -108,7 +108,8 @@ def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], card: Card) -> Ca
     except OSError as error:
         raise CheckpointError(f"cannot write the checkpoint {target}: {error}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     return signed
 
 
