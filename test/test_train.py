@@ -45,7 +45,9 @@ def test_json_is_all_there_is_on_stdout(tmp_path, capsys):
 
 def test_without_json_a_line_says_what_was_learned(tmp_path, capsys):
     skm_train(DOMAIN, "--steps", 500, "--out", tmp_path / "c")
-    assert capsys.readouterr().out.startswith("corridor: 500 steps, 10 goals")
+    text = capsys.readouterr().out
+    assert text.startswith("corridor: 500 steps")
+    assert "goals 10, tried 10, residual 0" in text
 
 
 def test_steps_are_rounded_up_to_whole_rounds(tmp_path, capsys):

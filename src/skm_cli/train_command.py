@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ def run(args: argparse.Namespace) -> int:
         )
     summary = _summary(result, learner, out, learner.steps - before, time.process_time() - started)
     if args.json:
-        print(json.dumps(summary))
+        print_json(summary)
     else:
-        _print(summary)
+        scores = ", ".join(f"{name} {value:g}" for name, value in result.card.scores.items())
+        print(f"{spec.name}: {learner.steps} steps, {summary['cpu_seconds']:.1f} CPU s -> {out}")
+        print(f"  {scores}")
     if result.interrupted:
         print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
     return 130 if result.interrupted else 0
@@ -111,13 +113,6 @@ def _summary(
         "digest": card.digest,
         "interrupted": result.interrupted,
     }
-
-
-def _print(summary: dict[str, Any]) -> None:
-    print(
-        f"{summary['domain']}: {summary['steps']} steps, {summary['goals']} goals,"
-        f" {summary['cpu_seconds']:.1f} CPU seconds -> {summary['out']}"
-    )
 
 
 def _progress() -> Progress:

@@ -145,9 +145,9 @@ class TabularLearner:
         if self.settings.places:
             return places
         known = self.state.label_targets
-        targets = np.array([known.setdefault(bits, len(known)) for bits in label_bits.tolist()])
+        targets = [known.setdefault(bits, len(known)) for bits in label_bits.tolist()]
         self.state.tables.grow(len(known))
-        return targets
+        return np.array(targets, np.int64)
 
     def _read_labels(self, info: dict[str, Any]) -> tuple[IntArray, IntArray]:
         """Return the true constraints and the true propositions of each agent, as bits."""
