@@ -192,7 +192,7 @@ def test_same_seed_same_bits_and_another_seed_others(tmp_path):
     assert digests[0] == digests[1] != digests[2]
 
 
-@pytest.mark.parametrize("settings", [{}, {"places": False, "agents": 1}, {"alpha": 0.1}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"places": False}, {"alpha": 0.1}], ids=str)
 @pytest.mark.parametrize("spec", [SHY, TERMINAL], ids=lambda spec: spec.name)
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, spec, settings):
     learned(spec, 1000, **settings).save(tmp_path / "half", "test")
@@ -202,6 +202,12 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, spec, settings):
         resumed.run_round()
     whole = learned(spec, 2000, **settings).save(tmp_path / "whole", "test")
     assert resumed.save(tmp_path / "half", "test").digest == whole.digest
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_one_agent_alone_may_end_its_world(places):
+    """On the step that resets it there is nothing to learn from at all."""
+    assert served(TERMINAL, 200, agents=1, places=places).goals
 
 
 @cache
