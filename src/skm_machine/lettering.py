@@ -39,9 +39,12 @@ _WIDTHS: Final = {
 }
 
 
-def text_width(text: str, size: float) -> float:
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return about how wide `text` is at a font size, rather too wide than too narrow."""
-    return size * sum(_WIDTHS.get(character) or _other_width(character) for character in text)
+    face = 1.13 if bold else 1.0
+    return (
+        size * face * sum(_WIDTHS.get(character) or _other_width(character) for character in text)
+    )
 
 
 def _other_width(character: str) -> float:
@@ -86,10 +89,10 @@ def _units(formula: Formula, limit: int) -> list[str]:
 
 
 def words_broken(text: str, size: float, width: float) -> list[str]:
-    """Break running text at its spaces into lines of at most `width`, where its words allow."""
+    """Break bold running text at its spaces into lines of at most `width`, where its words allow."""
     lines: list[str] = []
     for word in text.split():
-        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+        if lines and text_width(f"{lines[-1]} {word}", size, bold=True) <= width:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
@@ -99,11 +102,16 @@ def words_broken(text: str, size: float, width: float) -> list[str]:
 def _filled(units: list[str], limit: int) -> list[str]:
     lines: list[str] = []
     for unit in units:
-        if lines and len(lines[-1]) + 1 + len(unit) <= limit:
+        fits = lines and len(lines[-1]) + 1 + len(unit) <= limit
+        if fits and _balanced(lines[-1]) and _balanced(unit):
             lines[-1] += f" {unit}"
         else:
             lines.append(unit)
     return lines
+
+
+def _balanced(text: str) -> bool:
+    return text.count("(") == text.count(")")
 
 
 def xml_text(text: str) -> str:
