@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check one mission; a mission that cannot be read, or can never succeed, gives exit code 2."""
+    """Check one mission; one that can never succeed gives exit code 1, one that cannot be read 2."""
     from skm_machine import analyse, compile_mission, judge, plan_paper  # noqa: PLC0415
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(_document(mission, analysis, skills, trace, judgement))
     else:
         _print_report(mission, analysis, skills, trace, judgement)
-    return 0 if analysis.satisfiable else 2
+    return 0 if analysis.satisfiable else 1
 
 
 def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
@@ -221,7 +221,7 @@ def _print_report(
             out.print(f"  step {number:<3} {escape(labels_text(labels)):<28} → {names[state]}")
         verdict = "satisfied" if judgement.satisfied else "not satisfied"
         if judgement.accepted_at and not machine.endless:
-            verdict += f"; a robot would have ended the mission with success at step {judgement.accepted_at}"
+            verdict += f"; a robot would have succeeded, and ended, at step {judgement.accepted_at}"
         elif machine.endless:
             verdict += f" so far; rounds completed: {judgement.visits}"
         out.print(f"  trace {verdict}")

@@ -79,7 +79,7 @@ class Judgement:
     """How many steps earned a reward."""
 
     satisfied: bool
-    """Whether the whole trace satisfies the mission; without an end: it was rewarded and did not fail."""
+    """Whether the whole trace satisfies the mission; if endless: it was rewarded and did not fail."""
 
 
 def judge(mission: Mission, trace: Sequence[Collection[str]]) -> Judgement:

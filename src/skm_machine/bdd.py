@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from skm_machine.errors import UnsupportedMissionError
 from skm_machine.syntax import FALSE, TRUE, Formula, conjunction, disjunction, negation
 
 ZERO: Final = 0
 ONE: Final = 1
 _LEAF_VARIABLE: Final = 1 << 60
+
+MAX_NODES: Final = 500_000
+"""A mission that needs more is refused, before it takes minutes."""
 
 MAX_CUBES: Final = 100
 """Formulas for people: a label with more parts than this is written in another way."""
@@ -42,6 +46,10 @@ class Diagrams:
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = len(self.variable)
+            if found > MAX_NODES:
+                raise UnsupportedMissionError(
+                    f"the mission needs a table of more than {MAX_NODES} nodes: split it into several"
+                )
             self.variable.append(variable)
             self.low.append(low)
             self.high.append(high)

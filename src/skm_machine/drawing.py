@@ -23,7 +23,7 @@ from skm_machine.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
 from skm_machine.syntax import FALSE
 
 MAX_STATES: Final = 60
-MAX_EDGES: Final = 300
+MAX_EDGES: Final = 200
 """Larger machines are sketched: small states, no labels."""
 
 NAME_SIZE: Final = 13.0

@@ -114,8 +114,9 @@ class Paths:
                 Node(0.0, pitch / 2, pitch / 2, 0.0, route.label.weight) for _, route in routes
             ]
             settle(ports, [_gentle(climb) for climb, _ in routes])
-            for port, (_, route) in zip(ports, routes, strict=True):
-                self.ports[route, end] = max(-limit, min(limit, port.y))
+            for index, (_, route) in enumerate(routes):
+                lowest = limit - (len(routes) - 1 - index) * pitch
+                self.ports[route, end] = max(-limit + index * pitch, min(lowest, ports[index].y))
 
     def _climb(self, state: int, node: Node) -> float:
         """Return how far it is from a state down to a node beside it; nothing to another row."""

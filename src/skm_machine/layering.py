@@ -9,6 +9,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Final
 
 SWEEPS: Final = 12
@@ -84,7 +85,7 @@ def _mean_place(node: Node, place: dict[Node, float], rightwards: bool) -> float
     neighbours = node.left if rightwards else node.right
     if not neighbours:
         to_the_rail = not rightwards and node.column % 2 == 1
-        return float("inf") if to_the_rail else place[node]
+        return inf if to_the_rail else place[node]
     return sum(place[neighbour] for neighbour in neighbours) / len(neighbours)
 
 
@@ -121,6 +122,43 @@ def _pull(node: Node, other: Node, fan: int) -> float:
     return min(node.weight, other.weight) / fan**4
 
 
+def straighten(chains: Sequence[list[Node]], columns: list[list[Node]]) -> None:
+    """Level the nodes of each chain, in runs as long as the columns leave room for."""
+    for chain in chains:
+        run: list[Node] = []
+        low, high = -inf, inf
+        for node in chain:
+            top, bottom = _room(node, columns[node.column])
+            if max(low, top) > min(high, bottom):
+                _level(run, low, high)
+                run, low, high = [], -inf, inf
+            run.append(node)
+            low, high = max(low, top), min(high, bottom)
+        _level(run, low, high)
+
+
+def _room(node: Node, column: list[Node]) -> tuple[float, float]:
+    """Return between which heights a node can move."""
+    index = column.index(node)
+    top, bottom = -inf, inf
+    if index > 0:
+        top = column[index - 1].y + _distance(column[index - 1], node)
+    if index + 1 < len(column):
+        bottom = column[index + 1].y - _distance(node, column[index + 1])
+    return min(top, node.y), max(bottom, node.y)
+
+
+def _level(run: list[Node], low: float, high: float) -> None:
+    if run:
+        mean = sum(node.y for node in run) / len(run)
+        for node in run:
+            node.y = max(low, min(high, mean))
+
+
+def _distance(upper: Node, lower: Node) -> float:
+    return upper.below + max(upper.clearance, lower.clearance) + lower.above
+
+
 def settle(column: list[Node], wanted: list[float]) -> None:
     """Give the nodes the heights nearest to those wanted that keep their order and distances.
 
@@ -129,8 +167,7 @@ def settle(column: list[Node], wanted: list[float]) -> None:
     offsets, offset = [], 0.0
     for index, node in enumerate(column):
         if index:
-            before = column[index - 1]
-            offset += before.below + max(before.clearance, node.clearance) + node.above
+            offset += _distance(column[index - 1], node)
         offsets.append(offset)
     blocks: list[tuple[float, float, int]] = []
     for node, goal, offset in zip(column, wanted, offsets, strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from skm_machine.layering import Node, order_columns, rank_states, set_heights
+from skm_machine.layering import Node, order_columns, rank_states, set_heights, straighten
 
 WIDEST: Final = 1500.0
 """A picture that would be wider than this is broken into rows, where few edges cross the break."""
@@ -91,6 +91,7 @@ def lay_out(
         if route.joins_rail and lowest is states[route.source]:
             _drop(route, states, columns)
     set_heights(columns)
+    straighten([route.chain for route in routes], columns)
     layout = Layout(states, routes, lane, columns, [range(len(columns))])
     _place(layout)
     if layout.rights[-1] > WIDEST:
@@ -212,7 +213,7 @@ def _rows(layout: Layout) -> list[range]:
             (
                 cost
                 + (layout.rights[stop - 1] - layout.lefts[start] - wanted) ** 2
-                + 6e4 * crossing,
+                + 1.5e5 * crossing,
                 [*rows, range(start, stop)],
             )
             for start, (cost, rows) in best.items()

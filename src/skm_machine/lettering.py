@@ -71,14 +71,14 @@ def broken(formula: Formula, widest: int = 26, most: int = 4) -> list[str]:
     return [line if len(line) <= widest + 2 else f"{line[: widest - 1]}…" for line in lines]
 
 
-def _units(formula: Formula, limit: int) -> list[str]:
+def _units(formula: Formula, limit: int, nested: bool = False) -> list[str]:
     """Return the parts of a formula that stay on one line: as large as fit, each with its operator."""
     text = " ".join(symbolic(formula).split())
-    if len(text) <= limit or formula.operator not in FLAT:
+    if len(text) <= limit - 2 * nested or formula.operator not in FLAT:
         return [text]
     units: list[str] = []
     for operand in formula.operands:
-        parts = _units(operand, limit - 2)
+        parts = _units(operand, limit, nested=True)
         if len(operand.operands) > 1 and operand.operator != "&":
             parts = [f"({parts[0]}", *parts[1:]]
             parts[-1] += ")"

@@ -14,24 +14,32 @@ from skm_machine.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
 from skm_machine.syntax import FALSE
 
 RADIUS: Final = 9.0
+MAX_TOOLTIPS: Final = 1000
+"""With more edges than this, labels are not even computed to be shown on hovering."""
+
 PITCH: Final = 26.0
 COLUMN: Final = 170.0
 
 
 def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: str) -> str:
-    """Return an SVG document with every state and edge of a large machine, but no labels."""
+    """Return an SVG document with every state and edge of a large machine; labels show on hovering."""
     links = [
-        (state, outcome.target, outcome.reward)
+        (state, outcome)
         for state in range(machine.num_states)
         if state not in machine.terminal
         for outcome in machine.successors(state)
     ]
-    nodes = _place(machine, [(source, target) for source, target, _ in links])
+    nodes = _place(machine, [(source, outcome.target) for source, outcome in links])
     canvas = Canvas()
     opacity = max(0.15, min(0.6, 10 / sqrt(max(1, len(links)))))
-    for source, target, reward in links:
+    for source, outcome in links:
+        target = outcome.target
         canvas.open("edge", {"source": source, "target": target})
-        tone = FAILED if target in machine.failure else ACCEPTED if reward > 0 else WORKING
+        if len(links) <= MAX_TOOLTIPS:
+            label = symbolic(machine.label(source, [outcome]))
+            canvas.tooltip(f"{machine.names[source]} → {machine.names[target]}: {label}")
+        rewarded = ACCEPTED if outcome.reward > 0 else WORKING
+        tone = FAILED if target in machine.failure else rewarded
         piece = _curve(nodes[source], nodes[target])
         canvas.path([piece], tone, dashed=tone is FAILED, width=0.5, opacity=opacity)
         canvas.close()
