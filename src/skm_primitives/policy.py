@@ -1,0 +1,112 @@
+"""Policies: from a mission and the learned skills to the next action, with no further learning.
+
+A policy says which constraint history to ask the primitives with, and chooses an action from their
+values. It never calls the primitives itself, so that the same policy runs in process and in a node
+which asks for the values over a service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_machine.mission import Mission
+from skm_machine.skill_machine import SkillMachine, plan_paper
+from skm_machine.tracker import MissionTracker
+from skm_primitives.composition import goal_mask
+from skm_primitives.primitives import GoalValues, Primitives
+
+PLANNERS: Final = ("grounded", "paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do next, and why: the goal in pursuit (an index in the goal buffer) and its value."""
+
+    action: int
+    goal: int
+    value: float
+
+
+class Policy(Protocol):
+    """What runs a mission in a state of the world."""
+
+    planner: str
+    mission: Mission
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401 - whatever the domain observes
+        """Begin an episode of the mission in the state that is observed."""
+        ...
+
+    def entered(self, observation: Any) -> None:  # noqa: ANN401
+        """Note that a step has ended in the state that is observed."""
+        ...
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return the violated constraints to ask the primitives with."""
+        ...
+
+    def choose(self, state: int, values: GoalValues) -> Decision:
+        """Return the best action in the machine state `state`, from the values of every goal."""
+        ...
+
+
+def make_policy(
+    mission: Mission, primitives: Primitives, planner: str = "grounded", slip: float = 0.0
+) -> Policy:
+    """Return the policy of a mission.
+
+    `planner="paper"` is Algorithm 2 as printed; `"grounded"` plans with what the primitives know, and
+    refuses what they prove unachievable. `slip` is the chance that a random action is taken instead of
+    the chosen one, which the grounded planner takes into account.
+    """
+    if planner not in PLANNERS:
+        raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, PLANNERS)}")
+    if planner == "paper":
+        return PaperPolicy(mission, primitives)
+    from skm_primitives.grounded import GroundedPolicy  # noqa: PLC0415 - it builds on this module
+
+    return GroundedPolicy(mission, primitives, slip)
+
+
+class PaperPolicy:
+    """Zero-shot execution of the paper's skill machine (Algorithm 3).
+
+    The composed value of an action is the best over both terminate decisions. With ⟨a, 0⟩ alone, as
+    printed, stepping on a goal in the middle of a room is worth the same as walking away from it
+    (either way it takes two more steps to stop there), and the agent can dither next to its goal.
+    """
+
+    planner = "paper"
+
+    def __init__(self, mission: Mission, primitives: Primitives) -> None:
+        self.mission = mission
+        self.skill_machine: SkillMachine = plan_paper(mission.machine, primitives.gamma)
+        self._wanted: dict[int, NDArray[np.intp]] = {
+            state: np.flatnonzero(goal_mask(skill, primitives.goals))
+            for state, skill in self.skill_machine.skills.items()
+        }
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Nothing: this policy looks at the present only."""
+
+    def entered(self, observation: Any) -> None:  # noqa: ANN401
+        """Nothing: this policy looks at the present only."""
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return the constraints violated since the machine entered its state."""
+        return tracker.violated
+
+    def choose(self, state: int, values: GoalValues) -> Decision:
+        """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
+        wanted = self._wanted[state]
+        if not len(wanted):
+            return Decision(0, -1, 0.0)
+        composed = np.maximum(values.move[wanted], values.stop[wanted])
+        best = int(composed.argmax())
+        goal, action = divmod(best, composed.shape[1])
+        return Decision(action, int(wanted[goal]), float(composed[goal, action]))
