@@ -110,9 +110,13 @@ class GroundedPolicy:
         """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
 
+    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+        """Return the weighted maximum over the goals that each action leads to."""
+        best: NDArray[np.float32] = (values.stop * self._weights[state, self._counter]).max(axis=0)
+        return best
+
     def choose(self, state: int, values: GoalValues) -> Decision:
         """Return the action of the weighted maximum, and the goal at which the machine moves next."""
-        composed = values.stop * self._weights[state, self._counter]
-        action = int(composed.max(axis=0).argmax())
+        action = int(self.composed(state, values).argmax())
         goal = int(self._pursued[state, self._place, self._counter])
         return Decision(action, goal, float(self._values[state, self._place, self._counter]))

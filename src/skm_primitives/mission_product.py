@@ -63,10 +63,9 @@ class MissionProduct:
             state, place, counter = np.nonzero(frontier)
             arrival = self.world.successors[place]
             state, counter = state[:, None], counter[:, None]
-            for u, s, k in {
-                *zip(*(x.ravel() for x in np.broadcast_arrays(state, arrival, counter)))
-            }:
-                shown.setdefault(int(u), set()).add(self.labels[s][k])
+            triples = np.stack(np.broadcast_arrays(state, arrival, counter), axis=-1).reshape(-1, 3)
+            for u, s, k in np.unique(triples, axis=0).tolist():
+                shown.setdefault(u, set()).add(self.labels[s][k])
             frontier = np.zeros_like(reached)
             after = self.machine_state[state, arrival, counter]
             frontier[after, arrival, self.counter[arrival, counter]] = True

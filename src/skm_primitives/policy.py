@@ -50,6 +50,10 @@ class Policy(Protocol):
         """Return the violated constraints to ask the primitives with."""
         ...
 
+    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+        """Return δ_Q(u)(⟨s,c⟩, ·): the composed value of each action in the machine state `state`."""
+        ...
+
     def choose(self, state: int, values: GoalValues) -> Decision:
         """Return the best action in the machine state `state`, from the values of every goal."""
         ...
@@ -100,6 +104,14 @@ class PaperPolicy:
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return the constraints violated since the machine entered its state."""
         return tracker.violated
+
+    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+        """Return the masked maximum over the wanted goals for each action."""
+        wanted = self._wanted[state]
+        best: NDArray[np.float32] = np.maximum(values.move[wanted], values.stop[wanted]).max(
+            axis=0, initial=0.0
+        )
+        return best
 
     def choose(self, state: int, values: GoalValues) -> Decision:
         """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
