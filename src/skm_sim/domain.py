@@ -18,6 +18,8 @@ from skm_machine.errors import SkmError, did_you_mean
 _LOCATIONS = {
     "office": "skm_sim.office_spec:OFFICE",
     "office_absorbing": "skm_sim.office_spec:OFFICE_ABSORBING",
+    "safety": "skm_sim.safety_spec:SAFETY",
+    "moving_targets": "skm_sim.moving_targets_spec:MOVING_TARGETS",
 }
 """Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""
 
