@@ -23,3 +23,10 @@ for _env_id, _options in (
         max_episode_steps=1000,
         kwargs=_options,
     )
+
+gymnasium.register(
+    "skm/Safety-v0",
+    entry_point="skm_sim.safety:SafetyEnv",
+    vector_entry_point="skm_sim.safety:SafetyVectorEnv",
+    max_episode_steps=500,
+)
