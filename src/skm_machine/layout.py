@@ -85,10 +85,10 @@ def lay_out(
     for route in sorted(routes, key=lambda route: (route.joins_rail, route.backward)):
         _thread(route, states, columns)
     order_columns(columns)
+    lowest = {next((n for n in reversed(column) if n in states), None) for column in columns}
     for route in routes:
-        column = columns[states[route.source].column]
-        lowest = next(node for node in reversed(column) if node in states)
-        if route.joins_rail and lowest is states[route.source]:
+        if route.joins_rail and states[route.source] in lowest:
+            lowest.remove(states[route.source])
             _drop(route, states, columns)
     set_heights(columns)
     straighten([route.chain for route in routes], columns)
@@ -209,13 +209,10 @@ def _rows(layout: Layout) -> list[range]:
         crossing = len(crossings_of_break(layout, stop - 1))
         if stop < count and crossing > MOST_WRAPPED:
             continue
-        best[stop] = min(
-            (
-                cost
-                + (layout.rights[stop - 1] - layout.lefts[start] - wanted) ** 2
-                + 1.5e5 * crossing,
-                [*rows, range(start, stop)],
-            )
-            for start, (cost, rows) in best.items()
-        )
+        costs = {
+            start: cost + (layout.rights[stop - 1] - layout.lefts[start] - wanted) ** 2
+            for start, (cost, _) in best.items()
+        }
+        start = min(costs, key=lambda start: costs[start])
+        best[stop] = costs[start] + 1.5e5 * crossing, [*best[start][1], range(start, stop)]
     return best[count][1]
