@@ -1,0 +1,1 @@
+"""Learners of skill primitives with function approximation, and how what they learn is served."""

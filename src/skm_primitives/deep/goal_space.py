@@ -1,0 +1,147 @@
+"""Goals for networks: a slot for every label set seen, and two heads for every slot.
+
+With function approximation a goal `Goal(labels=l, violated=V)` means: arrive where exactly l holds,
+with *at most* the constraints V violated on the way. Two choices of V are learned, the strictest and
+the freest: V = ∅ (head `STRICT`) and V = C (head `FREE`). Skills only ever ask that constraints be
+*not* violated (¬ĉ), so a mask that admits V admits every smaller set, and both readings of a goal,
+"exactly V" and "at most V", give the same composed policies.
+
+What stopping would have given is known at every transition, for every goal at once, so it is not
+learned (Algorithm 1 would learn it as the value of a_τ = 1):
+
+    target = 1                          if the labels arrived at are those of the goal
+           = 0                          if, for a strict head, a constraint changed on this step
+           = γ · value of the next state  otherwise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError
+from skm_primitives.goals import Goal
+from skm_primitives.histories import IntArray, pack
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float32]
+
+STRICT, FREE = 0, 1
+HEADS = 2
+"""Heads of a slot: strict and free."""
+NEVER = 0
+"""In `steps_to_goals`: the goal is not reached any more in this piece of an episode."""
+
+
+class GoalSpace:
+    """The goal buffer of a network learner: label sets in the order in which they were first seen.
+
+    Arrays over goals have the shape `(..., capacity, HEADS)`; only the first `len(self)` slots are
+    in use. Label sets are bits over the propositions (`histories.pack`).
+    """
+
+    def __init__(
+        self,
+        propositions: tuple[str, ...],
+        constraints: tuple[str, ...],
+        capacity: int,
+        label_bits: Iterable[int] = (),
+    ) -> None:
+        self.propositions = propositions
+        self.constraints = constraints
+        self.capacity = capacity
+        self._constraint_bits = sum(1 << propositions.index(name) for name in constraints)
+        self._slot: IntArray = np.full(1 << len(propositions), -1)
+        self.label_bits: list[int] = []
+        """The label set of every slot in use."""
+        for bits in label_bits:
+            self._add(bits)
+
+    def __len__(self) -> int:
+        return len(self.label_bits)
+
+    def _add(self, bits: int) -> None:
+        if len(self) == self.capacity:
+            raise SkmError(
+                f"more than {self.capacity} label sets were seen; give the learner more slots."
+            )
+        self._slot[bits] = len(self)
+        self.label_bits.append(bits)
+
+    def discover(self, labels: Bools) -> IntArray:
+        """Return the slot of each row of labels `(..., propositions)`; new ones are added."""
+        bits = pack(labels)
+        for new in np.unique(bits[self._slot[bits] < 0]).tolist():
+            self._add(new)
+        slots: IntArray = self._slot[bits]
+        return slots
+
+    def label_rows(self) -> Bools:
+        """Return `(len(self), propositions)`: which propositions are true in each slot."""
+        bits = np.array(self.label_bits, np.int64)[:, None]
+        return (bits >> np.arange(len(self.propositions)) & 1).astype(np.bool_)
+
+    def goals(self) -> tuple[Goal, ...]:
+        """Return the goals served: for each slot, the strict one and the free one."""
+        return tuple(
+            Goal(labels, violated)
+            for row in self.label_rows().tolist()
+            for labels in [
+                frozenset(n for n, true in zip(self.propositions, row, strict=True) if true)
+            ]
+            for violated in (frozenset[str](), frozenset(self.constraints))
+        )
+
+    def outcomes(self, slots: IntArray, next_slots: IntArray) -> tuple[Bools, Bools]:
+        """Return for transitions `(n,)` what is known of every goal, `(n, capacity, HEADS)` each.
+
+        First whether stopping on arrival achieves it; second whether it can be pursued further.
+        """
+        shape = (*next_slots.shape, self.capacity, HEADS)
+        achieved = np.zeros(shape, np.bool_)
+        np.put_along_axis(achieved, next_slots[..., None, None], True, axis=-2)
+        alive = np.ones(shape, np.bool_)
+        alive[..., STRICT] = ~self.changed(slots, next_slots)[..., None]
+        return achieved, alive
+
+    def changed(self, slots: IntArray, next_slots: IntArray) -> Bools:
+        """Return whether a constraint changed between two states: (l̂ ⊕ l̂') ∩ C ≠ ∅."""
+        bits = np.array(self.label_bits, np.int64)
+        changed: Bools = ((bits[slots] ^ bits[next_slots]) & self._constraint_bits) != 0
+        return changed
+
+    def steps_to_goals(self, slots: IntArray) -> NDArray[np.uint8]:
+        """Return how many steps later each goal is first achieved, from the slots of an episode.
+
+        `slots` is `(steps + 1, agents)`; the result `(steps, agents, capacity, HEADS)` holds 1 for
+        a goal achieved by the very next step, and `NEVER` for those not achieved any more. In a
+        deterministic world γ^(k-1) is a lower bound of Q*: one way to do it is known.
+        """
+        steps, agents = slots.shape[0] - 1, slots.shape[1]
+        result = np.zeros((steps, agents, self.capacity, HEADS), np.uint8)
+        later = np.zeros((agents, self.capacity, HEADS), np.int64)
+        for step in reversed(range(steps)):
+            achieved, alive = self.outcomes(slots[step], slots[step + 1])
+            later = np.where((later > 0) & alive & (later < 255), later + 1, NEVER)
+            later[achieved] = 1
+            result[step] = later
+        return result
+
+    def random_masks(self, random: np.random.Generator, count: int) -> Bools:
+        """Draw sets of goals to pursue, `(count, capacity, HEADS)`.
+
+        Half are single goals; half are Boolean expressions, a random literal or none for each
+        proposition, as skills are.
+        """
+        rows = self.label_rows()
+        mask = np.zeros((count, self.capacity, HEADS), np.bool_)
+        head = random.integers(HEADS, size=count)
+        single = random.integers(len(self), size=count)
+        literals = random.integers(3, size=(count, rows.shape[1]))  # 0: false, 1: true, 2: either.
+        fits = ((literals[:, None] == rows) | (literals[:, None] == 2)).all(-1)
+        boolean = (random.random(count) < 0.5) & fits.any(-1) & ~fits.all(-1)
+        chosen = np.where(boolean[:, None], fits, np.arange(len(self)) == single[:, None])
+        mask[np.arange(count), : len(self), head] = chosen
+        return mask

@@ -1,0 +1,106 @@
+"""Small multi-layer perceptrons, several at once as one batched product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+Floats = NDArray[np.float32]
+
+
+class EnsembleMLP(nn.Module):
+    """`members` networks with layer normalisation and ReLU, evaluated together.
+
+    Input `(n, inputs)` for all members, or `(members, n, inputs)` for one each; output
+    `(members, n, outputs)`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: Sequence[int],
+        outputs: int,
+        members: int,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        sizes = [inputs, *hidden, outputs]
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()
+        self.scales = nn.ParameterList()
+        self.shifts = nn.ParameterList()
+        for size, following in zip(sizes, sizes[1:], strict=False):
+            bound = 1 / math.sqrt(size)
+            weight = torch.empty(members, size, following).uniform_(
+                -bound, bound, generator=generator
+            )
+            self.weights.append(nn.Parameter(weight))
+            self.biases.append(nn.Parameter(torch.zeros(members, 1, following)))
+        for size in hidden:
+            self.scales.append(nn.Parameter(torch.ones(members, 1, size)))
+            self.shifts.append(nn.Parameter(torch.zeros(members, 1, size)))
+        self.members = members
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the outputs of every member."""
+        hidden = inputs if inputs.ndim == 3 else inputs.expand(self.members, *inputs.shape)
+        for index, (scale, shift) in enumerate(zip(self.scales, self.shifts, strict=True)):
+            hidden = torch.baddbmm(self.biases[index], hidden, self.weights[index])
+            hidden = functional.layer_norm(hidden, hidden.shape[-1:])
+            hidden = torch.relu(torch.addcmul(shift, hidden, scale))
+        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+
+
+@torch.no_grad()
+def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
+    """Move the averaged network towards the trained one: average += rate · (model − average)."""
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), rate)
+
+
+def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, NDArray[np.float32]]:
+    """Return a module's state as arrays for a checkpoint, under names that begin with `prefix`."""
+    return {f"{prefix}.{name}": value.detach().numpy().copy() for name, value in state.items()}
+
+
+def from_arrays(prefix: str, arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
+    """Return what `to_arrays` stored under `prefix`, as a module's state."""
+    start = f"{prefix}."
+    return {
+        name.removeprefix(start): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith(start)
+    }
+
+
+class ServedMLP:
+    """An `EnsembleMLP` in plain NumPy, for one observation at a time: no torch needed to serve."""
+
+    def __init__(self, prefix: str, arrays: Mapping[str, NDArray[np.float32]]) -> None:
+        def part(kind: str) -> list[Floats]:
+            names = sorted(
+                (name for name in arrays if name.startswith(f"{prefix}.{kind}.")),
+                key=lambda name: int(name.rsplit(".", 1)[1]),
+            )
+            return [np.ascontiguousarray(arrays[name], np.float32) for name in names]
+
+        self._weights, self._biases = part("weights"), part("biases")
+        self._scales, self._shifts = part("scales"), part("shifts")
+        self.inputs = self._weights[0].shape[1]
+        self.members = self._weights[0].shape[0]
+
+    def __call__(self, inputs: Floats) -> Floats:
+        """Return `(members, n, outputs)` for inputs `(n, inputs)` or `(members, n, inputs)`."""
+        hidden: Floats = inputs if inputs.ndim == 3 else inputs[None]
+        for index, (scale, shift) in enumerate(zip(self._scales, self._shifts, strict=True)):
+            hidden = hidden @ self._weights[index] + self._biases[index]
+            hidden = hidden - hidden.mean(-1, keepdims=True)
+            spread = np.sqrt(np.square(hidden).mean(-1, keepdims=True) + np.float32(1e-5))
+            hidden = np.maximum(hidden / spread * scale + shift, np.float32(0))
+        outputs: Floats = hidden @ self._weights[-1] + self._biases[-1]
+        return outputs

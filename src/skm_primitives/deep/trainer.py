@@ -1,0 +1,218 @@
+"""The loop that all network learners share: rounds, validation, the best so far, exact resume.
+
+A learner subclasses `DeepLearner` and says how a round of experience is gathered (`collect`), how
+the networks learn from what is remembered (`improve`), and how good they are (`validate`). The rest
+is here:
+
+- A *round* is determined by what a checkpoint holds and by the round's number: its random generators
+  are seeded with (seed, round). So a run that is stopped and resumed equals one that is not.
+- Every `validate_rounds` rounds the networks are scored on validation worlds. What is served is the
+  best so far by that score, not the last; the card holds its scores.
+- `save(path)` writes two checkpoints: `NAME.resume.safetensors` with all that training needs
+  (replay, optimisers, networks), then `NAME.safetensors`, small, with what is served.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives import checkpoint
+from skm_primitives.checkpoint import Card, MissingCheckpointError, WrongDomainError
+from skm_sim.domain import DomainSpec
+
+Arrays = dict[str, NDArray[Any]]
+
+PRESETS = ("cpu", "paper")
+
+
+@dataclass(frozen=True)
+class TrainerSettings:
+    """Choices that every network learner has; subclasses add theirs."""
+
+    seed: int = 0
+    preset: str = "cpu"
+    """`cpu`: under an hour on one core. `paper`: the paper's sizes, however long they take."""
+    validate_rounds: int = 50
+    """Rounds between two validations."""
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise SkmError(f"no preset '{self.preset}'{did_you_mean(self.preset, PRESETS)}")
+        if self.seed < 0:
+            raise SkmError(f"seed is {self.seed}; it must be at least 0.")
+        if self.validate_rounds < 1:
+            raise SkmError(f"validate_rounds is {self.validate_rounds}; it must be at least 1.")
+
+
+class DeepLearner(ABC):
+    """A learner of skill primitives by function approximation; see the module for what it shares.
+
+    Implements `skm_primitives.training.Learner`.
+    """
+
+    learner: ClassVar[str]
+    """The name in the card; `skm_primitives.primitives.SERVERS` says who serves it."""
+    settings_class: ClassVar[type[TrainerSettings]]
+    save_seconds: ClassVar[float] = 120.0
+    """How often a run in progress is saved (a replay memory takes its time)."""
+
+    def __init__(self, spec: DomainSpec, settings: TrainerSettings) -> None:
+        self.spec = spec
+        self.rounds = 0
+        self._settings = settings
+        self._best_score = -np.inf
+        self._best: Arrays = {}
+        self._best_scores: dict[str, float] = {}
+        self.status = ""
+        """A line on how far learning is, for the progress bar."""
+
+    @abstractmethod
+    def collect(self, random: np.random.Generator) -> None:
+        """Gather one round of experience, `round_steps` environment steps."""
+
+    @abstractmethod
+    def improve(self, random: np.random.Generator) -> None:
+        """Learn from what is remembered."""
+
+    @abstractmethod
+    def validate(self) -> dict[str, float]:
+        """Return scores on validation worlds, the same ones every time, drawn from no generator.
+
+        The key `validation` is what the best is chosen by; the others are reported with it.
+        """
+
+    @property
+    @abstractmethod
+    def round_steps(self) -> int:
+        """Environment steps of one round."""
+
+    @abstractmethod
+    def served_arrays(self) -> Arrays:
+        """Return what `Primitives` need of the networks as they are now, in copies."""
+
+    @abstractmethod
+    def served_details(self) -> dict[str, Any]:
+        """Return what `Primitives` need beyond arrays, as JSON (gamma, sizes, label sets …)."""
+
+    @abstractmethod
+    def training_arrays(self) -> Arrays:
+        """Return all that the rounds to come depend on, beyond the settings and `rounds`."""
+
+    @abstractmethod
+    def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
+        """Take back what `training_arrays` and `served_details` gave."""
+
+    def finish(self, arrays: Arrays) -> Arrays:
+        """Return what to serve once more is known, such as goal-to-goal values (see subclasses)."""
+        return arrays
+
+    @classmethod
+    def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
+        """Return a learner that knows nothing yet."""
+        known = [entry.name for entry in fields(cls.settings_class)]
+        for name in options:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise SkmError(f"the {cls.learner} learner has no option '{name}'{hint}")
+        return cls(spec, cls.settings_class(**options))
+
+    @classmethod
+    def resume(cls, spec: DomainSpec, path: str | Path) -> Self:
+        """Return the learner that a checkpoint was saved from, ready to go on."""
+        try:
+            arrays, card = checkpoint.load(resume_path(path), spec.name)
+        except MissingCheckpointError:
+            raise MissingCheckpointError(
+                f"there is no {resume_path(path)}, which holds the replay memory and all else that"
+                " training needs to go on; train anew, or copy it from where the run was."
+            ) from None
+        if card.learner != cls.learner:
+            raise SkmError(f"{path} is from the learner '{card.learner}', not '{cls.learner}'.")
+        details = card.details
+        if tuple(details["propositions"]) != spec.propositions:
+            raise WrongDomainError(
+                f"{path} is of another version of '{spec.name}', with the propositions"
+                f" {details['propositions']}; train anew."
+            )
+        settings = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in details["settings"].items()
+        }
+        learner = cls(spec, cls.settings_class(**settings))
+        learner.rounds = details["rounds"]
+        learner._best_score = details["best_score"]
+        learner._best_scores = dict(details["best_scores"])
+        learner._best = {
+            name.removeprefix("best/"): value
+            for name, value in arrays.items()
+            if name.startswith("best/")
+        }
+        learner.restore(arrays, details)
+        return learner
+
+    @property
+    def steps(self) -> int:
+        """Environment steps taken so far."""
+        return self.rounds * self.round_steps
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings of the run, by name."""
+        return asdict(self._settings)
+
+    def run_round(self) -> None:
+        """Gather experience and learn; validate now and then."""
+        seeds = np.random.SeedSequence([self._settings.seed, self.rounds])
+        random = np.random.default_rng(seeds)
+        self.collect(random)
+        self.improve(random)
+        self.rounds += 1
+        if self.rounds % self._settings.validate_rounds == 0:
+            self._validate()
+
+    def _validate(self) -> None:
+        scores = self.validate()
+        if scores["validation"] > self._best_score:
+            self._best_score = scores["validation"]
+            self._best = self.served_arrays()
+            self._best_scores = scores
+        self.status = " ".join(f"{name} {value:.3f}" for name, value in scores.items())
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write a checkpoint to resume from and one to serve; return the card of the latter."""
+        details: dict[str, Any] = {
+            "settings": asdict(self._settings),
+            "rounds": self.rounds,
+            "propositions": list(self.spec.propositions),
+            "constraints": list(self.spec.constraints),
+            **self.served_details(),
+        }
+        served = self._best or self.served_arrays()
+        card = Card(
+            domain=self.spec.name,
+            learner=self.learner,
+            command=command,
+            seed=self._settings.seed,
+            steps=self.steps,
+            scores=self._best_scores,
+            details=details,
+        )
+        best = {"best_score": max(self._best_score, -1.0), "best_scores": self._best_scores}
+        whole = {**self.training_arrays(), **{f"best/{k}": v for k, v in self._best.items()}}
+        everything = Card(**{**asdict(card), "details": {**details, **best}})
+        checkpoint.save(resume_path(path), whole, everything)
+        return checkpoint.save(path, self.finish(dict(served)), card)
+
+
+def resume_path(path: str | Path) -> Path:
+    """Return where the state of training lies for the checkpoint at `path`."""
+    target = checkpoint.checkpoint_path(path)
+    return target.with_name(f"{target.stem}.resume{checkpoint.SUFFIX}")
