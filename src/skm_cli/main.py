@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from skm_machine.errors import SkmError
 
-COMMANDS = ("check", "train", "run", "eval", "plot", "finetune")
+COMMANDS = ("check", "train", "run", "eval")
 """Each is the module `skm_cli.<name>_command` with `add_parser(subparsers)` and `run(args)`."""
 
 

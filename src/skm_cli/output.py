@@ -15,6 +15,11 @@ def console() -> Console:
     return Console(highlight=False)
 
 
+def error_console() -> Console:
+    """Return the console for progress and remarks, which leaves standard output to results."""
+    return Console(stderr=True, highlight=False)
+
+
 def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON document
     """Print one JSON document on standard output."""
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)

@@ -1,0 +1,55 @@
+# Everything that skm needs, from a fresh clone. `make` lists what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+REQUIREMENTS := $(wildcard requirements/*.txt)
+
+.PHONY: help
+help:
+	@echo "make setup   create $(VENV) with everything, pinned, and build the ROS interfaces"
+	@echo "make demo    set up, then run a mission through the three nodes"
+	@echo "make test    set up, then run all tests"
+	@echo "make lint    formatter, linter, type checker"
+	@echo "make test-core   the core's tests in an environment without any ROS package"
+	@echo "make clean   remove what the above have made"
+
+.PHONY: setup
+setup: $(VENV)/.installed
+	@$(BIN)/python tools/build_interfaces.py
+
+$(VENV)/.installed: $(REQUIREMENTS) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skm needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the pinned packages into $(VENV) (about a minute)"
+	@$(PIP) $(addprefix -r ,$(REQUIREMENTS))
+	@$(PIP) --no-deps --editable .
+	@touch $@
+
+.PHONY: test
+test: setup
+	@$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: setup
+	@$(BIN)/ruff format --check src test tools launch
+	@$(BIN)/ruff check src test tools launch
+	@$(BIN)/mypy
+
+# The core must stand without ROS: its own environment, with none of the ROS wheels.
+CORE := .venv-core
+.PHONY: test-core
+test-core: $(CORE)/.installed
+	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
+	@$(CORE)/bin/python -m pytest --ignore test/ros
+
+$(CORE)/.installed: $(REQUIREMENTS) pyproject.toml
+	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
+	@$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r requirements/core.txt -r requirements/learn.txt -r requirements/dev.txt
+	@$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) $(CORE) build

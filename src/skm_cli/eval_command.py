@@ -1,0 +1,59 @@
+"""`skm eval`: how well a domain's tasks are solved, beside the optimum."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import Final
+
+from skm_machine.errors import SkmError, did_you_mean
+
+EVALUATORS: Final = {
+    "office": "skm_cli.eval_tabular",
+    "office_absorbing": "skm_cli.eval_tabular",
+}
+"""The module with `run(args)` that evaluates each domain."""
+
+EPILOG = """\
+examples:
+  skm eval office --task all --seeds 5 --planner grounded
+  skm eval office --task coffee --planner paper --json
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm eval` to the command."""
+    parser = subparsers.add_parser(
+        "eval",
+        help="measure how well the tasks of a domain are solved",
+        description="Run the tasks of a domain zero-shot and measure them, beside the optimum.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("domain", help=f"one of: {', '.join(EVALUATORS)}")
+    parser.add_argument("--task", default="all", help="a task of the domain, or all (the default)")
+    parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
+    parser.add_argument(
+        "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"
+    )
+    parser.add_argument("--epsilon", type=float, default=0.0, help="share of random actions")
+    parser.add_argument(
+        "--episodes", type=int, help="runs of each start with --epsilon, or episodes (default: 10)"
+    )
+    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the evaluation itself")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate one domain by its own module."""
+    if args.domain not in EVALUATORS:
+        raise SkmError(
+            f"no evaluation for the domain '{args.domain}'{did_you_mean(args.domain, EVALUATORS)}"
+        )
+    if args.seeds < 1 or (args.episodes is not None and args.episodes < 1):
+        raise SkmError("--seeds and --episodes must be at least 1")
+    if not 0 <= args.epsilon <= 1:
+        raise SkmError(f"--epsilon is a share between 0 and 1, not {args.epsilon}")
+    return int(importlib.import_module(EVALUATORS[args.domain]).run(args))
