@@ -1,0 +1,48 @@
+"""A ROS domain id that no other run of skm on this machine uses: for benchmarks and tests.
+
+Systems on different domain ids never see each other. The ids are handed out with file locks, which
+the kernel lets go of when their holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from skm_machine.errors import SkmError
+
+FIRST: Final = 100
+LAST: Final = 200
+
+
+@contextmanager
+def private_domain_id() -> Iterator[int]:
+    """Hold a domain id from `FIRST` to `LAST` that nobody else holds."""
+    folder = Path(tempfile.gettempdir()) / f"skm-domain-ids-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    count = LAST - FIRST + 1
+    for offset in range(count):
+        number = FIRST + (os.getpid() + offset) % count
+        with (folder / f"{number}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield number
+            return
+    raise SkmError(f"all {count} ROS domain ids from {FIRST} to {LAST} are in use")
+
+
+def private_environment(domain_id: int) -> dict[str, str]:
+    """Return this process's environment for children on that domain id, seen on this machine only."""
+    return {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(domain_id),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "PYTHONUNBUFFERED": "1",
+    }
