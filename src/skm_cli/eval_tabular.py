@@ -22,7 +22,7 @@ from skm_primitives.primitives import (
     load_primitives,
 )
 from skm_primitives.tabular import TabularLearner
-from skm_primitives.tabular_evaluation import Runs, evaluate_policy, joined
+from skm_primitives.tabular_evaluation import Runs, best_success, evaluate_policy, joined
 from skm_sim.domain import DomainSpec, Task, get_domain
 from skm_sim.tabular_model import TabularModel
 
@@ -42,6 +42,11 @@ def run(args: argparse.Namespace) -> int:
         for task in tasks:
             runs[task.name].append(_evaluate(spec, model, primitives, task, args, seed))
     results = {name: _result(model, found) for name, found in runs.items()}
+    if args.epsilon:
+        for task in tasks:
+            mission = compile_mission(task.formula, propositions=spec.propositions)
+            best = best_success(model, mission.machine, args.epsilon, task.max_steps)
+            results[task.name]["best_success"] = float(best.mean())
     if args.json:
         document = {"domain": spec.name, "planner": args.planner, "epsilon": args.epsilon}
         print_json({**document, "seeds": args.seeds, "tasks": results})
@@ -105,29 +110,27 @@ def _result(model: TabularModel, per_seed: Sequence[Runs]) -> dict[str, Any]:
 
 def _print(spec: DomainSpec, args: argparse.Namespace, results: dict[str, dict[str, Any]]) -> None:
     title = f"{spec.name}, planner {args.planner}, {args.seeds} seed(s), ε = {args.epsilon:g}, zero-shot"
-    table = Table(
-        title=title, title_justify="left", box=None, header_style="bold", padding=(0, 2, 0, 0)
-    )
-    headers = (
-        "task",
-        "success",
-        "return / optimum",
-        "steps",
-        "optimal",
-        "violations",
-        "starts on a constraint",
-    )
-    for header in headers:
-        table.add_column(header, justify="left" if header == "task" else "right")
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("task", no_wrap=True)
+    columns = {
+        "success": "success",
+        "best_success": "best\npossible",
+        "return_ratio": "return /\noptimum",
+        "mean_steps": "steps",
+        "optimal_steps": "optimal\nsteps",
+        "violations": "vio-\nlations",
+        "apart": "success from\na constraint",
+    }
+    shown = [key for key in columns if key != "best_success" or args.epsilon]
+    for key in shown:
+        table.add_column(columns[key], justify="right")
     for name, result in results.items():
-        apart = result["constraint_starts"].get("success")
-        table.add_row(
-            name,
-            f"{result['success']:.3f}",
-            f"{result['return_ratio']:.3f}",
-            "–" if result["mean_steps"] is None else f"{result['mean_steps']:.2f}",
-            f"{result['optimal_steps']:.2f}",
-            str(result["violations"]),
-            "–" if apart is None else f"{apart:.3f}",
-        )
+        figures = {**result, "apart": result["constraint_starts"].get("success")}
+        table.add_row(name, *(_figure(figures.get(key)) for key in shown))
     console().print(table)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{value:.3f}" if value < 2 else f"{value:.2f}"

@@ -16,7 +16,7 @@ start on a decoration that it must never enter.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from skm_primitives.implied_world import implied_world
 from skm_primitives.mission_product import mission_product
 from skm_primitives.policy import Decision
 from skm_primitives.primitives import GoalValues, Primitives
+
+SURE_GAMMA: Final = 0.9999
+"""The discount for planning where actions slip: success is what is at stake then, not speed."""
 
 
 class GroundedPolicy:
@@ -45,7 +48,8 @@ class GroundedPolicy:
                 "'paper', or train them with places"
             )
         self._product = mission_product(mission.machine, self._world)
-        self._values, arriving = self._product.solve(primitives.gamma, slip)
+        gamma = SURE_GAMMA if slip else primitives.gamma
+        self._values, arriving = self._product.solve(gamma, slip)
         if not self._values[mission.machine.initial].any():
             clause = blocking_clause(mission, self._product.shown_labels(mission.machine.initial))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")

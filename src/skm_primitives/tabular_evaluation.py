@@ -23,8 +23,19 @@ IntArray = NDArray[np.int64]
 UNREACHABLE = -1
 
 
-def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
-    """Return the fewest steps to the first success from every start cell; −1 where there is none."""
+@dataclass(frozen=True)
+class _TrueProduct:
+    """The product of the world's states with a machine: where each action leads, and if it succeeds."""
+
+    following: IntArray
+    """`[u, state, action]`: flat index of the product state that follows."""
+    succeeds: NDArray[np.bool_]
+    """`[u, state, action]`: whether that step is rewarded."""
+    starts: IntArray
+    """Flat index of the product state of each start cell."""
+
+
+def _true_product(model: TabularModel, machine: RewardMachine) -> _TrueProduct:
     target = np.zeros((machine.num_states, len(model.label_sets)), np.int64)
     rewarded = np.zeros(target.shape, np.bool_)
     for state in range(machine.num_states):
@@ -34,17 +45,42 @@ def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
             rewarded[state, index] = outcome.reward > 0 and state not in machine.terminal
     entered = model.label_ids[model.transitions]
     following = target[:, entered] * model.num_states + model.transitions
-    done = rewarded[:, entered]
+    starts = machine.initial * model.num_states + model.start_states
+    return _TrueProduct(following, rewarded[:, entered], starts)
+
+
+def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
+    """Return the fewest steps to the first success from every start cell; −1 where there is none."""
+    product = _true_product(model, machine)
     far = np.iinfo(np.int64).max // 2
-    steps = np.full((machine.num_states, model.num_states), far)
+    steps = np.full(product.succeeds.shape[:2], far)
     while True:
-        onward = np.where(done, 1, 1 + steps.reshape(-1)[following])
+        onward = np.where(product.succeeds, 1, 1 + steps.reshape(-1)[product.following])
         shorter = np.minimum(onward.min(axis=2), far)
         if np.array_equal(shorter, steps):
             break
         steps = shorter
-    found = steps[machine.initial, model.start_states]
+    found = steps.reshape(-1)[product.starts]
     return np.where(found < far, found, UNREACHABLE)
+
+
+def best_success(
+    model: TabularModel, machine: RewardMachine, epsilon: float, max_steps: int
+) -> NDArray[np.float64]:
+    """Return the greatest chance of success from every start cell, if every action slips with `epsilon`.
+
+    No policy does better within `max_steps`: backward induction on the true product.
+    """
+    product = _true_product(model, machine)
+    chance = np.zeros(product.succeeds.shape[:2])
+    for _ in range(max_steps):
+        onward = np.where(product.succeeds, 1.0, chance.reshape(-1)[product.following])
+        better = (1 - epsilon) * onward.max(axis=2) + epsilon * onward.mean(axis=2)
+        if np.abs(better - chance).max() < 1e-9:
+            break
+        chance = better
+    best: NDArray[np.float64] = chance.reshape(-1)[product.starts]
+    return best
 
 
 @dataclass(frozen=True)
