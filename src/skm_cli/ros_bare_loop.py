@@ -21,7 +21,6 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
-
 from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
