@@ -21,6 +21,8 @@ EPILOG = """\
 examples:
   skm train office --steps 100000 --seed 0 --out runs/office
   skm train office --steps 200000 --out runs/office --resume
+  skm train safety --seed 0 --out runs/safety
+  skm train safety --learner td3 --out runs/safety_td3
 
 The run is saved twice a minute, and on Ctrl-C. A resumed run ends with the same bits as one that
 was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are.
@@ -40,8 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--steps",
         type=int,
-        default=100_000,
-        help="environment steps in all, rounded up to whole rounds (default: %(default)s)",
+        help="environment steps in all, rounded up to whole rounds (default: 100000; networks: as"
+        " many as their preset plans)",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
     parser.add_argument("--out", type=Path, help="checkpoint to write (default: runs/DOMAIN)")
@@ -55,6 +57,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action=argparse.BooleanOptionalAction,
         help="tell goals apart by place; without, goals are the paper's 2^(P∪C) (default: yes)",
     )
+    parser.add_argument(
+        "--preset", help="networks: cpu (under an hour on one core) or paper (the paper's sizes)"
+    )
+    parser.add_argument(
+        "--learner", dest="algorithm", help="continuous robots: dqn or td3 (default: dqn)"
+    )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.set_defaults(run=run)
 
@@ -63,28 +71,32 @@ def run(args: argparse.Namespace) -> int:
     """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
     from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
-    from skm_primitives.training import make_learner, train  # noqa: PLC0415
+    from skm_primitives.training import DEFAULT_STEPS, make_learner, train  # noqa: PLC0415
     from skm_sim.domain import get_domain  # noqa: PLC0415
 
-    if args.steps < 1:
+    if args.steps is not None and args.steps < 1:
         raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
     if args.resume and args.overwrite:
         raise SkmError("--resume continues a checkpoint, --overwrite replaces it; give one.")
     spec = get_domain(args.domain)
     out = checkpoint_path(args.out or Path("runs") / spec.name)
-    names = ("seed", "alpha", "epsilon", "agents", "places")
+    names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before = learner.steps
+    steps = args.steps or getattr(learner, "default_steps", DEFAULT_STEPS)
     with _progress() as progress:
-        bar = progress.add_task(f"train {spec.name}", total=args.steps, completed=before)
-        result = train(
-            learner,
-            args.steps,
-            out,
-            shlex.join(["skm", *sys.argv[1:]]),
-            lambda steps: progress.update(bar, completed=steps),
-        )
+        bar = progress.add_task(f"train {spec.name}", total=steps, completed=before)
+        shown = ""
+
+        def report(done: int) -> None:
+            nonlocal shown
+            progress.update(bar, completed=done)
+            if (status := getattr(learner, "status", "")) != shown:
+                shown = status
+                progress.console.print(f"step {done}: {status}")
+
+        result = train(learner, steps, out, shlex.join(["skm", *sys.argv[1:]]), report)
     summary = _summary(result, learner, out, learner.steps - before, time.process_time() - started)
     if args.json:
         print_json(summary)

@@ -23,7 +23,13 @@ from skm_sim.domain import DomainSpec
 SAVE_SECONDS = 30.0
 """How often a run in progress is saved."""
 
-LEARNERS = {("Discrete", "Discrete"): "skm_primitives.tabular:TabularLearner"}
+DEFAULT_STEPS = 100_000
+"""Steps of a run, for learners that do not say otherwise by an attribute `default_steps`."""
+
+LEARNERS = {
+    ("Discrete", "Discrete"): "skm_primitives.tabular:TabularLearner",
+    ("Box", "Box"): "skm_primitives.deep.box_learner:BoxLearner",
+}
 """The learner for each kind of observation and action space; a `Learner` class, imported on use."""
 
 
@@ -116,12 +122,13 @@ def train(
     ends it at once.
     """
     _check_writable(out)
+    pause = getattr(learner, "save_seconds", SAVE_SECONDS)
     saved = time.monotonic()
     with _interrupts() as interrupted:
         while learner.steps < steps and not interrupted.is_set():
             learner.run_round()
             report(learner.steps)
-            if time.monotonic() - saved > SAVE_SECONDS:
+            if time.monotonic() - saved > pause:
                 learner.save(out, command)
                 saved = time.monotonic()
         card = learner.save(out, command)

@@ -108,6 +108,13 @@ def stack(layouts: list[Layout]) -> Layout:
     )
 
 
+def concatenate(layouts: list[Layout]) -> Layout:
+    """Return batches as one batch."""
+    return Layout(
+        *(np.concatenate([getattr(one, entry.name) for one in layouts]) for entry in fields(Layout))
+    )
+
+
 def sample_layouts(random: np.random.Generator, count: int) -> Layout:
     """Draw arenas: all positions uniform, objects may overlap, the robot starts free of buttons."""
     buttons = random.uniform(-BUTTON_EXTENT, BUTTON_EXTENT, (count, BUTTONS, 2))

@@ -1,0 +1,184 @@
+"""Algorithm 1 with networks, for domains with boxes of observations and actions.
+
+What is as in the paper: goals of a buffer that grows with what is achieved, every goal learned from
+every step, an agent that pursues goals and explores. What differs, and why it is sound:
+
+- **The terminate action is not learned**: what it gives is known (`goal_space`). Q_MIN is 0 with
+  r_min = 0, so it is not learned either.
+- **No constraint history in the input.** What a violated constraint changes is which goals are
+  still possible, and that is known: strict goals are worth 0 from then on. They are masked.
+- **An episode goes on** when its goal is reached, with a new goal, so that what is learned holds
+  where missions begin their next skill: on buttons, in regions.
+- **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
+- **Sets of goals** are pursued half of the time, as composed skills will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import gymnasium
+import numpy as np
+import torch
+
+from skm_machine.errors import SkmError
+from skm_primitives.deep.algorithm import Algorithm, Arrays, Bools, heads
+from skm_primitives.deep.body import body_for
+from skm_primitives.deep.dqn import Dqn
+from skm_primitives.deep.goal_space import GoalSpace
+from skm_primitives.deep.replay import Replay
+from skm_primitives.deep.settings import DeepSettings, with_preset
+from skm_primitives.deep.trainer import DeepLearner
+from skm_primitives.deep.validation import Validator
+from skm_primitives.histories import IntArray
+from skm_sim.domain import DomainSpec
+
+NEW_MASK = 0.02
+"""How often an agent gives up its goals for others, each step."""
+
+
+class BoxLearner(DeepLearner):
+    """Learns the skill primitives of a robot with continuous observations and actions."""
+
+    learner = "box"
+    settings_class = DeepSettings
+    settings: DeepSettings
+
+    def __init__(self, spec: DomainSpec, settings: DeepSettings) -> None:
+        super().__init__(spec, settings)
+        torch.set_num_threads(1)
+        self.settings = settings
+        self.body = body_for(spec)
+        self.env = gymnasium.make_vec(spec.env_id, num_envs=settings.agents)
+        self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
+        self.algorithm: Algorithm = _algorithm(self)
+        self.replay = Replay(
+            max(1, settings.replay // self.round_steps),
+            spec.primitive_steps,
+            settings.agents,
+            self.body.inputs,
+            self.algorithm.action_example,
+            heads(self.space),
+        )
+        self.goal_seen: IntArray = np.zeros((settings.slots, 2), np.int64)
+        """How often each goal was achieved: by steps that arrived there from elsewhere."""
+        self._owed = 0
+        self._validator: Validator | None = None
+
+    @classmethod
+    def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
+        """Return a learner that knows nothing yet."""
+        return super().start(spec, with_preset(options))
+
+    @property
+    def default_steps(self) -> int:
+        """Environment steps that the run is planned for."""
+        return self.settings.horizon
+
+    @property
+    def round_steps(self) -> int:
+        """Environment steps of one round: an episode of every agent."""
+        return self.settings.agents * self.spec.primitive_steps
+
+    def collect(self, random: np.random.Generator) -> None:
+        """Let every agent live one episode, in pursuit of goals."""
+        agents, steps = self.settings.agents, self.spec.primitive_steps
+        seed = int(random.integers(1 << 31))
+        observation, info = self.env.reset(
+            seed=seed, options=self.body.reset_options(random, agents)
+        )
+        features = self.body.features(observation)
+        slots = np.empty((steps + 1, agents), np.int64)
+        slots[0] = self.space.discover(info["labels"])
+        states = np.empty((steps + 1, agents, self.body.inputs), np.float32)
+        states[0] = features
+        example = self.algorithm.action_example
+        actions = np.empty((steps, agents, *example.shape), example.dtype)
+        masks = self.space.random_masks(random, agents)
+        for step in range(steps):
+            chosen = self.algorithm.explore(self.algorithm.choose(features, masks), random, step)
+            observation, _, ended, cut, info = self.env.step(self.algorithm.to_environment(chosen))
+            if ended.any() or cut.any():
+                raise SkmError("the network learner wants episodes that never end by themselves.")
+            features = self.body.features(observation)
+            actions[step], states[step + 1] = chosen, features
+            slots[step + 1] = self.space.discover(info["labels"])
+            masks = self._next_masks(masks, slots[step], slots[step + 1], random)
+        self._count(slots)
+        self.replay.add(states, actions, slots, self.space.steps_to_goals(slots))
+
+    def _next_masks(
+        self, masks: Bools, slots: IntArray, next_slots: IntArray, random: np.random.Generator
+    ) -> Bools:
+        """Return the goals still pursued; new ones for agents that are done, lost, or tired."""
+        achieved, alive = self.space.outcomes(slots, next_slots)
+        left = masks & alive
+        done = (masks & achieved).any((1, 2)) | ~left.any((1, 2))
+        done |= random.random(len(masks)) < NEW_MASK
+        return np.where(done[:, None, None], self.space.random_masks(random, len(masks)), left)
+
+    def _count(self, slots: IntArray) -> None:
+        """Count arrivals at goals; a strict one counts if no constraint changed before it."""
+        moved = slots[1:] != slots[:-1]
+        clean = ~np.logical_or.accumulate(self.space.changed(slots[:-1], slots[1:]), axis=0)
+        clean = np.concatenate([np.ones_like(clean[:1]), clean[:-1]])
+        np.add.at(self.goal_seen[:, 1], slots[1:][moved], 1)
+        np.add.at(self.goal_seen[:, 0], slots[1:][moved & clean], 1)
+
+    def improve(self, random: np.random.Generator) -> None:
+        """Update the networks, once for every `update_every` steps gathered."""
+        self._owed += self.round_steps
+        updates, self._owed = divmod(self._owed, self.settings.update_every)
+        progress = self.steps / self.settings.horizon
+        rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
+        for _ in range(updates):
+            batch = self.replay.sample(random, self.settings.batch)
+            self.algorithm.update(batch, random, rate)
+
+    def validate(self) -> dict[str, float]:
+        """Return the success of the domain's skills on validation worlds."""
+        if self._validator is None:
+            self._validator = Validator(self.spec, self.settings.validation_layouts)
+        return self._validator.scores(self.algorithm, self.body, self.space)
+
+    def served_arrays(self) -> Arrays:
+        """Return the averaged networks, and how often each goal was achieved."""
+        seen = self.goal_seen[: len(self.space)].reshape(-1)
+        return {**self.algorithm.served_arrays(), "goal_seen": seen.copy()}
+
+    def served_details(self) -> dict[str, Any]:
+        """Return sizes, the label sets, and both discounts."""
+        return {
+            "algorithm": self.settings.algorithm,
+            "label_bits": list(self.space.label_bits),
+            "slots": self.settings.slots,
+            "gamma": self.spec.gamma,
+            "learning_gamma": self.settings.gamma,
+            "owed": self._owed,
+        }
+
+    def training_arrays(self) -> Arrays:
+        """Return networks, optimisers, replay and counts."""
+        return {
+            **self.algorithm.training_arrays(),
+            **self.replay.arrays(),
+            "seen": self.goal_seen,
+        }
+
+    def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
+        """Take back what was saved."""
+        for bits in details["label_bits"]:
+            self.space._add(bits)
+        self.algorithm.restore(arrays)
+        self.replay.restore(arrays)
+        self.goal_seen = np.array(arrays["seen"])
+        self._owed = details["owed"]
+
+
+def _algorithm(learner: BoxLearner) -> Algorithm:
+    if learner.settings.algorithm == "td3":
+        from skm_primitives.deep.td3 import Td3  # noqa: PLC0415
+
+        return Td3(learner.body, learner.space, learner.settings)
+    return Dqn(learner.body, learner.space, learner.settings)

@@ -1,0 +1,132 @@
+"""Goal-oriented double DQN over a few actions of a continuous robot, for all goals at once.
+
+What is learned is the logit of Q_MAX(⟨s, c⟩, g, ⟨a, 0⟩), for every goal g and each of the body's
+actions. Values are in [0, 1] (γ to the number of steps to go), so they are fitted by cross-entropy,
+which tells small values apart as well as large ones. Two networks; the smaller value of the two
+averaged copies bootstraps.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from skm_primitives.deep.algorithm import (
+    Arrays,
+    Bools,
+    Floats,
+    goal_targets,
+    heads,
+    optimiser_arrays,
+    restore_optimiser,
+)
+from skm_primitives.deep.body import Body
+from skm_primitives.deep.goal_space import GoalSpace
+from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
+from skm_primitives.deep.replay import Batch
+from skm_primitives.deep.settings import DeepSettings
+
+MEMBERS = 2
+HOLD = 3.0
+"""Mean steps for which an exploring agent holds its random action."""
+MOST_EXPLORING = 0.5
+LEAST_EXPLORING = 0.01
+"""Shares of random steps: agents differ in it, on a geometric scale."""
+
+
+class Dqn:
+    """Networks, their averaged copies and the optimiser; see `Algorithm`."""
+
+    action_example: NDArray[Any] = np.zeros((), np.uint8)
+
+    def __init__(self, body: Body, space: GoalSpace, settings: DeepSettings) -> None:
+        self._space = space
+        self._settings = settings
+        self._choices = body.actions
+        generator = torch.Generator().manual_seed(settings.seed)
+        self._shape = (heads(space), len(body.actions))
+        outputs = self._shape[0] * self._shape[1]
+        self.network = EnsembleMLP(body.inputs, settings.hidden, outputs, MEMBERS, generator)
+        with torch.no_grad():
+            self.network.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
+        self.average = copy.deepcopy(self.network).requires_grad_(False)
+        self.optimiser = torch.optim.Adam(
+            self.network.parameters(), settings.learning_rate, fused=True
+        )
+        self._held = np.zeros(settings.agents, np.int64)
+        self._holding = np.zeros(settings.agents, np.bool_)
+
+    def values(self, features: Floats) -> Floats:
+        """Return the logits of the averaged networks' mean, `(n, slots, HEADS, actions)`."""
+        with torch.no_grad():
+            logits = self.average(torch.from_numpy(features)).mean(0)
+        shaped: Floats = logits.reshape(len(features), -1, 2, self._shape[1]).numpy()
+        return shaped
+
+    def choose(self, features: Floats, masks: Bools) -> NDArray[Any]:
+        """Return the action with the best value of any goal in the mask."""
+        values = np.where(masks[..., None], self.values(features), -np.inf)
+        best: NDArray[Any] = values.max((1, 2)).argmax(1)
+        return best
+
+    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
+        """Let agents take random actions now and then, each held for a few steps."""
+        count = len(chosen)
+        if step == 0:
+            self._holding[:] = False
+        share = np.geomspace(LEAST_EXPLORING, MOST_EXPLORING, count)
+        self._holding &= random.random(count) > 1 / HOLD
+        begins = ~self._holding & (random.random(count) < share / (HOLD * (1 - share) + share))
+        self._held[begins] = random.integers(len(self._choices), size=int(begins.sum()))
+        self._holding |= begins
+        explored: NDArray[Any] = np.where(self._holding, self._held, chosen)
+        return explored
+
+    def to_environment(self, actions: NDArray[Any]) -> Floats:
+        """Return the body's actions of these indices."""
+        return self._choices[actions]
+
+    def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002
+        """Take one step of Adam on the cross-entropy of every goal's value and its target."""
+        count = len(batch.slot)
+        with torch.no_grad():
+            following = self.average(torch.from_numpy(batch.next_state))
+            low = following.amin(0).reshape(count, *self._shape).amax(-1).sigmoid()
+        target = goal_targets(self._space, batch, low, self._settings.gamma)
+        logits = self.network(torch.from_numpy(batch.state)).reshape(MEMBERS, count, *self._shape)
+        index = torch.from_numpy(batch.action.astype(np.int64))[None, :, None, None]
+        taken = logits.gather(-1, index.expand(MEMBERS, count, self._shape[0], 1))[..., 0]
+        used = len(self._space) * 2
+        loss = functional.binary_cross_entropy_with_logits(
+            taken[..., :used], target[None, :, :used].expand(MEMBERS, -1, -1), reduction="sum"
+        ) / (count * used)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+        self.optimiser.step()
+        blend(self.average, self.network, self._settings.average_rate)
+
+    def served_arrays(self) -> Arrays:
+        """Return the averaged networks and the actions that they choose among."""
+        return {**to_arrays("network", self.average.state_dict()), "actions": self._choices.copy()}
+
+    def training_arrays(self) -> Arrays:
+        """Return networks, averaged networks and the optimiser's moments."""
+        return {
+            **to_arrays("trained", self.network.state_dict()),
+            **to_arrays("average", self.average.state_dict()),
+            **optimiser_arrays("adam", self.optimiser),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `training_arrays` gave."""
+        self.network.load_state_dict(from_arrays("trained", arrays))
+        self.average.load_state_dict(from_arrays("average", arrays))
+        restore_optimiser("adam", self.optimiser, arrays)

@@ -1,0 +1,95 @@
+"""A memory of whole rounds: features of every state, actions, labels, and steps to every goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_primitives.histories import IntArray
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Transitions drawn from the memory; `(n, …)` each."""
+
+    state: NDArray[np.float32]
+    next_state: NDArray[np.float32]
+    action: NDArray[Any]
+    slot: IntArray
+    next_slot: IntArray
+    steps_to_goals: NDArray[np.uint8]
+
+
+class Replay:
+    """A ring of rounds. A round is an episode of every agent, so states lie side by side in it.
+
+    Features are kept in half precision, which halves the memory and the file to resume from; with
+    three decimals of a lidar reading they are as precise as the labels need.
+    """
+
+    def __init__(
+        self, rounds: int, steps: int, agents: int, features: int, action: NDArray[Any], goals: int
+    ) -> None:
+        shape = (rounds, steps, agents)
+        self._states = np.zeros((rounds, steps + 1, agents, features), np.float16)
+        self._actions = np.zeros((*shape, *action.shape), action.dtype)
+        self._slots = np.zeros((rounds, steps + 1, agents), np.uint8)
+        self._steps_to_goals = np.zeros((*shape, goals), np.uint8)
+        self.stored = 0
+        """Rounds put in so far; the oldest are overwritten."""
+
+    @property
+    def filled(self) -> int:
+        """How many rounds are there to draw from."""
+        return min(self.stored, len(self._states))
+
+    def add(
+        self,
+        states: NDArray[np.float32],
+        actions: NDArray[Any],
+        slots: IntArray,
+        steps_to_goals: NDArray[np.uint8],
+    ) -> None:
+        """Put a round in, in place of the oldest if there is no more room."""
+        index = self.stored % len(self._states)
+        self._states[index] = states
+        self._actions[index] = actions
+        self._slots[index] = slots
+        self._steps_to_goals[index] = steps_to_goals.reshape(self._steps_to_goals.shape[1:])
+        self.stored += 1
+
+    def sample(self, random: np.random.Generator, count: int) -> Batch:
+        """Draw transitions uniformly."""
+        _, steps, agents = self._actions.shape[:3]
+        row = random.integers(self.filled, size=count)
+        step = random.integers(steps, size=count)
+        agent = random.integers(agents, size=count)
+        return Batch(
+            self._states[row, step, agent].astype(np.float32),
+            self._states[row, step + 1, agent].astype(np.float32),
+            self._actions[row, step, agent],
+            self._slots[row, step, agent].astype(np.int64),
+            self._slots[row, step + 1, agent].astype(np.int64),
+            self._steps_to_goals[row, step, agent],
+        )
+
+    def arrays(self) -> Arrays:
+        """Return what is stored, for a checkpoint."""
+        return {
+            "replay/states": self._states[: self.filled],
+            "replay/actions": self._actions[: self.filled],
+            "replay/slots": self._slots[: self.filled],
+            "replay/steps_to_goals": self._steps_to_goals[: self.filled],
+            "replay/stored": np.array(self.stored),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take back what `arrays` gave."""
+        self.stored = int(arrays["replay/stored"])
+        for name in ("states", "actions", "slots", "steps_to_goals"):
+            getattr(self, f"_{name}")[: self.filled] = arrays[f"replay/{name}"]

@@ -1,0 +1,81 @@
+"""The choices of a run of the network learners for boxes of observations and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.deep.trainer import TrainerSettings
+
+ALGORITHMS = ("dqn", "td3")
+
+PAPER: dict[str, Any] = {
+    "algorithm": "td3",
+    "hidden": (2024, 2024, 2024),
+    "agents": 1,
+    "batch": 100,
+    "update_every": 1,
+    "replay": 1_000_000,
+    "learning_rate": 1e-3,
+    "gamma": 0.99,
+    "noise": 0.2,
+    "target_noise": 0.2,
+    "horizon": 1_000_000,
+    "validate_rounds": 500,
+}
+"""The paper's sizes; what it leaves open is as in Spinning Up's TD3."""
+
+
+@dataclass(frozen=True)
+class DeepSettings(TrainerSettings):
+    """Everything about a run; a resumed run keeps what it was started with."""
+
+    algorithm: str = "dqn"
+    """`dqn`: double DQN over a few actions. `td3`: the paper's, for continuous ones."""
+    hidden: tuple[int, ...] = (256, 256)
+    agents: int = 32
+    """Agents that act side by side."""
+    batch: int = 256
+    update_every: int = 32
+    """Environment steps to one update of the networks."""
+    replay: int = 800_000
+    """Transitions remembered."""
+    learning_rate: float = 5e-4
+    """Constant for the first half of the run, then falling in a line to a twentieth."""
+    gamma: float = 0.97
+    """The discount while learning. In a deterministic world a value γ^k is turned into that of any
+    other discount by a power, so it changes no preference; a smaller one is told apart better."""
+    average_rate: float = 0.005
+    """How fast the averaged networks, which act and bootstrap, follow the trained ones."""
+    noise: float = 0.2
+    """TD3: standard deviation of the controls' noise when acting."""
+    target_noise: float = 0.2
+    """TD3: of the noise on the next action in targets, clipped at 0.5."""
+    goals_each: int = 4
+    """TD3: goals drawn for each transition of a batch."""
+    horizon: int = 2_400_000
+    """Environment steps that the run is planned for; the step size falls towards its end."""
+    slots: int = 8
+    """Label sets that there is room for."""
+    validation_layouts: int = 64
+    """Worlds of each skill in a validation."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.algorithm not in ALGORITHMS:
+            hint = did_you_mean(self.algorithm, ALGORITHMS)
+            raise SkmError(f"no algorithm '{self.algorithm}'{hint}")
+        positive = ("agents", "batch", "update_every", "replay", "horizon", "slots", "goals_each")
+        for name in positive:
+            if getattr(self, name) < 1:
+                raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if not 0 < self.gamma < 1:
+            raise SkmError(f"gamma is {self.gamma}; it must lie between 0 and 1.")
+
+
+def with_preset(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those of their preset filled in."""
+    preset = PAPER if options.get("preset") == "paper" else {}
+    return {**preset, **options}
