@@ -24,7 +24,7 @@ from rclpy.task import Future
 from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
-DEPTH = 10
+from skm_machine import ros_qos
 
 
 class BareSim:
@@ -34,9 +34,9 @@ class BareSim:
         self._observation = Observation(session=1, episode=1, kind=Observation.DISCRETE)
         self._labels = Labels(session=1, episode=1, names=propositions)
         self._labels.values = [False] * len(propositions)
-        self._observations = node.create_publisher(Observation, "observation", DEPTH)
-        self._all_labels = node.create_publisher(Labels, "labels", DEPTH)
-        node.create_subscription(Action, "action", self._on_action, DEPTH)
+        self._observations = node.create_publisher(Observation, "observation", ros_qos.STATE)
+        self._all_labels = node.create_publisher(Labels, "labels", ros_qos.STATE)
+        node.create_subscription(Action, "action", self._on_action, ros_qos.COMMAND)
         self._last = 0
         self.finished = False
 
@@ -73,12 +73,12 @@ class BareMachine:
     def __init__(self, node: Node) -> None:
         self._query = node.create_client(QueryValues, "query")
         self._request = QueryValues.Request(digest="0" * 64)
-        self._actions = node.create_publisher(Action, "action", DEPTH)
+        self._actions = node.create_publisher(Action, "action", ros_qos.COMMAND)
         self._action = Action(session=1, episode=1, kind=Action.DISCRETE)
         while not (self._query.service_is_ready() and self._actions.get_subscription_count()):
             time.sleep(0.01)  # discovery goes on by itself; the simulator waits for what follows
-        node.create_subscription(Observation, "observation", self._on_observation, DEPTH)
-        node.create_subscription(Labels, "labels", self._on_labels, DEPTH)
+        node.create_subscription(Observation, "observation", self._on_observation, ros_qos.STATE)
+        node.create_subscription(Labels, "labels", self._on_labels, ros_qos.STATE)
         self._observed = 0
         self._labelled = 0
 

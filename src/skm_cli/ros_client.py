@@ -148,10 +148,3 @@ class RosClient:
             f"is a system running in namespace {self.namespace} on ROS_DOMAIN_ID {domain}? "
             "Start one with `skm up demo`, or name another with --namespace."
         )
-
-
-def latched_qos() -> Any:  # noqa: ANN401 - rclpy is imported late
-    """Return the quality of service of topics of which late joiners see the last message."""
-    from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: PLC0415
-
-    return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

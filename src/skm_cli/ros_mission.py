@@ -10,7 +10,8 @@ from rclpy.action import ActionClient
 from skm.action import ExecuteMission
 from skm.msg import MachineState
 
-from skm_cli.ros_client import RosClient, latched_qos
+from skm_cli.ros_client import RosClient
+from skm_machine import ros_qos
 from skm_machine.errors import SkmError
 
 Result = ExecuteMission.Result
@@ -46,7 +47,7 @@ class MissionGoal:
         self._on_feedback = on_feedback
         self._server = ActionClient(client.node, ExecuteMission, "execute_mission")
         self._states = client.node.create_subscription(
-            MachineState, "machine_state", self._on_state, latched_qos()
+            MachineState, "machine_state", self._on_state, ros_qos.LATCHED
         )
         self._handle: Any = None
         self._answer: Any = None

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from skm_cli.output import console, print_json
-from skm_cli.ros_client import NAMESPACE, RosClient, latched_qos, require_ros
+from skm_cli.ros_client import NAMESPACE, RosClient, require_ros
 from skm_machine.errors import SkmError
 
 EPILOG = """\
@@ -64,19 +64,22 @@ class Heard:
 
     def __init__(self, client: RosClient) -> None:
         from diagnostic_msgs.msg import DiagnosticArray  # noqa: PLC0415
-
         from skm.msg import MachineState, PrimitivesInfo  # noqa: PLC0415
+
+        from skm_machine import ros_qos  # noqa: PLC0415
 
         self._client = client
         self.machine: Any = None
         self.primitives: Any = None
         self.diagnostics: dict[str, Any] = {}
         node = client.node
-        node.create_subscription(MachineState, "machine_state", self._on_machine, latched_qos())
+        node.create_subscription(MachineState, "machine_state", self._on_machine, ros_qos.LATCHED)
         node.create_subscription(
-            PrimitivesInfo, "primitives_info", self._on_primitives, latched_qos()
+            PrimitivesInfo, "primitives_info", self._on_primitives, ros_qos.LATCHED
         )
-        node.create_subscription(DiagnosticArray, "diagnostics", self._on_diagnostics, 10)
+        node.create_subscription(
+            DiagnosticArray, "diagnostics", self._on_diagnostics, ros_qos.DIAGNOSTICS
+        )
 
     def _on_machine(self, state: Any) -> None:  # noqa: ANN401 - made by rosidl
         self.machine = state
@@ -124,7 +127,7 @@ class Heard:
 
 def _node_name(status_name: str) -> str:
     """Return the node of a diagnostic status, whose name begins with the node's: `/skm/sim: loop`."""
-    return status_name.split(":")[0].strip().rsplit("/", maxsplit=1)[-1]
+    return status_name.split(":", maxsplit=1)[0].strip().rsplit("/", maxsplit=1)[-1]
 
 
 def _health_document(status: Any) -> dict[str, Any] | None:  # noqa: ANN401
