@@ -30,3 +30,10 @@ gymnasium.register(
     vector_entry_point="skm_sim.safety:SafetyVectorEnv",
     max_episode_steps=500,
 )
+
+gymnasium.register(
+    "skm/MovingTargets-v0",
+    entry_point="skm_sim.moving_targets:MovingTargetsEnv",
+    vector_entry_point="skm_sim.moving_targets:MovingTargetsVectorEnv",
+    max_episode_steps=50,
+)
