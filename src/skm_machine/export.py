@@ -35,11 +35,11 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
             if edge.source == state:
                 succeeded = state in machine.terminal and state not in machine.failure
                 mark = " {0}" if edge.reward > 0 or succeeded else ""
-                lines.append(f"[{_hoa_label(edge.label, number)}] {edge.target}{mark}")
+                lines.append(f"[{hoa_label(edge.label, number)}] {edge.target}{mark}")
     return "\n".join([*lines, "--END--", ""])
 
 
-def _hoa_label(formula: Formula, number: dict[str, str]) -> str:
+def hoa_label(formula: Formula, number: dict[str, str]) -> str:
     """Return a Boolean formula in HOA's label syntax: numbers for names, only `!`, `&`, `|`."""
     texts: dict[Formula, str] = {}
     for sub in formula.subformulas():

@@ -34,6 +34,7 @@ _TOKEN: Final = re.compile(
       | (?P<symbol>[\[\]{}()&|!])""",
     re.VERBOSE | re.DOTALL,
 )
+MAX_LABEL_DEPTH: Final = 100
 _IGNORED_CAPITALS: Final = frozenset({"HOA:", "States:", "Start:", "AP:", "Alias:", "Acceptance:"})
 
 
@@ -155,7 +156,8 @@ class _Reader:
                 count = int(self._next("number"))
                 self.propositions = [self._string() for _ in range(count)]
             case "Alias:":
-                self.aliases[self._next("word")] = self._label()
+                alias = self._next("word")
+                self.aliases[alias] = self._label()
             case "Acceptance:":
                 self.acceptance = " ".join(self._rest())
             case "skm.words:":
@@ -213,8 +215,6 @@ class _Reader:
 
     def _label(self, depth: int = 0) -> Formula:
         """Read a label: disjunctions of conjunctions of literals, with parentheses."""
-        if depth > 100:
-            raise self._error("labels nested more than 100 deep")
         parts = [self._conjunction(depth)]
         while self._peek()[1] == "|":
             self._next()
@@ -230,6 +230,8 @@ class _Reader:
 
     def _literal(self, depth: int) -> Formula:
         kind, text = self._peek()
+        if depth > MAX_LABEL_DEPTH:
+            raise self._error(f"a label nested more than {MAX_LABEL_DEPTH} deep")
         if text == "!":
             self._next()
             return negation(self._literal(depth + 1))
@@ -324,7 +326,9 @@ def _as_mission(
     if has_end:
         edges.append([])
     ended = {edge.target for row in rows for edge in row if accepted(edge)}
-    stays = all(accepted(edge) for state in ended for edge in rows[state])
+    after = [[(edge.label or TRUE, int(accepted(edge))) for edge in rows[state]] for state in ended]
+    kept_accepting = table_from_edges(propositions, after, default=0)
+    stays = all(kept_accepting.outcomes(state) == [1] for state in range(len(after)))
     return from_edges(
         propositions,
         edges,
