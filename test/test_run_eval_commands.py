@@ -1,0 +1,101 @@
+"""`skm run` and `skm eval` on the office, as people and programs call them."""
+
+import json
+
+import pytest
+from PIL import Image
+
+from skm_cli.main import main
+
+COFFEE = "F(coffee & X F office) & G !decoration"
+
+
+def call(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_run_reports_what_happened(capsys):
+    code, out, _ = call(capsys, "run", "office", COFFEE, "--start", "2,2", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["outcome"] == "accepted"
+    assert report["steps"] == 8 == len(report["actions"])
+    assert [step["labels"][0] for step in report["transitions"]] == ["coffee", "office"]
+
+
+def test_run_is_a_function_of_the_seed(capsys):
+    runs = [
+        call(capsys, "run", "office", COFFEE, "--seed", str(seed), "--json")[1]
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0] == runs[1]
+    assert json.loads(runs[0])["actions"] != json.loads(runs[2])["actions"]
+
+
+def test_run_prints_for_people_and_draws(capsys, tmp_path):
+    png, gif = tmp_path / "run.png", tmp_path / "run.gif"
+    code, out, _ = call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(png))
+    assert code == 0
+    assert "accepted after 8 steps" in out
+    with Image.open(png) as picture:
+        assert picture.size[0] > 200
+    assert call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(gif))[0] == 0
+    with Image.open(gif) as film:
+        assert film.n_frames > 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "office", "F cofee"], "did you mean 'coffee'"),
+        (["run", "office", "F(coffee & office)"], "nothing that the robot can reach satisfies"),
+        (["run", "office", COFFEE, "--start", "0,0"], "free cell"),
+        (["run", "office", COFFEE, "--start", "here"], "a row and a column"),
+        (["run", "office", COFFEE, "--render", "x.bmp"], ".png or .gif"),
+        (["run", "offce", COFFEE], "office"),
+        (["eval", "office", "--task", "cofee"], "coffee"),
+        (["eval", "kitchen"], "no evaluation"),
+        (["eval", "office", "--seeds", "0"], "at least 1"),
+        (["eval", "office", "--epsilon", "7"], "between 0 and 1"),
+    ],
+)
+def test_bad_input_gives_a_clear_error_and_exit_code_2(capsys, arguments, message):
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+
+
+def test_a_mission_that_fails_gives_exit_code_1(capsys):
+    arguments = (
+        "run",
+        "office",
+        COFFEE,
+        "--start",
+        "6,2",
+        "--planner",
+        "paper",
+        "--max-steps",
+        "50",
+    )
+    assert call(capsys, *arguments)[0] == 1
+
+
+def test_eval_json(capsys):
+    code, out, _ = call(capsys, "eval", "office", "--task", "coffee", "--json")
+    report = json.loads(out)["tasks"]["coffee"]
+    assert code == 0
+    assert report["success"] == 1.0
+    assert report["return_ratio"] == pytest.approx(1.0)
+    assert report["mean_steps"] == report["optimal_steps"]
+    assert report["violations"] == 0
+    assert report["all_starts"]["starts"] == 120
+    assert report["constraint_starts"]["starts"] == 6
+
+
+def test_eval_prints_a_table(capsys):
+    code, out, _ = call(capsys, "eval", "office_absorbing", "--planner", "paper")
+    assert code == 0
+    assert "coffee_strict" in out
