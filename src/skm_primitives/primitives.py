@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,11 @@ from skm_sim.domain import DomainSpec
 FloatArray = NDArray[np.float32]
 CHECKPOINTS = Path(__file__).parent / "checkpoints"
 """Where the checkpoints that come with skm lie."""
+SERVERS = {
+    LEARNER: "skm_primitives.primitives:load_tabular",
+    "box": "skm_primitives.deep.serving:load",
+}
+"""Who serves what each learner writes: a function of (arrays, card, spec), imported on use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,21 @@ class GoalValues:
     """`move[goal, action]`: the value of ⟨a, 0⟩."""
     stop: FloatArray
     """`stop[goal, action]`: the value of ⟨a, 1⟩."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuousGoalValues:
+    """The best action for every goal and its value Q_MAX(⟨s,c⟩, g, ⟨a,0⟩), for continuous actions.
+
+    What stopping gives need not be asked: it is 1 where the labels are the goal's, else 0.
+    """
+
+    action: FloatArray
+    """`action[goal, dimension]`"""
+    value: FloatArray
+    """`value[goal]`: γ to the number of steps that the goal is away; 0 if it is out of reach."""
+    spread: FloatArray
+    """`spread[goal]`: how far the networks disagree on the value, half the gap of their logits."""
 
 
 class Primitives(Protocol):
@@ -84,6 +105,20 @@ class Primitives(Protocol):
 
     def values(self, observation: Any, violated: frozenset[str]) -> GoalValues:  # noqa: ANN401
         """Return the values of every goal, from an observation and the constraints violated."""
+        ...
+
+
+class ContinuousPrimitives(Primitives, Protocol):
+    """Primitives of a robot with continuous actions, which `values` gives with the values."""
+
+    @property
+    def goal_to_goal(self) -> FloatArray:
+        """`[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved."""
+        ...
+
+    @property
+    def goal_seen(self) -> NDArray[np.int64]:
+        """How often each goal was achieved in training."""
         ...
 
 
@@ -157,8 +192,18 @@ def _targets_of_goals(
 def load_primitives(path: str | Path, spec: DomainSpec | None = None) -> Primitives:
     """Read the primitives from a checkpoint; with `spec`, they must fit that domain."""
     arrays, card = checkpoint.load(path, None if spec is None else spec.name)
-    if card.learner != LEARNER:
-        raise SkmError(f"{path} was written by the learner '{card.learner}'; known: {LEARNER}.")
+    if card.learner not in SERVERS:
+        known = did_you_mean(card.learner, SERVERS)
+        raise SkmError(f"{path} was written by the learner '{card.learner}'{known}")
+    module, _, name = SERVERS[card.learner].partition(":")
+    primitives: Primitives = getattr(importlib.import_module(module), name)(arrays, card, spec)
+    return primitives
+
+
+def load_tabular(
+    arrays: dict[str, NDArray[Any]], card: checkpoint.Card, spec: DomainSpec | None
+) -> TabularPrimitives:
+    """Return the primitives in a checkpoint of the tabular learner."""
     state = TabularState.restore(arrays, card)
     if spec is not None:
         check_names(state, spec)

@@ -12,11 +12,11 @@ cylinder, a region. The cylinder stands on a button, so `cylinder` implies `butt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
@@ -98,8 +98,8 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         self.render_mode = render_mode
         self.propositions = PROPOSITIONS
         self.constraints = CONSTRAINTS
-        self.observation_space = observation_space()
-        self.action_space = action_space()
+        self.observation_space = cast("Space[Floats]", observation_space())
+        self.action_space = cast("Space[Floats]", action_space())
         self.world = SafetyWorld(1, label_radius, timestep)
         self._path: list[Floats] = []
         self._drawing: Any = None
@@ -112,7 +112,8 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
     @property
     def pose(self) -> Floats:
         """The robot's x, y and heading."""
-        return self.world.physics.pose[0].copy()
+        pose: Floats = self.world.physics.pose[0].copy()
+        return pose
 
     def labels(self) -> frozenset[str]:
         """Return the propositions that are true in the current state."""
@@ -231,9 +232,11 @@ class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
 
     def _start(self, mask: Bools, layout: Layout | None) -> None:
         """Start the episodes of the robots in `mask`, in the arenas given or in new ones."""
-        count = np.count_nonzero(mask)
+        count = int(np.count_nonzero(mask))
         if count:
-            self.world.reset(mask, sample_layouts(self.np_random, count) if layout is None else layout)
+            self.world.reset(
+                mask, sample_layouts(self.np_random, count) if layout is None else layout
+            )
         self._elapsed[mask] = 0
 
     def _mask(self, mask: object) -> Bools:

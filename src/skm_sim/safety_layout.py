@@ -138,7 +138,7 @@ def place_robots(
     return Layout(robot, buttons, regions, cylinder)
 
 
-def test_layouts(random: np.random.Generator, count: int, cylinder: int | None = None) -> Layout:
+def authors_layouts(random: np.random.Generator, count: int, cylinder: int | None = None) -> Layout:
     """Return the authors' fixed objects, with robots drawn by chance, and so the cylinder if None.
 
     Button 2, at (0, d), is in a region; the others are not.
@@ -148,9 +148,6 @@ def test_layouts(random: np.random.Generator, count: int, cylinder: int | None =
     regions = np.broadcast_to([[0.0, 0.0], [0.0, d]], (count, REGIONS, 2))
     on = random.integers(BUTTONS, size=count) if cylinder is None else np.full(count, cylinder)
     return place_robots(random, buttons, regions, on)
-
-
-test_layouts.__test__ = False  # type: ignore[attr-defined]  # not a test for pytest to collect
 
 
 def read_layout(value: object, shape: tuple[int, ...] = ()) -> Layout:
@@ -163,9 +160,7 @@ def read_layout(value: object, shape: tuple[int, ...] = ()) -> Layout:
         try:
             layout = Layout(
                 *(
-                    np.broadcast_to(
-                        array, (*shape, *array.shape[len(layout.shape) :])
-                    )
+                    np.broadcast_to(array, (*shape, *array.shape[len(layout.shape) :]))
                     for entry in fields(layout)
                     for array in [getattr(layout, entry.name)]
                 )
@@ -193,7 +188,7 @@ def _from_mapping(value: object) -> Layout:
     if missing:
         raise DomainError(f"layout: {', '.join(missing)} missing; it takes {', '.join(names)}.")
     try:
-        arrays = [np.asarray(value[name], np.float64) for name in names[:-1]]
+        robot, buttons, regions = (np.asarray(value[name], np.float64) for name in names[:-1])
     except (TypeError, ValueError) as error:
         raise DomainError(f"layout: positions must be numbers ({error}).") from None
-    return Layout(*arrays, np.asarray(value["cylinder"]))
+    return Layout(robot, buttons, regions, np.asarray(value["cylinder"]))

@@ -45,11 +45,12 @@ MODEL = f"""
       <geom name="nose" type="box" size="0.05 0.05 0.05" pos="0.1 0 0"/>
       <site name="centre"/>
     </body>
-    {"".join(
-        f'<body name="button{i}" mocap="true">'
-        f'<geom type="sphere" size="{_BUTTON_RADIUS}"/></body>'
+    {
+    "".join(
+        f'<body name="button{i}" mocap="true"><geom type="sphere" size="{_BUTTON_RADIUS}"/></body>'
         for i in range(BUTTONS)
-    )}
+    )
+}
   </worldbody>
   <sensor>
     <accelerometer site="centre"/>

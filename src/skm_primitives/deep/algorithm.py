@@ -28,9 +28,7 @@ class Algorithm(Protocol):
         """Return the best actions for the goals in the masks `(n, slots, HEADS)`, as remembered."""
         ...
 
-    def explore(
-        self, chosen: NDArray[Any], random: np.random.Generator, step: int
-    ) -> NDArray[Any]:
+    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
         """Return the actions with exploration added."""
         ...
 
@@ -55,9 +53,7 @@ class Algorithm(Protocol):
         ...
 
 
-def goal_targets(
-    space: GoalSpace, batch: Batch, next_values: Tensor, gamma: float
-) -> Tensor:
+def goal_targets(space: GoalSpace, batch: Batch, next_values: Tensor, gamma: float) -> Tensor:
     """Return the targets `(n, slots · HEADS)` of all goals, from the next state's values.
 
     See `goal_space` for the three cases. The steps in which a goal was really achieved later in the

@@ -27,17 +27,13 @@ from skm_primitives.deep.algorithm import (
     restore_optimiser,
 )
 from skm_primitives.deep.body import Body
+from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_primitives.deep.settings import DeepSettings
 
 MEMBERS = 2
-HOLD = 3.0
-"""Mean steps for which an exploring agent holds its random action."""
-MOST_EXPLORING = 0.5
-LEAST_EXPLORING = 0.01
-"""Shares of random steps: agents differ in it, on a geometric scale."""
 
 
 class Dqn:
@@ -59,8 +55,7 @@ class Dqn:
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), settings.learning_rate, fused=True
         )
-        self._held = np.zeros(settings.agents, np.int64)
-        self._holding = np.zeros(settings.agents, np.bool_)
+        self._exploration = HeldExploration(settings.agents, self.action_example)
 
     def values(self, features: Floats) -> Floats:
         """Return the logits of the averaged networks' mean, `(n, slots, HEADS, actions)`."""
@@ -77,20 +72,13 @@ class Dqn:
 
     def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
         """Let agents take random actions now and then, each held for a few steps."""
-        count = len(chosen)
-        if step == 0:
-            self._holding[:] = False
-        share = np.geomspace(LEAST_EXPLORING, MOST_EXPLORING, count)
-        self._holding &= random.random(count) > 1 / HOLD
-        begins = ~self._holding & (random.random(count) < share / (HOLD * (1 - share) + share))
-        self._held[begins] = random.integers(len(self._choices), size=int(begins.sum()))
-        self._holding |= begins
-        explored: NDArray[Any] = np.where(self._holding, self._held, chosen)
-        return explored
+        candidates = random.integers(len(self._choices), size=len(chosen))
+        return self._exploration.mix(chosen, candidates, random, step)
 
     def to_environment(self, actions: NDArray[Any]) -> Floats:
         """Return the body's actions of these indices."""
-        return self._choices[actions]
+        taken: Floats = self._choices[actions]
+        return taken
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002
         """Take one step of Adam on the cross-entropy of every goal's value and its target."""

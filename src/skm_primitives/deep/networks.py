@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -35,7 +36,7 @@ class EnsembleMLP(nn.Module):
         self.biases = nn.ParameterList()
         self.scales = nn.ParameterList()
         self.shifts = nn.ParameterList()
-        for size, following in zip(sizes, sizes[1:], strict=False):
+        for size, following in itertools.pairwise(sizes):
             bound = 1 / math.sqrt(size)
             weight = torch.empty(members, size, following).uniform_(
                 -bound, bound, generator=generator
@@ -76,31 +77,3 @@ def from_arrays(prefix: str, arrays: Mapping[str, NDArray[np.float32]]) -> dict[
         for name, value in arrays.items()
         if name.startswith(start)
     }
-
-
-class ServedMLP:
-    """An `EnsembleMLP` in plain NumPy, for one observation at a time: no torch needed to serve."""
-
-    def __init__(self, prefix: str, arrays: Mapping[str, NDArray[np.float32]]) -> None:
-        def part(kind: str) -> list[Floats]:
-            names = sorted(
-                (name for name in arrays if name.startswith(f"{prefix}.{kind}.")),
-                key=lambda name: int(name.rsplit(".", 1)[1]),
-            )
-            return [np.ascontiguousarray(arrays[name], np.float32) for name in names]
-
-        self._weights, self._biases = part("weights"), part("biases")
-        self._scales, self._shifts = part("scales"), part("shifts")
-        self.inputs = self._weights[0].shape[1]
-        self.members = self._weights[0].shape[0]
-
-    def __call__(self, inputs: Floats) -> Floats:
-        """Return `(members, n, outputs)` for inputs `(n, inputs)` or `(members, n, inputs)`."""
-        hidden: Floats = inputs if inputs.ndim == 3 else inputs[None]
-        for index, (scale, shift) in enumerate(zip(self._scales, self._shifts, strict=True)):
-            hidden = hidden @ self._weights[index] + self._biases[index]
-            hidden = hidden - hidden.mean(-1, keepdims=True)
-            spread = np.sqrt(np.square(hidden).mean(-1, keepdims=True) + np.float32(1e-5))
-            hidden = np.maximum(hidden / spread * scale + shift, np.float32(0))
-        outputs: Floats = hidden @ self._weights[-1] + self._biases[-1]
-        return outputs

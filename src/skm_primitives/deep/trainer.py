@@ -142,7 +142,7 @@ class DeepLearner(ABC):
                 f"{path} is of another version of '{spec.name}', with the propositions"
                 f" {details['propositions']}; train anew."
             )
-        settings = {
+        settings: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in details["settings"].items()
         }
