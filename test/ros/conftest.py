@@ -1,0 +1,84 @@
+"""Fixtures of the ROS tests: domain ids of their own, and one system that many tests share."""
+
+import os
+import warnings
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of a parser that comes with ROS
+    import rosidl_generator_py  # noqa: F401
+
+from harness import System
+
+from skm_cli.private_domain import private_domain_id
+from skm_cli.ros_client import RosClient
+
+
+@pytest.fixture(scope="session", autouse=True)
+def this_machine_only():
+    """Keep the tests' own nodes off the network, as their children are."""
+    before = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    yield
+    if before is None:
+        del os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]
+    else:
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = before
+
+
+@pytest.fixture
+def domain_id():
+    """A domain id for one test."""
+    with private_domain_id() as number:
+        yield number
+
+
+@pytest.fixture
+def client(domain_id):
+    """A client on the test's own domain id."""
+    with RosClient(domain_id=domain_id) as made:
+        yield made
+
+
+@pytest.fixture
+def processes():
+    """A list to put started processes in; whatever a failed test leaves running is ended."""
+    started = []
+    yield started
+    for process in started:
+        process.stop()
+
+
+@pytest.fixture
+def systems(domain_id):
+    """Make systems on the test's domain id; they are ended cleanly after it."""
+    made = []
+
+    def make(**options):
+        made.append(System(domain_id, **options))
+        return made[-1]
+
+    yield make
+    _end(made)
+
+
+@pytest.fixture(scope="session")
+def office():
+    """The office on the three nodes, shared by the tests that leave it as they found it: ready."""
+    with private_domain_id() as number:
+        system = System(number)
+        try:
+            system.wait_ready()
+            yield system
+        finally:
+            _end([system])
+
+
+def _end(systems):
+    try:
+        for system in systems:
+            system.stop()
+    finally:
+        for system in systems:
+            system.discard()

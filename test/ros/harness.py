@@ -1,0 +1,195 @@
+"""Real nodes in processes of their own, and a client in this one, on a private ROS domain id.
+
+Nothing here sleeps for a fixed time: everything is waited for, with a deadline.
+"""
+
+import os
+import signal
+import sys
+import time
+
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from skm.action import ExecuteMission
+from skm.msg import Action, Labels, MachineState, Observation
+
+from skm_cli.child import Child
+from skm_cli.private_domain import private_environment
+from skm_cli.ros_client import RosClient
+from skm_cli.ros_mission import MissionGoal
+from skm_machine import ros_qos
+
+MODULES = {
+    "sim": "skm_sim.sim_node",
+    "primitives": "skm_primitives.primitives_node",
+    "machine": "skm_machine.machine_node",
+}
+NODES = tuple(MODULES)
+START_SECONDS = 30.0
+MISSION_SECONDS = 30.0
+PATROL = "F(A & X F(B & X F(C & X F D))) & G !decoration"
+
+
+class Process(Child):
+    """A child of the tests: must end cleanly when it is interrupted."""
+
+    def __init__(self, command, domain_id):
+        super().__init__([sys.executable, "-m", *command], private_environment(domain_id))
+
+    def kill(self):
+        """End it with no chance to say goodbye."""
+        self.signal_group(signal.SIGKILL)
+        self.wait_for(lambda: self.returncode is not None, "its death")
+
+    def wait_for(self, condition, what, timeout=START_SECONDS):
+        """Wait until something is so, with this process's output in the error if it is not."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}:\n{self.transcript()}"
+            time.sleep(0.01)
+
+    def stop_cleanly(self, code=0):
+        """Interrupt the whole group; fail on another exit code, a traceback or a child left behind."""
+        group = self.pid
+        if self.returncode is None:
+            self.signal_group(signal.SIGINT)
+        self.wait_for(lambda: self.returncode is not None, "a clean end", timeout=15)
+        try:
+            os.killpg(group, 0)
+            left_behind = True
+        except ProcessLookupError:
+            left_behind = False
+        assert self.stop() == code, self.transcript()
+        assert not left_behind, f"children left behind:\n{self.transcript()}"
+        text = self.transcript()
+        assert "Traceback" not in text, text
+        assert "terminate called" not in text, text
+
+    def transcript(self):
+        """Return the command and all that it has printed."""
+        return "\n".join([" ".join(self.command), *self.answers, *self.output])
+
+
+def node_process(name, domain_id, namespace="/skm", **parameters):
+    """Start one node with parameters."""
+    command = [MODULES[name], "--ros-args", "-r", f"__ns:={namespace}"]
+    for key, value in parameters.items():
+        command += ["-p", f"{key}:={value}"]
+    return Process(command, domain_id)
+
+
+def skm_process(domain_id, *arguments):
+    """Start the `skm` command."""
+    return Process(["skm_cli.main", *map(str, arguments)], domain_id)
+
+
+class System:
+    """Nodes of one namespace, and a client that watches them."""
+
+    def __init__(self, domain_id, namespace="/skm", order=NODES, parameters=None):
+        self.domain_id = domain_id
+        self.namespace = namespace
+        self.parameters = parameters or {}
+        self.processes = {}
+        for name in order:
+            self.start(name)
+        self.client = RosClient(namespace, domain_id)
+        self.states = Topic(self.client, MachineState, "machine_state", ros_qos.LATCHED)
+
+    def start(self, name):
+        """Start a node, or start it again."""
+        options = self.parameters.get(name, {})
+        self.processes[name] = node_process(name, self.domain_id, self.namespace, **options)
+
+    def kill(self, name):
+        """Kill a node the hard way."""
+        self.processes[name].kill()
+        self.processes[name].stop()
+
+    def wait_until(self, condition, what, timeout=START_SECONDS):
+        """Take messages until something is so; a dead node or the deadline fails the test."""
+
+        def holds():
+            for process in self.processes.values():
+                process.check_running()
+            return condition()
+
+        if not self.client.spin_until(holds, timeout):
+            transcripts = "\n".join(p.transcript() for p in self.processes.values())
+            raise AssertionError(f"waited in vain for {what}; {self.states.last}\n{transcripts}")
+
+    def wait_ready(self):
+        """Wait until the machine is ready for a mission."""
+        self.wait_until(
+            lambda: self.states.last is not None and self.states.last.phase == MachineState.IDLE,
+            "the machine to be ready",
+        )
+
+    def send(self, mission, on_feedback=None, **options):
+        """Send a mission and wait until it is taken."""
+        goal = MissionGoal(
+            self.client, ExecuteMission.Goal(mission=mission, **options), on_feedback
+        )
+        goal.send(START_SECONDS)
+        return goal
+
+    def finish(self, goal, timeout=MISSION_SECONDS):
+        """Wait for a mission's end and return its result."""
+        self.wait_until(lambda: goal.done, "the mission's end", timeout)
+        result = goal.result
+        goal.close()
+        return result
+
+    def run(self, mission, **options):
+        """Run a mission to its end and return its result."""
+        return self.finish(self.send(mission, **options))
+
+    def wait_running(self, steps=1):
+        """Wait until a mission has taken some steps."""
+        self.wait_until(
+            lambda: (
+                self.states.last.phase == MachineState.RUNNING
+                and self.states.last.mission_steps >= steps
+            ),
+            "a mission under way",
+        )
+
+    def stop(self):
+        """End every node, which must do so cleanly."""
+        self.client.close()
+        for process in self.processes.values():
+            process.signal_group(signal.SIGINT)
+        for process in self.processes.values():
+            process.stop_cleanly()
+
+    def discard(self):
+        """End every node, however it may be: for when a test has failed already."""
+        for process in self.processes.values():
+            process.stop()
+
+
+class Topic:
+    """Everything that has come in on a topic."""
+
+    def __init__(self, client, message_type, name, qos=None, depth=5000):
+        durability = qos.durability if qos is not None else DurabilityPolicy.VOLATILE
+        self.messages = []
+        client.node.create_subscription(
+            message_type,
+            name,
+            self.messages.append,
+            QoSProfile(depth=depth, durability=durability),
+        )
+
+    @property
+    def last(self):
+        """The newest message, or None."""
+        return self.messages[-1] if self.messages else None
+
+
+class Traffic:
+    """The three topics of the loop."""
+
+    def __init__(self, client):
+        self.observations = Topic(client, Observation, "observation", ros_qos.STATE)
+        self.labels = Topic(client, Labels, "labels", ros_qos.STATE)
+        self.actions = Topic(client, Action, "action", ros_qos.COMMAND)
