@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 
 from skm_sim.domain import DomainError
 from skm_sim.office_map import LEGEND, OFFICE_MAP, GridMap, Position
+from skm_sim.office_scene import office_scene
 from skm_sim.office_spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.scene import Shape
 from skm_sim.tabular import TabularEnv, TabularVectorEnv
 from skm_sim.tabular_model import BoolArray, IntArray, TabularModel
 
@@ -191,6 +193,10 @@ class OfficeEnv(TabularEnv):
             self._renderer = OfficeRenderer(self.model.grid, self.model.absorbing)
         picture: NDArray[np.uint8] = self._renderer.picture(self._path)
         return picture
+
+    def scene(self) -> list[Shape]:
+        """Return the office as shapes for 3D views."""
+        return office_scene(self.model.grid, self.model.absorbing, self.state().cell)
 
 
 class OfficeVectorEnv(TabularVectorEnv):

@@ -1,0 +1,310 @@
+"""Message ⇄ core values: pure functions, and readers that check a message against what is expected.
+
+Nothing here talks to the network or keeps a clock. Arrays go in as `array.array` of raw bytes and come
+out with `numpy.frombuffer`: lists are many times slower. Fillers reuse the message that they are given.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, Space
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image
+from skm.msg import Action, Labels, Observation, PlaceLabels, PrimitivesInfo, Transition
+from skm.msg import Goal as GoalMessage
+from skm.srv import QueryValues
+
+from skm_machine.errors import SkmError
+from skm_machine.tracker import Step
+from skm_primitives.goals import Goal
+from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.remote import RemotePrimitives
+
+ENCODINGS: Final = {1: "mono8", 3: "rgb8"}
+ALL_PARTS: Final = QueryValues.Request.MOVE | QueryValues.Request.STOP | QueryValues.Request.BEST
+
+
+class ConversionError(SkmError):
+    """A message that does not say what it should; the text says what would be right."""
+
+
+def observation_kind(space: Space[Any]) -> int:
+    """Return the form of an observation from this space: a constant of Observation."""
+    if isinstance(space, Discrete):
+        return int(Observation.DISCRETE)
+    if not isinstance(space, Box):
+        raise ConversionError(f"observations from {space} have no message; use Discrete or Box.")
+    picture = space.dtype == np.uint8 and len(space.shape) == 3 and space.shape[2] in ENCODINGS
+    return int(Observation.IMAGE if picture else Observation.VECTOR)
+
+
+def fill_observation(message: Observation, value: Any) -> None:  # noqa: ANN401
+    """Put an observation into a message whose `kind` is set."""
+    if message.kind == Observation.DISCRETE:
+        message.discrete = int(value)
+    elif message.kind == Observation.VECTOR:
+        message.data = float_array(value)
+    else:
+        fill_image(message.image, value)
+
+
+def fill_image(message: Image, pixels: NDArray[np.uint8]) -> None:
+    """Put a picture `(height, width, channels)` of bytes into a message."""
+    message.height, message.width, channels = pixels.shape
+    message.encoding = ENCODINGS[channels]
+    message.step = message.width * channels
+    message.data = array.array("B", pixels.tobytes())
+
+
+def float_array(values: Any) -> array.array[float]:  # noqa: ANN401 - anything that is an array
+    """Return numbers as the field of a `float32[]`."""
+    return array.array("f", np.asarray(values, np.float32).tobytes())
+
+
+def observation_reader(space: Space[Any]) -> Callable[[Observation], Any]:
+    """Return a function that reads observations of a space, and refuses all others."""
+    kind = observation_kind(space)
+    if isinstance(space, Discrete):
+        states = int(space.n)
+
+        def read_discrete(message: Observation) -> int:
+            _check_kind(message, kind)
+            index = int(message.discrete)
+            if not 0 <= index < states:
+                raise ConversionError(f"observation {index} is not from 0 to {states - 1}")
+            return index
+
+        return read_discrete
+    shape, dtype = tuple(space.shape or ()), space.dtype
+    size = int(np.prod(shape))
+
+    def read_vector(message: Observation) -> NDArray[Any]:
+        _check_kind(message, kind)
+        data = np.frombuffer(message.data, np.float32)
+        if data.size != size:
+            raise ConversionError(f"an observation has {data.size} numbers, not {size}")
+        if not np.isfinite(data).all():
+            raise ConversionError("an observation holds a value that is not a finite number")
+        return data.reshape(shape).astype(dtype)
+
+    def read_image(message: Observation) -> NDArray[Any]:
+        _check_kind(message, kind)
+        image = message.image
+        wanted = (shape[0], shape[1], ENCODINGS[shape[2]])
+        if (image.height, image.width, image.encoding) != wanted or len(image.data) != size:
+            raise ConversionError(
+                f"an observation is a {image.width} x {image.height} {image.encoding} image of "
+                f"{len(image.data)} bytes, not {wanted[1]} x {wanted[0]} {wanted[2]}"
+            )
+        return np.frombuffer(image.data, np.uint8).reshape(shape)
+
+    return read_image if kind == Observation.IMAGE else read_vector
+
+
+def _check_kind(message: Observation, kind: int) -> None:
+    if message.kind != kind:
+        raise ConversionError(f"an observation is of kind {message.kind}, not {kind}")
+
+
+def label_values(propositions: Sequence[str]) -> Callable[[frozenset[str]], list[bool]]:
+    """Return a function from label sets to the field `values` of Labels."""
+    known: dict[frozenset[str], list[bool]] = {}
+
+    def values(labels: frozenset[str]) -> list[bool]:
+        if labels not in known:
+            known[labels] = [name in labels for name in propositions]
+        return known[labels]
+
+    return values
+
+
+def labels_reader(propositions: Collection[str]) -> Callable[[Labels], frozenset[str]]:
+    """Return a function that reads the labels over these propositions, and refuses all others."""
+    expected = sorted(propositions)
+    names: list[str] = []
+    known: dict[tuple[bool, ...], frozenset[str]] = {}
+
+    def read(message: Labels) -> frozenset[str]:
+        if message.names != names:
+            if sorted(message.names) != expected:
+                raise ConversionError(
+                    f"labels are about {', '.join(message.names) or 'nothing'}, "
+                    f"not about {', '.join(expected)}"
+                )
+            names[:] = message.names
+            known.clear()
+        values = tuple(message.values)
+        if values not in known:
+            if len(values) != len(names):
+                raise ConversionError(f"labels hold {len(values)} values for {len(names)} names")
+            known[values] = frozenset(n for n, true in zip(names, values, strict=True) if true)
+        return known[values]
+
+    return read
+
+
+def fill_action(message: Action, action: Any) -> None:  # noqa: ANN401 - a number, or an array
+    """Put an action into a message."""
+    if isinstance(action, int | np.integer):
+        message.kind = Action.DISCRETE
+        message.discrete = int(action)
+    else:
+        message.kind = Action.CONTINUOUS
+        message.continuous = float_array(action)
+
+
+def action_reader(space: Space[Any]) -> Callable[[Action], Any]:
+    """Return a function that reads actions (not stops) of a space, and refuses all others."""
+    if isinstance(space, Discrete):
+        count = int(space.n)
+
+        def read_discrete(message: Action) -> int:
+            if message.kind != Action.DISCRETE or not 0 <= message.discrete < count:
+                raise ConversionError(f"an action is not a number from 0 to {count - 1}")
+            return int(message.discrete)
+
+        return read_discrete
+    if not isinstance(space, Box):
+        raise ConversionError(f"actions from {space} have no message; use Discrete or Box.")
+    low, high, size = space.low, space.high, int(np.prod(space.shape))
+
+    def read_continuous(message: Action) -> NDArray[Any]:
+        data = np.frombuffer(message.continuous, np.float32)
+        if message.kind != Action.CONTINUOUS or data.size != size or not np.isfinite(data).all():
+            raise ConversionError(f"an action is not {size} finite numbers")
+        return np.clip(data.reshape(space.shape).astype(space.dtype), low, high)
+
+    return read_continuous
+
+
+def goal_message(goal: Goal) -> GoalMessage:
+    """Return a goal as a message."""
+    return GoalMessage(
+        labels=sorted(goal.labels),
+        violated=sorted(goal.violated),
+        place=GoalMessage.NO_PLACE if goal.place is None else goal.place,
+    )
+
+
+def goal_value(message: GoalMessage) -> Goal:
+    """Return the goal that a message says."""
+    place = None if message.place == GoalMessage.NO_PLACE else int(message.place)
+    return Goal(frozenset(message.labels), frozenset(message.violated), place)
+
+
+def primitives_info(
+    primitives: Primitives, checkpoint: str, observation_space: Space[Any]
+) -> PrimitivesInfo:
+    """Return everything that the skill machine needs to know about the primitives."""
+    info = PrimitivesInfo(
+        domain=primitives.domain,
+        checkpoint=checkpoint,
+        digest=primitives.digest,
+        propositions=list(primitives.propositions),
+        constraints=list(primitives.constraints),
+        goals=[goal_message(goal) for goal in primitives.goals],
+        goal_probability=float_array(primitives.goal_probability),
+        gamma=float(primitives.gamma),
+        observation_kind=observation_kind(observation_space),
+    )
+    info.place_labels = [
+        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
+        for place, visits in primitives.visit_labels.items()
+        for visit, labels in enumerate(visits, start=1)
+    ]
+    discrete = isinstance(observation_space, Discrete)
+    shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
+    info.observation_shape = array.array("I", shape)
+    actions = primitives.action_space
+    if isinstance(actions, Discrete):
+        info.action_kind, info.action_count = PrimitivesInfo.DISCRETE, int(actions.n)
+    elif isinstance(actions, Box):
+        info.action_kind, info.action_count = PrimitivesInfo.CONTINUOUS, int(np.prod(actions.shape))
+        info.action_low, info.action_high = float_array(actions.low), float_array(actions.high)
+    return info
+
+
+def remote_primitives(
+    info: PrimitivesInfo, ask: Callable[[Any, frozenset[str]], GoalValues]
+) -> RemotePrimitives:
+    """Return the primitives that a node serves, from what it says about them and a way to ask it."""
+    visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
+    for entry in info.place_labels:
+        visits = visit_labels.get(int(entry.place), ())
+        visit_labels[int(entry.place)] = (*visits, frozenset(entry.labels))
+    return RemotePrimitives(
+        domain=info.domain,
+        checkpoint=info.checkpoint,
+        digest=info.digest,
+        propositions=tuple(info.propositions),
+        constraints=tuple(info.constraints),
+        goals=tuple(goal_value(goal) for goal in info.goals),
+        goal_probability=np.array(info.goal_probability, np.float32),
+        visit_labels=visit_labels,
+        gamma=info.gamma,
+        observation_space=_observation_space(info),
+        action_space=_action_space(info),
+        ask=ask,
+    )
+
+
+def _observation_space(info: PrimitivesInfo) -> Space[Any]:
+    shape = tuple(int(length) for length in info.observation_shape)
+    if info.observation_kind == Observation.DISCRETE:
+        return Discrete(shape[0])
+    if info.observation_kind == Observation.IMAGE:
+        return Box(0, 255, shape, np.uint8)
+    return Box(-np.inf, np.inf, shape, np.float32)
+
+
+def _action_space(info: PrimitivesInfo) -> Space[Any]:
+    if info.action_kind == PrimitivesInfo.DISCRETE:
+        return Discrete(int(info.action_count))
+    return Box(np.array(info.action_low, np.float32), np.array(info.action_high, np.float32))
+
+
+def fill_values(response: QueryValues.Response, values: GoalValues, parts: int) -> None:
+    """Put the values of every goal into an answer, the parts that were asked for."""
+    parts = parts or ALL_PARTS
+    response.goals, response.actions = values.move.shape
+    if parts & QueryValues.Request.MOVE:
+        response.move = float_array(values.move)
+    if parts & QueryValues.Request.STOP:
+        response.stop = float_array(values.stop)
+    if parts & QueryValues.Request.BEST:
+        either = np.maximum(values.move, values.stop)
+        action = either.argmax(axis=1)
+        rows = np.arange(len(action))
+        best = either[rows, action]
+        stops = best > values.move.max(axis=1)
+        response.best_value = float_array(best)
+        response.best_action = array.array("i", action.astype(np.int32).tobytes())
+        response.best_stops = array.array("B", stops.astype(np.uint8).tobytes())
+
+
+def read_values(response: QueryValues.Response, goals: int) -> GoalValues:
+    """Return the values of every goal that an answer with `move` and `stop` holds."""
+    shape = (int(response.goals), int(response.actions))
+    move = np.frombuffer(response.move, np.float32)
+    stop = np.frombuffer(response.stop, np.float32)
+    if shape[0] != goals or move.size != stop.size or move.size != shape[0] * shape[1]:
+        raise ConversionError(
+            f"an answer holds {move.size} and {stop.size} values for {shape[0]} x {shape[1]}, "
+            f"and there are {goals} goals"
+        )
+    return GoalValues(move.reshape(shape), stop.reshape(shape))
+
+
+def transition_message(step: Step) -> Transition:
+    """Return a move of the machine as a message."""
+    return Transition(
+        step=step.number,
+        from_state=step.source,
+        to_state=step.target,
+        labels=sorted(step.labels),
+        reward=step.reward,
+    )

@@ -1,0 +1,101 @@
+"""A domain's environment as a simulator runs it: episodes counted, labels at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Space
+from numpy.typing import NDArray
+
+import skm_sim  # noqa: F401 - makes the environments known to Gymnasium
+from skm_sim.domain import DomainError, DomainSpec
+
+
+class World:
+    """The present state of one environment, with its place in the count of episodes and steps."""
+
+    def __init__(self, spec: DomainSpec, seed: int, *, pictures: bool = False) -> None:
+        """Make the environment and begin the first episode; `pictures` asks for `picture()`."""
+        self.spec = spec
+        mode = "rgb_array" if pictures and _draws(spec) else None
+        self._env: gymnasium.Env[Any, Any] = gymnasium.make(
+            spec.env_id, render_mode=mode, max_episode_steps=-1, disable_env_checker=True
+        )
+        self.draws = mode is not None
+        self.episode = 0
+        self.reset(seed)
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """What is observed."""
+        return self._env.observation_space
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """What can be done."""
+        return self._env.action_space
+
+    @property
+    def standstill(self) -> Any:  # noqa: ANN401 - an action of the domain
+        """The action that stops the robot while time goes on; None where the world itself can wait."""
+        space = self._env.action_space
+        return np.clip(0, space.low, space.high) if isinstance(space, Box) else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether no action can be taken until a reset."""
+        return self.terminated or self.truncated
+
+    def reset(self, seed: int | None = None, options: str = "") -> None:
+        """Begin an episode; `options` are the domain's, as a JSON object. Refused, nothing changes."""
+        given = _read_options(options)
+        try:
+            self.observation, info = self._env.reset(seed=seed, options=given)
+        except (TypeError, ValueError, KeyError) as error:
+            raise DomainError(f"the domain refuses the reset options {options}: {error}") from error
+        self.labels: frozenset[str] = info["labels"]
+        self.terminated = self.truncated = False
+        self.episode += 1
+        self.step_number = 0
+
+    def step(self, action: Any) -> None:  # noqa: ANN401 - an action of the domain
+        """Take a step."""
+        self.observation, _, self.terminated, self.truncated, info = self._env.step(action)
+        self.labels = info["labels"]
+        self.step_number += 1
+
+    def picture(self) -> NDArray[np.uint8] | None:
+        """Return what a camera would see, where the domain draws and pictures were asked for."""
+        picture: NDArray[np.uint8] | None = self._env.render() if self.draws else None  # type: ignore[assignment]
+        return picture
+
+    def scene(self) -> Any:  # noqa: ANN401 - see skm_sim.scene.Shape
+        """Return the shapes of the world for a 3D view, empty where the domain has none."""
+        scene = getattr(self._env.unwrapped, "scene", None)
+        return () if scene is None else scene()
+
+    def close(self) -> None:
+        """Let the environment go."""
+        self._env.close()
+
+
+def _draws(spec: DomainSpec) -> bool:
+    """Tell whether a domain's environment can return pictures."""
+    entry = gymnasium.spec(spec.env_id).entry_point
+    cls = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    return "rgb_array" in getattr(cls, "metadata", {}).get("render_modes", ())
+
+
+def _read_options(text: str) -> dict[str, Any] | None:
+    if not text.strip():
+        return None
+    try:
+        options = json.loads(text)
+    except ValueError as error:
+        raise DomainError(f"reset options are no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise DomainError(f'reset options are a JSON object such as {{"cell": 3}}, not {text}')
+    return options
