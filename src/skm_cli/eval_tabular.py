@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 from rich.progress import track
 from rich.table import Table
 
@@ -93,7 +94,7 @@ def _evaluate(
 def _result(model: TabularModel, per_seed: Sequence[Runs]) -> dict[str, Any]:
     """Return the figures of one task: starts on a constraint apart, all starts, and seed by seed."""
     constraints = [model.propositions.index(name) for name in model.constraints]
-    on_constraint = model.cell_labels[:, constraints].any(axis=1)
+    on_constraint: NDArray[np.bool_] = np.any(model.cell_labels[:, constraints], axis=1)
 
     def off(runs: Runs) -> Runs:
         return runs.among(~on_constraint[runs.start_cells])

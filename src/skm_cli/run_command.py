@@ -121,7 +121,12 @@ class Film:
 
         images = [Image.fromarray(frame) for frame in self.frames or [env.render()]]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        more = {"save_all": True, "append_images": images[1:], "duration": 120, "loop": 0}
+        more: dict[str, Any] = {
+            "save_all": True,
+            "append_images": images[1:],
+            "duration": 120,
+            "loop": 0,
+        }
         images[0].save(self.path, **(more if self.path.suffix == ".gif" else {}))
 
 

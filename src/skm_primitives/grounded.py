@@ -28,7 +28,7 @@ from skm_primitives.achievability import blocking_clause
 from skm_primitives.implied_world import implied_world
 from skm_primitives.mission_product import mission_product
 from skm_primitives.policy import Decision
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
 
 SURE_GAMMA: Final = 0.9999
 """The discount for planning where actions slip: success is what is at stake then, not speed."""
@@ -114,12 +114,14 @@ class GroundedPolicy:
         """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
 
-    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
         """Return the weighted maximum over the goals that each action leads to."""
+        if isinstance(values, ContinuousGoalValues):
+            raise SkmError("place goals go with discrete actions")
         best: NDArray[np.float32] = (values.stop * self._weights[state, self._counter]).max(axis=0)
         return best
 
-    def choose(self, state: int, values: GoalValues) -> Decision:
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, and the goal at which the machine moves next."""
         action = int(self.composed(state, values).argmax())
         goal = int(self._pursued[state, self._place, self._counter])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_machine.reward_machine import RewardMachine
-from skm_primitives.primitives import Primitives
+from skm_primitives.primitives import GoalValues, Primitives
 
 IntArray = NDArray[np.int64]
 
@@ -42,7 +42,9 @@ def implied_world(primitives: Primitives) -> ImpliedWorld:
     goal_place = np.array([number[place] for _, place in unviolated])
     rows = []
     for place in places:
-        stop = primitives.values(place, frozenset()).stop[goals]
+        values = primitives.values(place, frozenset())
+        assert isinstance(values, GoalValues), "place goals go with discrete actions"
+        stop = values.stop[goals]
         reached = goal_place[stop.argmax(axis=0)]
         rows.append(np.where(stop.max(axis=0) > 0, reached, number[place]))
     return ImpliedWorld(places, np.array(rows, np.int64), primitives.visit_labels)

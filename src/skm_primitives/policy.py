@@ -18,7 +18,7 @@ from skm_machine.mission import Mission
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
 
 PLANNERS: Final = ("grounded", "paper")
 
@@ -27,7 +27,7 @@ PLANNERS: Final = ("grounded", "paper")
 class Decision:
     """What to do next, and why: the goal in pursuit (an index in the goal buffer) and its value."""
 
-    action: int
+    action: int | NDArray[np.float32]
     goal: int
     value: float
 
@@ -50,11 +50,11 @@ class Policy(Protocol):
         """Return the violated constraints to ask the primitives with."""
         ...
 
-    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
         """Return δ_Q(u)(⟨s,c⟩, ·): the composed value of each action in the machine state `state`."""
         ...
 
-    def choose(self, state: int, values: GoalValues) -> Decision:
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the best action in the machine state `state`, from the values of every goal."""
         ...
 
@@ -72,9 +72,20 @@ def make_policy(
         raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, PLANNERS)}")
     if planner == "paper":
         return PaperPolicy(mission, primitives)
-    from skm_primitives.grounded import GroundedPolicy  # noqa: PLC0415 - it builds on this module
+    from skm_primitives.grounded import GroundedPolicy  # noqa: PLC0415 - they build on this module
+    from skm_primitives.grounded_goals import GroundedGoalPolicy  # noqa: PLC0415
 
-    return GroundedPolicy(mission, primitives, slip)
+    if any(goal.place is not None for goal in primitives.goals):
+        return GroundedPolicy(mission, primitives, slip)
+    return GroundedGoalPolicy(mission, primitives)
+
+
+def best_of_goals(values: AnyGoalValues) -> tuple[Any, NDArray[np.float32]]:
+    """Return the best action of each goal, and its value over both terminate decisions."""
+    if isinstance(values, ContinuousGoalValues):
+        return values.action, values.value
+    both = np.maximum(values.move, values.stop)
+    return both.argmax(axis=1).tolist(), both.max(axis=1)
 
 
 class PaperPolicy:
@@ -105,20 +116,26 @@ class PaperPolicy:
         """Return the constraints violated since the machine entered its state."""
         return tracker.violated
 
-    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
-        """Return the masked maximum over the wanted goals for each action."""
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
+        """Return the masked maximum over the wanted goals: for each action, or the one best value."""
         wanted = self._wanted[state]
-        best: NDArray[np.float32] = np.maximum(values.move[wanted], values.stop[wanted]).max(
-            axis=0, initial=0.0
-        )
+        best: NDArray[np.float32]
+        if isinstance(values, ContinuousGoalValues):
+            best = values.value[wanted].max(initial=0.0, keepdims=True)
+        else:
+            best = np.maximum(values.move[wanted], values.stop[wanted]).max(axis=0, initial=0.0)
         return best
 
-    def choose(self, state: int, values: GoalValues) -> Decision:
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
         wanted = self._wanted[state]
         if not len(wanted):
-            return Decision(0, -1, 0.0)
+            still = values.action[0] * 0 if isinstance(values, ContinuousGoalValues) else 0
+            return Decision(still, -1, 0.0)
+        if isinstance(values, ContinuousGoalValues):
+            goal = int(wanted[values.value[wanted].argmax()])
+            return Decision(values.action[goal], goal, float(values.value[goal]))
         composed = np.maximum(values.move[wanted], values.stop[wanted])
         best = int(composed.argmax())
-        goal, action = divmod(best, composed.shape[1])
-        return Decision(action, int(wanted[goal]), float(composed[goal, action]))
+        number, action = divmod(best, composed.shape[1])
+        return Decision(action, int(wanted[number]), float(composed[number, action]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Discrete, Space
@@ -55,6 +55,9 @@ class ContinuousGoalValues:
     """`spread[goal]`: how far the networks disagree on the value, half the gap of their logits."""
 
 
+AnyGoalValues: TypeAlias = GoalValues | ContinuousGoalValues
+
+
 class Primitives(Protocol):
     """The skill primitives of a domain (Definition 3.1), all in one: Q_MAX and its goals."""
 
@@ -89,6 +92,11 @@ class Primitives(Protocol):
         ...
 
     @property
+    def goal_to_goal(self) -> FloatArray:
+        """`[g, h]`: the mean value of goal h where g was just achieved; empty where goals are places."""
+        ...
+
+    @property
     def gamma(self) -> float:
         """The discount."""
         ...
@@ -103,22 +111,8 @@ class Primitives(Protocol):
         """SHA-256 of the checkpoint's arrays."""
         ...
 
-    def values(self, observation: Any, violated: frozenset[str]) -> GoalValues:  # noqa: ANN401
+    def values(self, observation: Any, violated: frozenset[str]) -> AnyGoalValues:  # noqa: ANN401
         """Return the values of every goal, from an observation and the constraints violated."""
-        ...
-
-
-class ContinuousPrimitives(Primitives, Protocol):
-    """Primitives of a robot with continuous actions, which `values` gives with the values."""
-
-    @property
-    def goal_to_goal(self) -> FloatArray:
-        """`[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved."""
-        ...
-
-    @property
-    def goal_seen(self) -> NDArray[np.int64]:
-        """How often each goal was achieved in training."""
         ...
 
 
@@ -134,6 +128,7 @@ class TabularPrimitives:
         self.digest = digest
         self.goals: tuple[Goal, ...] = tuple(state.goal_buffer())
         self.action_space: Space[Any] = Discrete(tables.next_state.shape[1])
+        self.goal_to_goal: FloatArray = np.zeros((0, 0), np.float32)
         self._visits = state.visits
         target, probability = _targets_of_goals(state, self.goals)
         self.goal_probability: FloatArray = probability

@@ -1,0 +1,132 @@
+"""The grounded planner where goals are label sets, as in domains learned with networks.
+
+As in `skm_primitives.grounded`, the composed skill is a weighted maximum over goals,
+
+    max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g),
+
+with w_u(g) = δ_r + γ · (what can be done after g). Where a goal is a set of labels, what lies behind it
+is known on average only: `goal_to_goal[g, h]` is the mean value of h from states that achieve g. A goal
+with the violations V allows any label set whose constraints lie in V on the way, so it is worth no more
+than the worst that these do to the machine: nothing, if one of them fails the mission.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.mission import Mission
+from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.tracker import MissionTracker
+from skm_primitives.achievability import blocking_clause
+from skm_primitives.policy import Decision, best_of_goals
+from skm_primitives.primitives import AnyGoalValues, Primitives
+
+FloatArray = NDArray[np.float64]
+
+SWITCH_STEPS: Final = 5
+"""Another goal takes over only if it is worth as much more as being this many steps nearer."""
+
+CONVERGED: Final = 1e-9
+
+
+class GroundedGoalPolicy:
+    """Zero-shot execution with goal weights from planning on machine × goals.
+
+    Once a goal is pursued, another must beat it by the factor γ^−SWITCH_STEPS. Going from one goal to
+    another and back therefore takes real progress in between: there is no flapping.
+    """
+
+    planner = "grounded"
+
+    def __init__(self, mission: Mission, primitives: Primitives) -> None:
+        self.mission = mission
+        self.weights = goal_weights(mission.machine, primitives)
+        if not self.weights[mission.machine.initial].any():
+            labels = {goal.labels for goal in primitives.goals}
+            clause = blocking_clause(mission, _shown(mission.machine, labels))
+            raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
+        self._margin = primitives.gamma**-SWITCH_STEPS
+        self._state, self._pursued = -1, -1
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401, ARG002
+        """Begin with no goal in pursuit."""
+        self._state, self._pursued = -1, -1
+
+    def entered(self, observation: Any) -> None:  # noqa: ANN401
+        """Nothing: the goals are no places to be counted."""
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
+        """Return no constraint: the machine knows which violations mattered."""
+        return frozenset()
+
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
+        """Return the weighted value of each goal."""
+        composed: NDArray[np.float32] = best_of_goals(values)[1] * self.weights[state]
+        return composed
+
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
+        """Return the best action towards the goal in pursuit, or towards one that beats it."""
+        actions, best = best_of_goals(values)
+        worth = best * self.weights[state]
+        goal = int(worth.argmax())
+        if (
+            state == self._state
+            and self._pursued >= 0
+            and worth[goal] < self._margin * worth[self._pursued]
+        ):
+            goal = self._pursued
+        self._state, self._pursued = state, goal
+        return Decision(actions[goal], goal, float(worth[goal]))
+
+
+def goal_weights(machine: RewardMachine, primitives: Primitives) -> FloatArray:
+    """Return w[u, g]: what achieving each goal is worth in each machine state, by value iteration."""
+    goals, gamma = primitives.goals, primitives.gamma
+    after = np.asarray(primitives.goal_to_goal, np.float64)
+    if after.shape != (len(goals), len(goals)):
+        raise SkmError(
+            f"the primitives of '{primitives.domain}' do not say what lies behind their goals "
+            "(goal_to_goal); use planner 'paper'"
+        )
+    label_sets = list(dict.fromkeys(goal.labels for goal in goals))
+    running = [u for u in range(machine.num_states) if u not in machine.terminal]
+    typical = after.mean(axis=0)
+    weights = np.zeros((machine.num_states, len(goals)))
+    while True:
+        onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
+        anywhere = (typical * weights).max(axis=1)  # [u]: best from a typical state in u
+        updated = np.zeros_like(weights)
+        for u in running:
+            for index, goal in enumerate(goals):
+                outcome = machine.step(u, goal.labels)
+                if _stays(u, outcome):
+                    continue
+                worth = outcome.reward + gamma * onward[outcome.target, index]
+                for labels in label_sets:
+                    touched = labels & frozenset(primitives.constraints)
+                    if labels != goal.labels and touched and touched <= goal.violated:
+                        passing = machine.step(u, labels)
+                        if not _stays(u, passing):
+                            worth = min(worth, passing.reward + gamma * anywhere[passing.target])
+                updated[u, index] = worth
+        if np.abs(updated - weights).max() <= CONVERGED:
+            return updated
+        weights = updated
+
+
+def _stays(state: int, outcome: Outcome) -> bool:
+    return outcome.target == state and outcome.reward <= 0
+
+
+def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set[frozenset[str]]]:
+    """Return the label sets for each machine state that they lead to."""
+    shown, queue = {}, [machine.initial]
+    for state in queue:
+        shown[state] = labels
+        targets = {machine.step(state, found).target for found in labels}
+        queue += sorted(targets - machine.terminal - set(queue))
+    return shown
