@@ -7,6 +7,7 @@ answer becomes an action. All of it is called back from the executor and never w
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import traceback
@@ -88,6 +89,8 @@ class Execution:
         assert primitives is not None
         answer: Policy | tuple[int, str]
         try:
+            if not 0 <= goal.max_seconds < math.inf:
+                raise SkmError(f"max_seconds is {goal.max_seconds}; it must be 0 or more")
             mission = compile_mission(
                 goal.mission,
                 format=goal.format or "auto",

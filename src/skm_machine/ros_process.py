@@ -81,6 +81,8 @@ def run(
         for node in nodes:
             node.destroy_node()
         rclpy.try_shutdown()
+        for number in SIGNALS:  # Python's own end would restore their deadly defaults
+            signal.signal(number, signal.SIG_IGN)
     return 0
 
 
