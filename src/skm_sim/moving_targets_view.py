@@ -48,7 +48,7 @@ AGENT_COLOUR = (240, 244, 248)
 COLOURS = {"beige": (232, 206, 158), "blue": (52, 120, 236), "purple": (160, 64, 200)}
 
 
-class _Tables(NamedTuple):
+class Tables(NamedTuple):
     """What frames are put together from."""
 
     empty: Frames
@@ -63,7 +63,7 @@ class _Tables(NamedTuple):
 
 def render(states: States) -> Frames:
     """Return the frames of a batch of states, `(n, 84, 84, 3)`."""
-    tables = _tables()
+    tables = picture_tables()
     frames: Frames = tables.empty[states[:, AGENT]]
     flat = frames.reshape(len(states), -1)
     tile = tables.tile[states[:, :1], states[:, OBJECTS]]
@@ -74,7 +74,7 @@ def render(states: States) -> Frames:
 
 
 @cache
-def _tables() -> _Tables:
+def picture_tables() -> Tables:
     """Draw all that a frame may need, once."""
     wall = np.array([[cell == "#" for cell in row] for row in BOARD])
     floor_tile, wall_tile, agent_tile = _floor(), _wall(), _agent()
@@ -96,7 +96,7 @@ def _tables() -> _Tables:
     lines = np.array(starts)[:, None] + np.arange(_BLOCK)
     pixel = lines[:, None, :, None] * PIXELS + lines[None, :, None, :]
     seen = (POSITIONS[None, :] - POSITIONS[:, None] + _CENTRE) % SIZE
-    return _Tables(
+    return Tables(
         empty,
         blocks.reshape(len(KINDS), SIZE * SIZE, -1),
         (pixel[..., None] * 3 + np.arange(3)).reshape(SIZE * SIZE, -1),
