@@ -25,7 +25,7 @@ def learning_curve_figure(curve: Sequence[Sequence[float]], title: str) -> Figur
     printed = data["printed_rule_ratio"]
     axes.fill_between(steps, ratio[0], ratio, color=FEW_SHOT, alpha=0.1, lw=0)
     axes.axhline(1.0, color=INK, lw=1, ls=(0, (1, 1.5)), label="optimum")
-    axes.plot(steps, ratio, color=FEW_SHOT, lw=2.2, label=f"few-shot: {ratio.max():.1%}")
+    axes.plot(steps, ratio, color=FEW_SHOT, lw=2.2, zorder=3, label=f"few-shot: {ratio.max():.1%}")
     label = f"the paper's rule on the same Q: {printed[-1]:.1%}"
     axes.plot(steps, printed, color=PRINTED_RULE, lw=1.3, label=label)
     label = f"zero-shot: {ratio[0]:.1%}"

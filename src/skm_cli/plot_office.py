@@ -18,7 +18,12 @@ from skm_primitives.execution import run_episode
 from skm_primitives.finetune import FinetuneLearner
 from skm_primitives.finetuned_policy import load_finetuned
 from skm_primitives.policy import Policy, make_policy
-from skm_primitives.primitives import Primitives, default_checkpoint, load_primitives
+from skm_primitives.primitives import (
+    GoalValues,
+    Primitives,
+    default_checkpoint,
+    load_primitives,
+)
 from skm_sim.domain import DomainSpec, Task, get_domain
 from skm_sim.office_map import OFFICE_MAP, Position
 from skm_sim.office_plots import trajectories_figure, values_figure
@@ -57,6 +62,8 @@ def _primitive(
     best = []
     for cell in range(OFFICE_MAP.num_cells):
         found = primitives.values(cell, frozenset())
+        if not isinstance(found, GoalValues):
+            raise SkmError(f"the primitives of '{primitives.domain}' have no discrete actions.")
         q_max = np.maximum(found.move, found.stop)
         best.append(primitive(name, primitives.goals, q_max, constraint=constraint).max(axis=0))
     q = np.array(best)

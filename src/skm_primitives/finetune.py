@@ -6,7 +6,7 @@ mission. Ties of the argmax are drawn at random (where δ_Q is 0 everywhere, a f
 explore), and an episode that leads nowhere is cut off, which counts as no end of the mission.
 
 **What the printed rule converges to.** Q takes over where γQ > (1−γ)δ_Q. Next to the goal of a skill
-δ_Q is 1, so with γ = 0.9 that takes Q > 1/9: whatever is still 21 steps or more from success is left to
+δ_Q is 1, so with γ = 0.9 that takes Q > 1/9: whatever is still over 21 steps from success is left to
 the zero-shot skill, *however exact Q is*. With Q = Q*, the rule earns 0.96 of the optimal return on
 office/coffee_mail and 0.97 on office_absorbing/coffee, where it still walks into the dead end. So the
 rule is used where the paper has it, to behave while learning, and not as what is learned.
@@ -115,6 +115,8 @@ class FinetuneLearner:
         mission = compile_mission(
             self.task.formula, propositions=spec.propositions, repeat=self.task.repeat
         )
+        if settings.planner == "grounded" and all(goal.place is None for goal in primitives.goals):
+            raise SkmError("to finetune the grounded planner takes primitives learned with places.")
         self._policy = make_policy(mission, primitives, settings.planner)
         self._world = tabular_mission(mission, _model(spec))
         if (self._world.optimal == UNREACHABLE).all():

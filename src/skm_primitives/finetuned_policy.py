@@ -14,7 +14,7 @@ from skm_machine.mission import Mission
 from skm_machine.tracker import MissionTracker
 from skm_primitives import checkpoint
 from skm_primitives.policy import Decision, Policy, make_policy
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, Primitives
 from skm_sim.domain import DomainSpec
 
 LEARNER = "finetune"
@@ -47,11 +47,11 @@ class FinetunedPolicy:
         """Return the violated constraints that the zero-shot policy asks with."""
         return self.zero_shot.history(tracker)
 
-    def composed(self, state: int, values: GoalValues) -> NDArray[np.float32]:
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
         """Return δ_Q of the zero-shot policy."""
         return self.zero_shot.composed(state, values)
 
-    def choose(self, state: int, values: GoalValues) -> Decision:
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the best action; with Q, no single goal of the buffer is in pursuit (−1)."""
         row = self._q[self._cell, state]
         action = int(row.argmax())

@@ -1,8 +1,8 @@
 """A mission in a tabular world as arrays: everything that Algorithm 3 looks up in a step.
 
 A *situation* is all that decides what happens next: the machine state u, the violated constraints c
-and the state of the world, hidden counters included. Situations are numbered
-`(u · 2^|C| + c) · states + state`. The agent itself sees ⟨cell, u⟩ only.
+and the state of the world, hidden counters included. Those that can occur are numbered. The agent
+itself sees ⟨cell, u⟩ only.
 """
 
 from __future__ import annotations
@@ -33,16 +33,22 @@ MAX_SITUATIONS: Final = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class TabularMission:
-    """What each action does in each situation; arrays are indexed by [situation, action]."""
+    """What each action does in each situation that can occur before the mission is over."""
 
     mission: Mission
     model: TabularModel
+    machine_state: IntArray
+    """`(situations,)`: u."""
+    violated: IntArray
+    """`(situations,)`: c, as bits over the constraints."""
+    state: IntArray
+    """`(situations,)`: the state of the world."""
     following: IntArray
+    """`(situations, actions)`: the situation that the action leads to; 0 if the mission is over."""
     reward: FloatArray
+    """`(situations, actions)`: δ_r."""
     ended: BoolArray
-    """Whether the mission is over after the action, accepted or failed."""
-    seen: IntArray
-    """`(situations,)`: the row ⟨cell, u⟩ of Q(s, u, ·), `cell · machine states + u`."""
+    """`(situations, actions)`: whether the action ends the mission, accepted or failed."""
     starts: IntArray
     """`(cells,)`: the situation in which an episode that starts in a cell begins."""
     optimal: IntArray
@@ -54,15 +60,10 @@ class TabularMission:
         return self.model.num_cells * self.mission.machine.num_states
 
     @cached_property
-    def reachable(self) -> BoolArray:
-        """Which situations some start and some actions lead to."""
-        found = np.zeros(len(self.seen), np.bool_)
-        frontier = self.starts
-        while len(frontier):
-            found[frontier] = True
-            onward = np.unique(self.following[frontier][~self.ended[frontier]])
-            frontier = onward[~found[onward]]
-        return found
+    def seen(self) -> IntArray:
+        """`(situations,)`: the row of Q(s, u, ·) for ⟨cell, u⟩, `cell · machine states + u`."""
+        rows: IntArray = self.model.cells[self.state] * self.mission.machine.num_states
+        return rows + self.machine_state
 
     @cached_property
     def markov(self) -> bool:
@@ -70,12 +71,10 @@ class TabularMission:
 
         If not (labels depend on hidden counters), Q(s, u, a) averages over what it cannot see.
         """
-        situations = np.flatnonzero(self.reachable)
-        after = np.where(self.ended, -1, self.seen[self.following])
-        for outcome in (after, self.reward):
-            first = np.zeros((self.rows, outcome.shape[1]), outcome.dtype)
-            first[self.seen[situations]] = outcome[situations]
-            if not np.array_equal(first[self.seen[situations]], outcome[situations]):
+        for outcome in (np.where(self.ended, -1, self.seen[self.following]), self.reward):
+            any_of_row = np.zeros((self.rows, outcome.shape[1]), outcome.dtype)
+            any_of_row[self.seen] = outcome
+            if not np.array_equal(any_of_row[self.seen], outcome):
                 return False
         return True
 
@@ -95,24 +94,42 @@ def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
     target = np.array([[outcome.target for outcome in row] for row in outcomes], np.int64)
     reward = np.array([[outcome.reward for outcome in row] for row in outcomes], np.float64)
     over = np.array([u in machine.terminal or u in machine.failure for u in range(shape[0])])
-
-    u, violated, state = (axis.reshape(-1, 1) for axis in np.indices(shape))
-    after = model.transitions[state[:, 0]]
-    entered = model.label_ids[after]
     columns = [model.propositions.index(name) for name in model.constraints]
     true_constraints = pack(model.labels[:, columns])
-    changed = true_constraints[state] ^ true_constraints[after]
-    moved_on = (target[u, entered] != u) | (reward[u, entered] > 0)
-    history = np.where(moved_on, 0, violated | changed)
-    following = np.ravel_multi_index((target[u, entered], history, after), shape)
+
+    def act(codes: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Return what follows, what it earns and whether that is the end, `(codes, actions)`."""
+        u, violated, state = (part[:, None] for part in np.unravel_index(codes, shape))
+        after = model.transitions[state[:, 0]]
+        entered = model.label_ids[after]
+        moved_on = (target[u, entered] != u) | (reward[u, entered] > 0)
+        changed = true_constraints[state] ^ true_constraints[after]
+        history = np.where(moved_on, 0, violated | changed)
+        following = np.ravel_multi_index((target[u, entered], history, after), shape)
+        return following, reward[u, entered], over[target[u, entered]]
+
+    first = np.ravel_multi_index((machine.initial, 0, model.start_states), shape)
+    met = np.zeros(np.prod(shape), np.bool_)
+    frontier = first
+    while len(frontier):
+        met[frontier] = True
+        following, _, ended = act(frontier)
+        onward = np.unique(following[~ended])
+        frontier = onward[~met[onward]]
+    codes = np.flatnonzero(met)
+    number = np.cumsum(met) - 1
+    following, earned, ended = act(codes)
+    u, violated, state = np.unravel_index(codes, shape)
     return TabularMission(
         mission=mission,
         model=model,
-        following=following,
-        reward=np.where(over[u], 0.0, reward[u, entered]),
-        ended=over[u] | over[target[u, entered]],
-        seen=(model.cells[state] * shape[0] + u)[:, 0],
-        starts=np.ravel_multi_index((machine.initial, 0, model.start_states), shape),
+        machine_state=u,
+        violated=violated,
+        state=state,
+        following=np.where(ended, 0, number[following]),
+        reward=earned,
+        ended=ended,
+        starts=number[first],
         optimal=optimal_steps(model, machine),
     )
 
@@ -133,23 +150,20 @@ def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> Z
     A policy may count visits, so it is led to each state of the world along a shortest path. What it
     knows there must depend on that state alone, which holds for counters of visits.
     """
-    model, machine = world.model, world.mission.machine
-    histories = Histories(model.constraints)
+    histories = Histories(world.model.constraints)
     composed = np.zeros(world.following.shape)
-    action = np.zeros(len(world.seen), np.int64)
-    tracker = MissionTracker(machine, model.constraints)
+    action = np.zeros(len(world.state), np.int64)
+    tracker = MissionTracker(world.mission.machine, world.model.constraints)
     situations: dict[int, list[int]] = {}
-    for situation in np.flatnonzero(world.reachable).tolist():
-        situations.setdefault(situation % model.num_states, []).append(situation)
-    for state, path in _paths(model, policy).items():
-        if state not in situations:
-            continue
+    for situation, state in enumerate(world.state.tolist()):
+        situations.setdefault(state, []).append(situation)
+    for state, path in _paths(world.model, policy).items():
         policy.start(path[0])
         for cell in path[1:]:
             policy.entered(cell)
-        for situation in situations[state]:
-            tracker.state, bits = divmod(situation // model.num_states, histories.sets)
-            tracker.violated = histories.names(bits)
+        for situation in situations.get(state, ()):
+            tracker.state = int(world.machine_state[situation])
+            tracker.violated = histories.names(int(world.violated[situation]))
             values = primitives.values(path[-1], policy.history(tracker))
             composed[situation] = policy.composed(tracker.state, values)
             action[situation] = policy.choose(tracker.state, values).action

@@ -1,0 +1,88 @@
+"""`skm plot`: which pictures there are, what is in them, and refusals."""
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+from skm_cli import plot_command, plot_office
+from skm_cli.plot_curve import learning_curve_figure
+from skm_machine.errors import SkmError
+from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_sim.domain import get_domain
+from skm_sim.office_map import OFFICE_MAP
+
+
+def plot(*arguments):
+    parser = argparse.ArgumentParser(prog="skm")
+    plot_command.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["plot", *map(str, arguments)])
+    return args.run(args)
+
+
+def test_values_show_all_eleven_primitives(tmp_path, capsys):
+    out = tmp_path / "new" / "v.png"
+    assert plot("values", "office", "--out", out, "--dpi", 30, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["primitives"]) == 11
+    assert document["primitives"][-1] == "constraint: decoration"
+    assert document["out"] == str(out)
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_primitive_s_value_is_one_next_to_it_and_falls_with_distance():
+    primitives = load_primitives(default_checkpoint("office"), get_domain("office"))
+    value, action = plot_office._primitive(primitives, "A", constraint=False)
+    cells = [OFFICE_MAP.cell_at((2, column)) for column in (3, 4, 5)]
+    np.testing.assert_allclose(value[cells], [1, 0.9, 0.81], rtol=1e-6)
+    assert action[cells].tolist() == [3, 3, 3]
+
+
+def test_trajectories_say_zero_shot_and_few_shot_steps(tmp_path, capsys):
+    plot("trajectories", "office", "--task", "coffee_mail", "--starts", "5,13", "2,6",
+         "--finetune-steps", 60_000, "--out", tmp_path / "t.png", "--dpi", 30, "--json")  # fmt: skip
+    steps = json.loads(capsys.readouterr().out)["steps"]["coffee_mail"]
+    assert steps == {"zero-shot": [44, None], "few-shot": [26, steps["few-shot"][1]]}
+    assert steps["few-shot"][1] is not None
+
+
+def test_without_finetuning_there_is_a_zero_shot_panel_a_task(tmp_path, capsys):
+    plot("trajectories", "office_absorbing", "--planner", "grounded", "--out", tmp_path / "t.png",
+         "--dpi", 30, "--json")  # fmt: skip
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert steps == {"coffee": {"zero-shot": [28, 20]}, "coffee_strict": {"zero-shot": [24, 18]}}
+
+
+def test_titles_say_how_many_runs_failed():
+    assert plot_office._outcome([3, None]) == "3 steps, 1 not solved"
+    assert plot_office._outcome([3, 4]) == "3, 4 steps"
+    assert plot_office._outcome([None]) == "1 not solved"
+
+
+def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
+    figure = learning_curve_figure([(0, 0, 0.5, 1, 3, 0.5), (4000, 9, 1, 1, 2, 0.8)], "title")
+    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert names == [
+        "optimum",
+        "few-shot: 100.0%",
+        "the paper's rule on the same Q: 80.0%",
+        "zero-shot: 50.0%",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["value", "office"], "did you mean 'values office'"),
+        (["values", "office", "--out", "v.txt"], r"not 'v.txt'"),
+        (["values", "office", "--dpi", 1], "--dpi is 1"),
+        (["trajectories", "office", "--starts", "2;2"], "not '2;2'"),
+        (["trajectories", "office", "--starts", "0,0"], "a wall"),
+        (["trajectories", "office", "--finetuned", "coffee"], "TASK=FILE"),
+        (["trajectories", "office", "--task", "tea"], "no task 'tea'"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(SkmError, match=message):
+        plot(*arguments)
