@@ -1,4 +1,4 @@
-"""The documents tell the truth: every `skm` command and Python block in them runs, and prints what they show."""
+"""The documents tell the truth: their `skm` commands and Python blocks run, and print what they show."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ def console_examples():
                     yield pytest.param(command, output, id=f"{page.name}: {command[:50]}")
 
 
-@pytest.mark.parametrize(("command", "output"), console_examples())
+@pytest.mark.parametrize(("command", "output"), list(console_examples()))
 def test_console_examples(command, output, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
@@ -46,7 +46,7 @@ def python_examples():
             yield pytest.param(block, id=f"{page.name}: block {number}")
 
 
-@pytest.mark.parametrize("block", python_examples())
+@pytest.mark.parametrize("block", list(python_examples()))
 def test_python_examples(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "<docs>", "exec"), {})

@@ -11,6 +11,7 @@ from skm_machine.errors import SkmError, did_you_mean
 EVALUATORS: Final = {
     "office": "skm_cli.eval_tabular",
     "office_absorbing": "skm_cli.eval_tabular",
+    "safety": "skm_cli.eval_safety",
 }
 """The module with `run(args)` that evaluates each domain."""
 
@@ -18,6 +19,7 @@ EPILOG = """\
 examples:
   skm eval office --task all --seeds 5 --planner grounded
   skm eval office --task coffee --planner paper --json
+  skm eval safety --task 2 --layouts test --episodes 20
 """
 
 
@@ -38,7 +40,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--epsilon", type=float, default=0.0, help="share of random actions")
     parser.add_argument(
-        "--episodes", type=int, help="runs of each start with --epsilon, or episodes (default: 10)"
+        "--episodes",
+        type=int,
+        help="office: runs of each start with --epsilon (default: 10); else runs of each task",
+    )
+    parser.add_argument(
+        "--layouts",
+        choices=("random", "test"),
+        default="random",
+        help="safety: random feasible layouts (the default), or the authors' fixed one",
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--seed", type=int, default=0, help="seed of the evaluation itself")
