@@ -37,3 +37,8 @@ gymnasium.register(
     vector_entry_point="skm_sim.moving_targets:MovingTargetsVectorEnv",
     max_episode_steps=50,
 )
+gymnasium.register(
+    "skm/SafetyGymnasium-v0",
+    entry_point="skm_sim.safety_gymnasium_backend:SafetyGymnasiumEnv",
+    max_episode_steps=500,
+)

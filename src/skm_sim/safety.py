@@ -125,7 +125,7 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
     ) -> tuple[Floats, dict[str, Any]]:
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
-        given = _given_layout(options, ())
+        given = given_layout(options, ())
         layout = sample_layouts(self.np_random, 1) if given is None else given[None]
         self.world.reset(np.ones(1, np.bool_), layout)
         self._path = [self.pose]
@@ -205,7 +205,7 @@ class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         super().reset(seed=seed)
         given = dict(options or {})
         mask = self._mask(given.pop("reset_mask", None))
-        layout = _given_layout(given, (self.num_envs,))
+        layout = given_layout(given, (self.num_envs,))
         self._start(mask, None if layout is None else layout[mask])
         self._ended[mask] = False
         return self.world.observe(), {"labels": self.labels()}
@@ -274,7 +274,7 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> Floats:
     return array
 
 
-def _given_layout(options: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Layout | None:
+def given_layout(options: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Layout | None:
     """Return `options["layout"]` as a layout of that shape, or None if chance is to decide."""
     for key in options or {}:
         if key != "layout":

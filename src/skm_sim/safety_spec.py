@@ -17,9 +17,12 @@ _FORMULAS = {
 }
 _SHORT_TASKS = ("1", "2")
 
+BACKENDS = {"mujoco": "skm/Safety-v0", "safety-gymnasium": "skm/SafetyGymnasium-v0"}
+"""Simulators of the domain, by name; the second is an optional extra."""
+
 SAFETY = DomainSpec(
     name="safety",
-    env_id="skm/Safety-v0",
+    env_id=BACKENDS["mujoco"],
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,
     gamma=0.99,
