@@ -33,16 +33,17 @@ from skm_machine.ros_conversions import (
     fill_action,
     fill_observation,
     labels_reader,
+    needed_parts,
     observation_kind,
     observation_reader,
-    read_values,
     remote_primitives,
+    values_reader,
 )
 from skm_machine.ros_execution import Execution, Key, PeerError
 from skm_machine.ros_node import OK, WARN, Setting, SkmNode
 from skm_machine.ros_process import run_node
 from skm_primitives.policy import PLANNERS
-from skm_primitives.primitives import GoalValues
+from skm_primitives.primitives import AnyGoalValues
 from skm_primitives.remote import RemotePrimitives
 
 WATCH_SECONDS: Final = 0.1
@@ -95,9 +96,7 @@ class MachineNode(SkmNode):
         self._missing: tuple[str, ...] = ("?",)
         self._unpaired: tuple[dict[Key, Observation], dict[Key, Labels]] = ({}, {})
         self._query_seconds = 0.0
-        self._request = QueryValues.Request(
-            parts=QueryValues.Request.MOVE | QueryValues.Request.STOP
-        )
+        self._request = QueryValues.Request()
         self._action = Action()
 
         self._actions = self.create_publisher(Action, "action", ros_qos.COMMAND)
@@ -128,6 +127,10 @@ class MachineNode(SkmNode):
             self.primitives = remote_primitives(info, self._ask_and_wait)
             self.read_observation = observation_reader(self.primitives.observation_space)
             self.read_labels = labels_reader(self.primitives.propositions)
+            actions = self.primitives.action_space
+            self.read_values = values_reader(len(self.primitives.goals), actions)
+            self._request.parts = needed_parts(actions)
+            self._request.digest = info.digest
             self.get_logger().info(f"primitives: {info.checkpoint} of {info.domain}")
         self._watch()
         if self._execution is not None:
@@ -264,10 +267,9 @@ class MachineNode(SkmNode):
         request = self._request
         request.observation = observation
         request.violated_constraints = sorted(violated)
-        request.digest = "" if self.primitives is None else self.primitives.digest
         return self._query_client.call_async(request)
 
-    def _ask_and_wait(self, observation: Any, violated: frozenset[str]) -> GoalValues:  # noqa: ANN401
+    def _ask_and_wait(self, observation: Any, violated: frozenset[str]) -> AnyGoalValues:  # noqa: ANN401
         """Ask and wait for the answer: for the planning thread, never for the executor's."""
         primitives = self.primitives
         if primitives is None:
@@ -285,7 +287,7 @@ class MachineNode(SkmNode):
             raise PeerError("the primitives did not answer")
         if not answer.success:
             raise PeerError(f"the primitives gave no values: {answer.message}")
-        return read_values(answer, len(primitives.goals))
+        return self.read_values(answer)
 
     def note_latency(self, seconds: float) -> None:
         """Take note of how long an answer took, for the diagnostics."""

@@ -7,6 +7,7 @@ out with `numpy.frombuffer`: lists are many times slower. Fillers reuse the mess
 from __future__ import annotations
 
 import array
+import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
@@ -21,7 +22,13 @@ from skm.srv import QueryValues
 from skm_machine.errors import SkmError
 from skm_machine.tracker import Step
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.primitives import (
+    AnyGoalValues,
+    ContinuousGoalValues,
+    FloatArray,
+    GoalValues,
+    Primitives,
+)
 from skm_primitives.remote import RemotePrimitives
 
 ENCODINGS: Final = {1: "mono8", 3: "rgb8"}
@@ -84,9 +91,9 @@ def observation_reader(space: Space[Any]) -> Callable[[Observation], Any]:
 
     def read_vector(message: Observation) -> NDArray[Any]:
         _check_kind(message, kind)
+        if len(message.data) != size:
+            raise ConversionError(f"an observation has {len(message.data)} numbers, not {size}")
         data = np.frombuffer(message.data, np.float32)
-        if data.size != size:
-            raise ConversionError(f"an observation has {data.size} numbers, not {size}")
         if not np.isfinite(data).all():
             raise ConversionError("an observation holds a value that is not a finite number")
         return data.reshape(shape).astype(dtype)
@@ -173,10 +180,11 @@ def action_reader(space: Space[Any]) -> Callable[[Action], Any]:
     low, high, size = space.low, space.high, int(np.prod(space.shape))
 
     def read_continuous(message: Action) -> NDArray[Any]:
-        data = np.frombuffer(message.continuous, np.float32)
+        data = np.array(message.continuous, np.float32)
         if message.kind != Action.CONTINUOUS or data.size != size or not np.isfinite(data).all():
             raise ConversionError(f"an action is not {size} finite numbers")
-        return np.clip(data.reshape(space.shape).astype(space.dtype), low, high)
+        clipped: NDArray[Any] = np.clip(data.reshape(space.shape).astype(space.dtype), low, high)
+        return clipped
 
     return read_continuous
 
@@ -208,6 +216,7 @@ def primitives_info(
         constraints=list(primitives.constraints),
         goals=[goal_message(goal) for goal in primitives.goals],
         goal_probability=float_array(primitives.goal_probability),
+        goal_to_goal=float_array(primitives.goal_to_goal),
         gamma=float(primitives.gamma),
         observation_kind=observation_kind(observation_space),
     )
@@ -229,7 +238,7 @@ def primitives_info(
 
 
 def remote_primitives(
-    info: PrimitivesInfo, ask: Callable[[Any, frozenset[str]], GoalValues]
+    info: PrimitivesInfo, ask: Callable[[Any, frozenset[str]], AnyGoalValues]
 ) -> RemotePrimitives:
     """Return the primitives that a node serves, from what it says about them and a way to ask it."""
     visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
@@ -244,12 +253,18 @@ def remote_primitives(
         constraints=tuple(info.constraints),
         goals=tuple(goal_value(goal) for goal in info.goals),
         goal_probability=np.array(info.goal_probability, np.float32),
+        goal_to_goal=_square(info.goal_to_goal),
         visit_labels=visit_labels,
         gamma=info.gamma,
         observation_space=_observation_space(info),
         action_space=_action_space(info),
         ask=ask,
     )
+
+
+def _square(field: Any) -> FloatArray:  # noqa: ANN401 - an array.array
+    side = math.isqrt(len(field))
+    return np.array(field, np.float32).reshape(side, side)
 
 
 def _observation_space(info: PrimitivesInfo) -> Space[Any]:
@@ -267,9 +282,12 @@ def _action_space(info: PrimitivesInfo) -> Space[Any]:
     return Box(np.array(info.action_low, np.float32), np.array(info.action_high, np.float32))
 
 
-def fill_values(response: QueryValues.Response, values: GoalValues, parts: int) -> None:
+def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: int) -> None:
     """Put the values of every goal into an answer, the parts that were asked for."""
     parts = parts or ALL_PARTS
+    if isinstance(values, ContinuousGoalValues):
+        _fill_continuous(response, values, parts)
+        return
     response.goals, response.actions = values.move.shape
     if parts & QueryValues.Request.MOVE:
         response.move = float_array(values.move)
@@ -278,25 +296,61 @@ def fill_values(response: QueryValues.Response, values: GoalValues, parts: int) 
     if parts & QueryValues.Request.BEST:
         either = np.maximum(values.move, values.stop)
         action = either.argmax(axis=1)
-        rows = np.arange(len(action))
-        best = either[rows, action]
+        best = either[np.arange(len(action)), action]
         stops = best > values.move.max(axis=1)
         response.best_value = float_array(best)
         response.best_action = array.array("i", action.astype(np.int32).tobytes())
         response.best_stops = array.array("B", stops.astype(np.uint8).tobytes())
 
 
-def read_values(response: QueryValues.Response, goals: int) -> GoalValues:
-    """Return the values of every goal that an answer with `move` and `stop` holds."""
-    shape = (int(response.goals), int(response.actions))
-    move = np.frombuffer(response.move, np.float32)
-    stop = np.frombuffer(response.stop, np.float32)
-    if shape[0] != goals or move.size != stop.size or move.size != shape[0] * shape[1]:
-        raise ConversionError(
-            f"an answer holds {move.size} and {stop.size} values for {shape[0]} x {shape[1]}, "
-            f"and there are {goals} goals"
+def _fill_continuous(
+    response: QueryValues.Response, values: ContinuousGoalValues, parts: int
+) -> None:
+    response.goals, response.actions = len(values.value), 1
+    if parts & QueryValues.Request.MOVE:
+        response.move = float_array(values.value)
+    if parts & QueryValues.Request.BEST:
+        response.best_value = float_array(values.value)
+        response.best_continuous = float_array(values.action)
+        response.best_stops = array.array("B", bytes(len(values.value)))
+        response.best_spread = float_array(values.spread)
+
+
+def needed_parts(action_space: Space[Any]) -> int:
+    """Return the parts of an answer that `read_values` needs, for actions of a space."""
+    if isinstance(action_space, Discrete):
+        return int(QueryValues.Request.MOVE | QueryValues.Request.STOP)
+    return int(QueryValues.Request.BEST)
+
+
+def values_reader(
+    goals: int, action_space: Space[Any]
+) -> Callable[[QueryValues.Response], AnyGoalValues]:
+    """Return a function that reads answers with the needed parts, and refuses all others."""
+    if isinstance(action_space, Discrete):
+        shape: tuple[int, int] = goals, int(action_space.n)
+
+        def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
+            return GoalValues(_table(response.move, shape), _table(response.stop, shape))
+
+        return read_discrete
+    shape = goals, int(np.prod(action_space.shape or ()))
+
+    def read_continuous(response: QueryValues.Response) -> AnyGoalValues:
+        return ContinuousGoalValues(
+            _table(response.best_continuous, shape),
+            _table(response.best_value, (goals,)),
+            _table(response.best_spread, (goals,)),
         )
-    return GoalValues(move.reshape(shape), stop.reshape(shape))
+
+    return read_continuous
+
+
+def _table(field: Any, shape: tuple[int, ...]) -> FloatArray:  # noqa: ANN401 - an array.array
+    if len(field) != math.prod(shape):
+        wanted = " x ".join(map(str, shape))
+        raise ConversionError(f"an answer holds {len(field)} values, not {wanted}")
+    return np.frombuffer(field, np.float32).reshape(shape)
 
 
 def transition_message(step: Step) -> Transition:

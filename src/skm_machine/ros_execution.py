@@ -23,7 +23,6 @@ from skm_machine.mission import compile_mission
 from skm_machine.ros_conversions import (
     ConversionError,
     goal_message,
-    read_values,
     transition_message,
 )
 from skm_machine.tracker import Status
@@ -67,7 +66,7 @@ class Execution:
         self._asked_for: Key = (0, 0, 0)
         self._observation: Observation | None = None
         self._query: Future | None = None
-        self._undecided = self._moved = False
+        self._undecided = self._moved = self._unseen = False
 
     @property
     def phase(self) -> int:
@@ -171,7 +170,7 @@ class Execution:
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
-        self.begun = self._moved = True
+        self.begun = self._unseen = True
         self.node.publish_machine_state()
         if not self._world_ended(observation):
             self._ask()
@@ -270,10 +269,10 @@ class Execution:
             self._query.add_done_callback(self._on_values)
 
     def _on_values(self, query: Future) -> None:
+        answer, run = query.result(), self.run
         if query is not self._query:
             return
         self._query = None
-        answer, run = query.result(), self.run
         assert run is not None
         self.node.note_latency(time.monotonic() - self._asked_at)
         if answer is None or not answer.success:
@@ -281,13 +280,13 @@ class Execution:
             self.finish(Result.ERROR, f"the primitives gave no values: {reason}")
             return
         try:
-            decision = run.decide(read_values(answer, len(run.primitives.goals)))
+            decision = run.decide(self.node.read_values(answer))
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
         self.node.act(self._asked_for, decision.action)
-        if self._moved:
-            self._publish_feedback(transition=True)
+        if self._moved or self._unseen:
+            self._publish_feedback(transition=self._moved)
         if self._asked_for != self._key:
             self.node.counts["late answers"] += 1
             self._ask()
@@ -334,6 +333,7 @@ class Execution:
             self._publish_feedback(transition=False)
 
     def _publish_feedback(self, *, transition: bool) -> None:
+        self._unseen = False
         self._moved = self._moved and not transition
         state = self.node.publish_machine_state()
         feedback = ExecuteMission.Feedback(transition=transition, machine=state)

@@ -11,7 +11,7 @@ from typing import Any
 from skm_machine.skill_machine import plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.policy import Decision, Policy
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, Primitives
 
 
 class MissionRun:
@@ -53,7 +53,7 @@ class MissionRun:
         """The violated constraints to ask the primitives with."""
         return self.policy.history(self.tracker)
 
-    def decide(self, values: GoalValues) -> Decision:
+    def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it."""
         self.decision = self.policy.choose(self.tracker.state, values)
         return self.decision

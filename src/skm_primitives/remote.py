@@ -9,7 +9,7 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import FloatArray, GoalValues
+from skm_primitives.primitives import AnyGoalValues, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +27,15 @@ class RemotePrimitives:
     constraints: tuple[str, ...]
     goals: tuple[Goal, ...]
     goal_probability: FloatArray
+    goal_to_goal: FloatArray
     visit_labels: Mapping[int, tuple[frozenset[str], ...]]
     gamma: float
     observation_space: Space[Any]
     action_space: Space[Any]
-    ask: Callable[[Any, frozenset[str]], GoalValues]
-    _known: dict[tuple[int, frozenset[str]], GoalValues] = field(default_factory=dict)
+    ask: Callable[[Any, frozenset[str]], AnyGoalValues]
+    _known: dict[tuple[int, frozenset[str]], AnyGoalValues] = field(default_factory=dict)
 
-    def values(self, observation: Any, violated: frozenset[str] = frozenset()) -> GoalValues:  # noqa: ANN401
+    def values(self, observation: Any, violated: frozenset[str] = frozenset()) -> AnyGoalValues:  # noqa: ANN401
         """Return the values of every goal, from an observation and the constraints violated."""
         if not isinstance(observation, int):
             return self.ask(observation, violated)

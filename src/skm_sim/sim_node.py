@@ -114,6 +114,7 @@ class SimNode(SkmNode):
         self.add_post_set_parameters_callback(self._on_parameters)
         self.create_timer(SIGN_OF_LIFE_SECONDS, self._show_life, clock=self.steady_clock)
         self._publish_state()
+        self._publish_pictures()
         self.get_logger().info(
             f"simulating {spec.name}, {self.setting('mode')}, seed {self.setting('seed')}"
         )
@@ -255,10 +256,11 @@ class SimNode(SkmNode):
             return
         self._pictured = self._published
         stamp = self._observation.header.stamp
-        if self._images is not None:
+        pixels = self._world.picture() if self._images is not None else None
+        if self._images is not None and pixels is not None:
             image = Image()
             image.header.stamp, image.header.frame_id = stamp, FRAME
-            fill_image(image, self._world.picture())
+            fill_image(image, pixels)
             self._images.publish(image)
         if self._markers is not None:
             self._markers.publish(marker_array(self._world.scene(), MAP_FRAME, stamp))

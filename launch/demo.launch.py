@@ -1,0 +1,10 @@
+"""Start the demo: `ros2 launch skm demo.launch.py mission:="F(coffee & X F office)" seed:=7`."""
+
+from launch import LaunchDescription
+
+from skm_cli.ros_launch import launch_system
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the system `demo` of config/graph.yaml."""
+    return launch_system("demo")

@@ -1,0 +1,10 @@
+"""Start the office in real time: `ros2 launch skm office.launch.py mission:="F mail"`."""
+
+from launch import LaunchDescription
+
+from skm_cli.ros_launch import launch_system
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the system `office` of config/graph.yaml."""
+    return launch_system("office")

@@ -1,0 +1,195 @@
+"""Reads `config/graph.yaml`, the one description of the ROS graph, for `skm up` and the launch files.
+
+No ROS is imported: what comes out is plain data on which nodes to start, and how.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skm_machine.errors import SkmError, did_you_mean
+
+Value = str | int | float | bool
+
+
+class GraphError(SkmError):
+    """A system or argument that the description does not have, or a description that is wrong."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Something that can be said when a system is started; the default says its type."""
+
+    name: str
+    default: Value
+    description: str
+
+    def read(self, text: Value) -> Value:
+        """Return a value of the argument's type from what was given on a command line."""
+        if isinstance(text, type(self.default)) or text is None:
+            return text
+        try:
+            if isinstance(self.default, bool):
+                return {"true": True, "false": False}[str(text).lower()]
+            return type(self.default)(text)
+        except (KeyError, ValueError):
+            kind = type(self.default).__name__
+            raise GraphError(f"argument {self.name} is of type {kind}, not '{text}'") from None
+
+
+@dataclass(frozen=True)
+class NodeDescription:
+    """One node to start."""
+
+    name: str
+    executable: str
+    """For `ros2 run skm` and launch files."""
+    module: str
+    """For `python -m`."""
+    class_name: str
+    """In that module, for one process for all nodes."""
+    namespace: str
+    parameters: Mapping[str, Value]
+    remappings: tuple[tuple[str, str], ...]
+
+    def ros_arguments(self) -> list[str]:
+        """Return namespace, parameters and remappings as ROS arguments of a command line."""
+        arguments = ["--ros-args", "-r", f"__ns:={self.namespace}"]
+        for source, target in self.remappings:
+            arguments += ["-r", f"{source}:={target}"]
+        for name, value in self.parameters.items():
+            # As JSON, since ROS reads values as YAML, in which a bare `off` is no text.
+            arguments += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
+        return arguments
+
+
+@dataclass(frozen=True)
+class System:
+    """A set of nodes that work together, with the arguments that it takes."""
+
+    name: str
+    description: str
+    namespace: str
+    arguments: Mapping[str, Argument]
+    kinds: Mapping[str, Mapping[str, str]]
+    members: Mapping[str, Mapping[str, Any]]
+
+    def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the value of every argument: what was given, else the default."""
+        for name in given:
+            if name not in self.arguments:
+                raise GraphError(f"no argument '{name}'{did_you_mean(name, self.arguments)}")
+        return {
+            name: argument.read(given.get(name, argument.default))
+            for name, argument in self.arguments.items()
+        }
+
+    def nodes(
+        self, given: Mapping[str, Value], namespace: str | None = None
+    ) -> list[NodeDescription]:
+        """Return the nodes to start, with the arguments filled in.
+
+        In a namespace other than the default one, the clock is moved into it.
+        """
+        values = self.values(given)
+        space = "/" + (namespace or self.namespace).strip("/")
+        moved = [] if space == self.namespace else [("/clock", f"{space.rstrip('/')}/clock")]
+        nodes = []
+        for name, member in self.members.items():
+            kind = self.kinds[name]
+            remappings = [*moved, *(member.get("remappings") or {}).items()]
+            nodes.append(
+                NodeDescription(
+                    name=name,
+                    executable=kind["executable"],
+                    module=kind["module"],
+                    class_name=kind["class"],
+                    namespace=space,
+                    parameters={
+                        key: values[value[1:]] if _is_reference(value) else value
+                        for key, value in (member.get("parameters") or {}).items()
+                    },
+                    remappings=tuple(remappings),
+                )
+            )
+        return nodes
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("$")
+
+
+def load_systems(path: Path | None = None) -> dict[str, System]:
+    """Return the systems of a description, by default the one that comes with skm."""
+    path = path or find_config("graph.yaml")
+    with path.open(encoding="utf-8") as file:
+        document = yaml.safe_load(file)
+    systems = {}
+    for name, entry in document["systems"].items():
+        own = entry.get("arguments") or {}
+        arguments = {
+            key: Argument(key, own.get(key, about["default"]), about["description"])
+            for key, about in document["arguments"].items()
+        }
+        _check(name, entry["nodes"], own, arguments, document["nodes"])
+        systems[name] = System(
+            name=name,
+            description=entry["description"],
+            namespace=document["namespace"],
+            arguments=arguments,
+            kinds=document["nodes"],
+            members=entry["nodes"],
+        )
+    return systems
+
+
+def _check(
+    system: str,
+    members: Mapping[str, Any],
+    own: Iterable[str],
+    arguments: Mapping[str, Argument],
+    kinds: Mapping[str, Any],
+) -> None:
+    """Raise an error where a system names what the description does not have."""
+    references = [
+        value[1:]
+        for member in members.values()
+        for value in (member.get("parameters") or {}).values()
+        if _is_reference(value)
+    ]
+    for name in (*own, *references):
+        if name not in arguments:
+            raise GraphError(
+                f"system '{system}': no argument '{name}'{did_you_mean(name, arguments)}"
+            )
+    for name in members:
+        if name not in kinds:
+            raise GraphError(f"system '{system}': no node '{name}'{did_you_mean(name, kinds)}")
+
+
+def get_system(name: str, path: Path | None = None) -> System:
+    """Return a system by its name; an unknown one raises an error that names the nearest."""
+    systems = load_systems(path)
+    if name not in systems:
+        raise GraphError(f"no system '{name}'{did_you_mean(name, systems)}")
+    return systems[name]
+
+
+def find_config(name: str) -> Path:
+    """Return the path of a file in `config/`: of the sources, or of where skm is installed."""
+    roots = [Path(__file__).resolve().parents[2]]
+    prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
+    roots += [Path(prefix) / "share" / "skm" for prefix in prefixes if prefix]
+    for root in roots:
+        if (root / "config" / name).is_file():
+            return root / "config" / name
+    looked = ", ".join(str(root / "config") for root in roots)
+    raise GraphError(f"there is no {name} in {looked}; was skm installed with `make setup`?")
