@@ -19,7 +19,7 @@ from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
 from skm_machine.tracker import MissionTracker
 from skm_primitives.histories import Histories, pack
-from skm_primitives.policy import Policy
+from skm_primitives.policy import PaperPolicy, Policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular_evaluation import UNREACHABLE, optimal_steps
 from skm_sim.tabular_model import TabularModel
@@ -145,29 +145,36 @@ class ZeroShot:
 
 
 def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> ZeroShot:
-    """Ask the policy once in every situation that can occur.
+    """Ask the policy once in every situation; the paper's sees the cell of the world's state only.
 
     A policy may count visits, so it is led to each state of the world along a shortest path. What it
     knows there must depend on that state alone, which holds for counters of visits.
     """
+    sees = world.model.cells[world.state] if isinstance(policy, PaperPolicy) else world.state
+    views = np.stack([world.machine_state, world.violated, sees], axis=1)
+    _, asked, view = np.unique(views, axis=0, return_index=True, return_inverse=True)
     histories = Histories(world.model.constraints)
-    composed = np.zeros(world.following.shape)
-    action = np.zeros(len(world.state), np.int64)
+    composed = np.zeros((len(asked), world.model.num_actions))
+    action = np.zeros(len(asked), np.int64)
     tracker = MissionTracker(world.mission.machine, world.model.constraints)
-    situations: dict[int, list[int]] = {}
-    for situation, state in enumerate(world.state.tolist()):
-        situations.setdefault(state, []).append(situation)
-    for state, path in _paths(world.model, policy).items():
-        policy.start(path[0])
-        for cell in path[1:]:
-            policy.entered(cell)
-        for situation in situations.get(state, ()):
-            tracker.state = int(world.machine_state[situation])
-            tracker.violated = histories.names(int(world.violated[situation]))
-            values = primitives.values(path[-1], policy.history(tracker))
-            composed[situation] = policy.composed(tracker.state, values)
-            action[situation] = policy.choose(tracker.state, values).action
-    return ZeroShot(composed, action)
+    paths = _paths(world.model, policy)
+    here = UNREACHABLE
+    for index in np.argsort(world.state[asked]).tolist():
+        situation = asked[index]
+        state = int(world.state[situation])
+        if state not in paths:
+            continue
+        if state != here:
+            policy.start(paths[state][0])
+            for cell in paths[state][1:]:
+                policy.entered(cell)
+            here = state
+        tracker.state = int(world.machine_state[situation])
+        tracker.violated = histories.names(int(world.violated[situation]))
+        values = primitives.values(paths[state][-1], policy.history(tracker))
+        composed[index] = policy.composed(tracker.state, values)
+        action[index] = policy.choose(tracker.state, values).action
+    return ZeroShot(composed[view.reshape(-1)], action[view.reshape(-1)])
 
 
 def _paths(model: TabularModel, policy: Policy) -> dict[int, list[int]]:
