@@ -26,6 +26,7 @@ CHECKPOINTS = Path(__file__).parent / "checkpoints"
 SERVERS = {
     LEARNER: "skm_primitives.primitives:load_tabular",
     "box": "skm_primitives.deep.serving:load",
+    "pixel": "skm_primitives.deep.pixel_serving:load",
 }
 """Who serves what each learner writes: a function of (arrays, card, spec), imported on use."""
 
@@ -44,7 +45,8 @@ class GoalValues:
 class ContinuousGoalValues:
     """The best action for every goal and its value Q_MAX(⟨s,c⟩, g, ⟨a,0⟩), for continuous actions.
 
-    What stopping gives need not be asked: it is 1 where the labels are the goal's, else 0.
+    What stopping gives need not be asked: it is 1 where the labels are the goal's, else 0. For a
+    batch of robots, every array has one more axis, the first.
     """
 
     action: FloatArray
@@ -52,7 +54,9 @@ class ContinuousGoalValues:
     value: FloatArray
     """`value[goal]`: γ to the number of steps that the goal is away; 0 if it is out of reach."""
     spread: FloatArray
-    """`spread[goal]`: how far the networks disagree on the value, half the gap of their logits."""
+    """`spread[goal]`: how far the networks disagree, half the gap between their log values."""
+    detour: FloatArray
+    """`detour[goal, dimension]`: another action that is nearly as good; varies with the state."""
 
 
 AnyGoalValues: TypeAlias = GoalValues | ContinuousGoalValues

@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
+import inspect
 import sys
 from types import ModuleType
 from typing import Any, cast
@@ -169,7 +170,7 @@ def _engine_module(name: str) -> Any:  # noqa: ANN401 (a module of an untyped pa
 
 def _lenient_dataclass(cls: Any, **options: Any) -> Any:  # noqa: ANN401 (stands in for dataclass)
     """Make a dataclass of a class even if defaults of its fields are arrays."""
-    for name in cls.__dict__.get("__annotations__", {}):
+    for name in inspect.get_annotations(cls):
         default = cls.__dict__.get(name)
         if isinstance(default, np.ndarray):
             setattr(cls, name, dataclasses.field(default_factory=default.copy))

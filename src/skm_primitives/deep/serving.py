@@ -5,7 +5,9 @@ Served in plain NumPy: torch is not imported, and a step takes a fraction of a m
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -24,8 +26,8 @@ from skm_sim.domain import DomainSpec, get_domain
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
-_Judge = Callable[[Floats], tuple[Floats, Floats, Floats]]
-"""Features `(1, inputs)` to every goal's action, value and spread."""
+_Judge = Callable[[Floats, NDArray[np.int64]], "_Judged"]
+"""Features `(n, inputs)` and a number of chance for each, to what is thought of every goal."""
 
 
 class ObservationError(SkmError):
@@ -80,18 +82,32 @@ class BoxPrimitives:
                 f"'{strange[0]}' is no constraint of '{self.domain}'"
                 f"{did_you_mean(strange[0], self.constraints)}"
             )
-        seen = self._check(observation)
-        action, value, spread = self._judge(self._body.features(seen[None]))
-        if violated:
-            value = np.where(self._strict, np.float32(0), value)
-        discounted: Floats = np.power(value, self._power, dtype=np.float32)
-        return ContinuousGoalValues(action, discounted, spread)
+        batch = self.batch_values(np.asarray(observation)[None], np.array([bool(violated)]))
+        return ContinuousGoalValues(
+            batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
+        )
 
-    def _check(self, observation: NDArray[Any]) -> Floats:
-        seen = np.asarray(observation, np.float32)
-        if seen.shape != (self._body.observations,):
+    def batch_values(
+        self, observations: NDArray[Any], violated: NDArray[np.bool_]
+    ) -> ContinuousGoalValues:
+        """Return the same for a batch `(n, …)`; `violated` says whether any constraint is."""
+        seen = self._check(observations)
+        judged = self._judge(self._body.features(seen), _chance(seen))
+        log_value = -np.logaddexp(0, -judged.logits)  # The logarithm of the sigmoid, exactly.
+        value = np.exp(self._power * log_value.mean(0))
+        gone = violated[:, None] & self._strict
+        return ContinuousGoalValues(
+            judged.action,
+            np.where(gone, np.float32(0), value).astype(np.float32),
+            (self._power / 2 * np.abs(log_value[0] - log_value[1])).astype(np.float32),
+            judged.detour,
+        )
+
+    def _check(self, observations: NDArray[Any]) -> Floats:
+        seen = np.asarray(observations, np.float32)
+        if seen.ndim != 2 or seen.shape[1] != self._body.observations:
             raise ObservationError(
-                f"the observation has shape {seen.shape}, '{self.domain}' has"
+                f"the observation has shape {seen.shape[1:]}, '{self.domain}' has"
                 f" ({self._body.observations},)."
             )
         if not np.isfinite(seen).all():
@@ -99,8 +115,17 @@ class BoxPrimitives:
         return seen
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """For `n` states: actions and detours `(n, goals, dimensions)`, logits `(2, n, goals)`."""
+
+    action: Floats
+    detour: Floats
+    logits: Floats
+
+
 class _DqnJudge:
-    """Values of the best of a few actions."""
+    """Values of the best of a few actions; a detour is any that is nearly as good."""
 
     def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
         self._network = ServedMLP("network", arrays)
@@ -109,40 +134,64 @@ class _DqnJudge:
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def __call__(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        logits = self._network(features)[:, 0].reshape(2, -1, len(self._actions))[:, : self._goals]
-        best = logits.mean(0).argmax(1)
-        chosen = logits[:, np.arange(self._goals), best]
-        value = _sigmoid(chosen.mean(0))
-        return self._actions[best], value, np.abs(chosen[0] - chosen[1]) / 2
+    def __call__(self, features: Floats, chance: NDArray[np.int64]) -> _Judged:
+        count, actions = len(features), len(self._actions)
+        logits = self._network(features).reshape(2, count, -1, actions)[:, :, : self._goals]
+        mean = logits.mean(0)
+        best = mean.argmax(-1)
+        near = mean >= mean.max(-1, keepdims=True) - DETOUR_MARGIN
+        turn = (chance[:, None, None] + 7 * np.arange(self._goals)[:, None] + 1) * _SPREADING
+        order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
+        chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
+        return _Judged(self._actions[best], self._actions[order.argmax(-1)], chosen)
 
 
 class _Td3Judge:
-    """The actor's action for each goal, and what the critics think of it."""
+    """The actor's action for each goal, and what the critics think of it.
+
+    A detour is the actor's control pushed off in a direction of chance.
+    """
 
     def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
         self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
         self._body = body
-        self._goals = np.arange(goals)
+        self._goals = goals
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def __call__(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        goals = self._goals
-        controls = np.tanh(self._actor(features)[0, 0].reshape(-1, self._body.actions.shape[1]))
-        controls = controls[: len(goals)]
-        rows = np.broadcast_to(features, (len(goals), features.shape[1]))
-        logits = self._critic(np.concatenate([rows, controls], axis=1))[:, goals, goals]
-        spread = np.abs(logits[0] - logits[1]) / 2
-        return self._body.action(controls), _sigmoid(logits.mean(0)), spread
+    def __call__(self, features: Floats, chance: NDArray[np.int64]) -> _Judged:
+        count, goals, size = len(features), self._goals, self._body.actions.shape[1]
+        controls = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
+        rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
+        inputs = np.concatenate([rows, controls], axis=2).reshape(count * goals, -1)
+        judged = self._critic(inputs).reshape(2, count, goals, -1)
+        logits = np.diagonal(judged[..., :goals], axis1=2, axis2=3)
+        sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
+        push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
+        pushed = np.clip(controls + push, -1, 1)
+        act = self._body.action
+        return _Judged(
+            act(controls.reshape(-1, size)).reshape(count, goals, -1),
+            act(pushed.reshape(-1, size)).reshape(count, goals, -1),
+            logits,
+        )
 
+
+DETOUR_MARGIN = 0.3
+"""How much smaller the logit of an action may be for it to count as nearly as good."""
+_PRIME = 1_000_003
+_SPREADING = 7919
 
 _JUDGES: dict[str, Callable[[Arrays, Body, int], _Judge]] = {"dqn": _DqnJudge, "td3": _Td3Judge}
 
 
-def _sigmoid(logits: Floats) -> Floats:
-    value: Floats = np.reciprocal(1 + np.exp(-logits))
-    return value
+def _chance(observations: Floats) -> NDArray[np.int64]:
+    """Return a number for each observation that is the same for the same one, and else arbitrary.
+
+    So that serving has no state, and repeats itself exactly.
+    """
+    numbers = [zlib.crc32(row.tobytes()) % 1009 for row in observations]
+    return np.array(numbers, np.int64)
 
 
 def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> BoxPrimitives:

@@ -1,0 +1,127 @@
+"""Composed continuous actions without flapping: which goal of the mask to pursue, and how to act.
+
+The composed skill is the maximum over the goals in the mask (`composition.masked_maximum`); with
+learned values that maximum can flip between goals that are about equally good, and a greedy robot can
+come to rest where all actions look alike. Two rules, both about what values mean:
+
+- **Commitment.** The goal in pursuit is kept unless another one is better *by more than the networks
+  disagree* on the two. With exact values (no disagreement) this is the plain masked maximum.
+- **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not reached a
+  new high for `PATIENCE` steps, what is done does not lead there: the robot holds another action
+  that is nearly as good for `DETOUR` steps, then chooses afresh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError
+from skm_primitives.primitives import ContinuousGoalValues
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+PATIENCE = 8
+DETOUR = 6
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What each robot does: `(robots, …)` each."""
+
+    goal: NDArray[np.int64]
+    """The goal in pursuit; `NONE` if none in the mask can be reached."""
+    action: Floats
+    """Zeros where there is no goal: the robot lets its wheels stand."""
+    value: Floats
+    """The value of the goal, times what arriving there is worth."""
+    detour: Bools
+    """Whether this is a detour."""
+
+
+class Pursuit:
+    """The goals that some robots are after, from step to step. A robot needs one of its own."""
+
+    def __init__(self, robots: int = 1, patience: int = PATIENCE, detour: int = DETOUR) -> None:
+        self._patience = patience
+        self._length = detour
+        self._goal = np.full(robots, NONE)
+        self._high = np.full(robots, -np.inf)
+        self._since = np.zeros(robots, np.int64)
+        self._left = np.zeros(robots, np.int64)
+        self._held: Floats | None = None
+
+    def restart(self, robots: Bools | None = None) -> None:
+        """Forget the goals of some robots or all: a new mission, a new skill."""
+        which = np.ones(len(self._goal), np.bool_) if robots is None else robots
+        self._goal[which] = NONE
+        self._forget(which)
+        self._left[which] = 0
+
+    def choose(
+        self, values: ContinuousGoalValues, mask: Bools, worth: Floats | None = None
+    ) -> Chosen:
+        """Return what to do, from the values of all goals and the mask of those that will do.
+
+        Arrays are `(robots, goals, …)`; for one robot the first axis may be left out of all of
+        them. `worth[goal]` in [0, 1] says how good it is to arrive there, 1 if not given.
+        """
+        action, value = _batched(values.action, 3), _batched(values.value, 2)
+        spread, detours = _batched(values.spread, 2), _batched(values.detour, 3)
+        robots, goals = value.shape
+        if robots != len(self._goal):
+            raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
+        wanted = np.broadcast_to(mask, (robots, goals))
+        total = value if worth is None else value * np.broadcast_to(worth, (robots, goals))
+        with np.errstate(divide="ignore"):
+            score = np.where(wanted & (total > 0), np.log(total), -np.inf)
+        rows = np.arange(robots)
+        best = score.argmax(1)
+        current = np.maximum(self._goal, 0)
+        doubt = spread[rows, best] + spread[rows, current]
+        with np.errstate(invalid="ignore"):
+            keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= doubt)
+        keep &= np.isfinite(score[rows, current])
+        possible = np.isfinite(score[rows, best])
+        goal = np.where(possible, np.where(keep, self._goal, best), NONE)
+        self._forget(goal != self._goal)
+        self._left[goal != self._goal] = 0
+        self._goal = goal
+        on_detour = self._detour(detours, np.where(possible, total[rows, goal], 0.0), rows)
+        assert self._held is not None
+        moves = np.where(on_detour[:, None], self._held, action[rows, goal])
+        return Chosen(
+            goal,
+            np.where(possible[:, None], moves, np.float32(0)),
+            np.where(possible, total[rows, goal], np.float32(0)),
+            on_detour,
+        )
+
+    def _detour(self, detours: Floats, value: Floats, rows: NDArray[np.int64]) -> Bools:
+        """Notice standstills, and return which robots are on a detour in this step."""
+        over = (self._left == 0) & (self._since >= self._patience + self._length)
+        self._forget(over)
+        higher = value > self._high
+        self._since = np.where(higher, 0, self._since + 1)
+        self._high = np.where(higher, value, self._high)
+        begins = (self._left == 0) & (self._since == self._patience) & (self._goal >= 0)
+        if self._held is None:
+            self._held = np.zeros_like(detours[:, 0])
+        self._held = np.where(begins[:, None], detours[rows, self._goal], self._held)
+        self._left = np.where(begins, self._length, self._left)
+        on_detour = self._left > 0
+        self._left = np.maximum(self._left - 1, 0)
+        return on_detour
+
+    def _forget(self, which: Bools) -> None:
+        """Begin to watch the value anew."""
+        self._high[which] = -np.inf
+        self._since[which] = 0
+
+
+def _batched(array: Floats, dimensions: int) -> Floats:
+    return array if array.ndim == dimensions else array[None]
