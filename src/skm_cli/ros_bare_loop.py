@@ -102,16 +102,13 @@ class BareMachine:
 
 
 class BarePrimitives:
-    """Answers each query with the same table."""
+    """Answers each query with the same tables: those that the machine asks for."""
 
     def __init__(self, node: Node, goals: int, actions: int) -> None:
         table = array.array("f", bytes(4 * goals * actions))
         self._answer = QueryValues.Response(
             success=True, digest="0" * 64, goals=goals, actions=actions, move=table, stop=table
         )
-        self._answer.best_value = array.array("f", bytes(4 * goals))
-        self._answer.best_action = array.array("i", bytes(4 * goals))
-        self._answer.best_stops = array.array("B", bytes(goals))
         node.create_service(QueryValues, "query", lambda *_: self._answer)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, Self
 
 from skm.action import ExecuteMission
 
-from skm_cli.child import Child
+from skm_cli.captured_process import CapturedProcess
 from skm_cli.private_domain import private_domain_id, private_environment
 from skm_cli.ros_client import RosClient
 from skm_cli.ros_mission import OUTCOMES, MissionGoal
@@ -43,7 +43,9 @@ class BareLoop:
         self._children = []
         for part in parts:
             command = [sys.executable, "-m", "skm_cli.ros_bare_loop", part, *sizes]
-            child = Child([*command, *primitives.propositions], private_environment(domain_id))
+            child = CapturedProcess(
+                [*command, *primitives.propositions], private_environment(domain_id)
+            )
             self._stack.callback(child.stop)
             self._children.append(child)
 
@@ -76,7 +78,7 @@ class NodeLoop:
         self._stack = ExitStack()
         domain_id = self._stack.enter_context(private_domain_id())
         command = [sys.executable, "-m", "skm_cli.main", "up", "demo", "--domain", domain]
-        self._child = Child([*command, *options], private_environment(domain_id))
+        self._child = CapturedProcess([*command, *options], private_environment(domain_id))
         self._stack.callback(self._child.stop)
         self._client = self._stack.enter_context(RosClient(domain_id=domain_id))
 

@@ -64,8 +64,8 @@ def systems(domain_id):
 
 
 @pytest.fixture(scope="session")
-def office():
-    """The office on the three nodes, shared by the tests that leave it as they found it: ready."""
+def shared_office():
+    """The office on the three nodes, up for as long as the tests are."""
     with private_domain_id() as number:
         system = System(number)
         try:
@@ -73,6 +73,14 @@ def office():
             yield system
         finally:
             _end([system])
+
+
+@pytest.fixture
+def office(shared_office):
+    """The shared office, ready; what a test has subscribed to, or left running, ends with it."""
+    shared_office.wait_ready()
+    yield shared_office
+    shared_office.tidy()
 
 
 def _end(systems):

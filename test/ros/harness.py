@@ -12,7 +12,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation
 
-from skm_cli.child import Child
 from skm_cli.private_domain import private_environment
 from skm_cli.ros_client import RosClient
 from skm_cli.ros_mission import MissionGoal
@@ -90,10 +89,13 @@ class System:
         self.namespace = namespace
         self.parameters = parameters or {}
         self.processes = {}
+        self.goals = []
         for name in order:
             self.start(name)
         self.client = RosClient(namespace, domain_id)
         self.states = Topic(self.client, MachineState, "machine_state", ros_qos.LATCHED)
+        self.traffic = Traffic(self.client)
+        self._lasting = set(self.client.node.subscriptions)
 
     def start(self, name):
         """Start a node, or start it again."""
@@ -102,8 +104,9 @@ class System:
 
     def kill(self, name):
         """Kill a node the hard way."""
-        self.processes[name].kill()
-        self.processes[name].stop()
+        process = self.processes.pop(name)
+        process.kill()
+        process.stop()
 
     def wait_until(self, condition, what, timeout=START_SECONDS):
         """Take messages until something is so; a dead node or the deadline fails the test."""
@@ -129,12 +132,14 @@ class System:
         goal = MissionGoal(
             self.client, ExecuteMission.Goal(mission=mission, **options), on_feedback
         )
+        self.goals.append(goal)
         goal.send(START_SECONDS)
         return goal
 
     def finish(self, goal, timeout=MISSION_SECONDS):
         """Wait for a mission's end and return its result."""
         self.wait_until(lambda: goal.done, "the mission's end", timeout)
+        self.goals.remove(goal)
         result = goal.result
         goal.close()
         return result
@@ -142,6 +147,13 @@ class System:
     def run(self, mission, **options):
         """Run a mission to its end and return its result."""
         return self.finish(self.send(mission, **options))
+
+    def wait_stopped(self):
+        """Wait until the machine has told the robot to stop: the last action of a mission."""
+        actions = self.traffic.actions
+        self.wait_until(
+            lambda: actions.last is not None and actions.last.kind == Action.STOP, "the stop"
+        )
 
     def wait_running(self, steps=1):
         """Wait until a mission has taken some steps."""
@@ -152,6 +164,19 @@ class System:
             ),
             "a mission under way",
         )
+
+    def tidy(self):
+        """Forget the topics that a test has subscribed to, and take back what it has left running."""
+        for subscription in list(self.client.node.subscriptions):
+            if subscription not in self._lasting:
+                self.client.node.destroy_subscription(subscription)
+        for goal in self.goals:
+            if not goal.done:
+                goal.cancel()
+        self.goals.clear()
+        self.wait_ready()
+        del self.states.messages[:-1]
+        self.traffic.clear()
 
     def stop(self):
         """End every node, which must do so cleanly."""
@@ -193,3 +218,8 @@ class Traffic:
         self.observations = Topic(client, Observation, "observation", ros_qos.STATE)
         self.labels = Topic(client, Labels, "labels", ros_qos.STATE)
         self.actions = Topic(client, Action, "action", ros_qos.COMMAND)
+
+    def clear(self):
+        """Forget what has come in so far."""
+        for topic in (self.observations, self.labels, self.actions):
+            topic.messages.clear()

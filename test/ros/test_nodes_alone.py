@@ -44,7 +44,8 @@ def test_sim_steps_resets_pauses_and_ends(client, domain_id, processes):
     step = Action(session=first.session, episode=2, step=0, kind=Action.DISCRETE, discrete=1)
     actions.publish(stale)
     actions.publish(step)
-    assert client.spin_until(lambda: traffic.observations.last.step == 1, WAIT)
+    topics = (traffic.observations, traffic.labels)
+    assert client.spin_until(lambda: all(topic.last.step == 1 for topic in topics), WAIT)
     observed = {(m.episode, m.step): m.discrete for m in traffic.observations.messages}
     assert set(observed) <= {(1, 0), (2, 0), (2, 1)}
     assert observed[2, 1] == observed[2, 0] + 1
@@ -128,7 +129,7 @@ def test_primitives_serve_the_checkpoints_values(client, domain_id, processes):
 
 
 def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
-    node = node_process("machine", domain_id)
+    node = node_process("machine", domain_id, peer_timeout=0.5)
     processes.append(node)
     states = Topic(client, MachineState, "machine_state", ros_qos.LATCHED)
     assert client.spin_until(lambda: states.messages, WAIT)
@@ -136,7 +137,7 @@ def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
     assert "simulator" in states.last.waiting_for
     assert "primitives" in states.last.waiting_for
 
-    mission = MissionGoal(client, ExecuteMission.Goal(mission="F A", max_seconds=0.5))
+    mission = MissionGoal(client, ExecuteMission.Goal(mission="F A"))
     mission.send(WAIT)
     assert client.spin_until(lambda: mission.done, WAIT)
     assert mission.result.outcome == ExecuteMission.Result.ERROR

@@ -13,7 +13,7 @@ from typing import IO
 from skm_machine.errors import SkmError
 
 
-class Child:
+class CapturedProcess:
     """A process in a group of its own, with both outputs read as they come."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -1,0 +1,203 @@
+"""Missions on a running system: every way in which one can end. The system is shared, and stays up."""
+
+import json
+
+import pytest
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from harness import PATROL, Topic
+from skm.action import ExecuteMission
+from skm.msg import Action, MachineState
+
+from skm_cli.main import main
+from skm_cli.ros_client import RosClient
+from skm_machine import ros_qos
+from skm_sim.domain import get_domain
+
+RESULT = ExecuteMission.Result
+COFFEE = get_domain("office").task("coffee").formula
+ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
+"""A mission that goes on until somebody ends it."""
+
+
+def start_at(row, column):
+    return {"reset": True, "reset_options": json.dumps({"start": [row, column]})}
+
+
+def test_success_with_feedback_and_a_stop_at_the_end(office):
+    feedback = []
+    goal = office.send(COFFEE, feedback.append, **start_at(2, 2))
+    result = office.finish(goal)
+    assert (result.outcome, goal.status) == (RESULT.ACCEPTED, GoalStatus.STATUS_SUCCEEDED)
+    assert (result.accepted, result.dropped_transitions) == (1, 0)
+    assert [sorted(move.labels)[0] for move in result.transitions] == ["coffee", "office"]
+    assert result.transitions[-1].step == result.steps
+    assert result.transitions[-1].reward == 1
+    assert result.seconds > 0
+
+    moved = [message.machine for message in feedback if message.transition]
+    assert {state.state for state in moved} >= {result.transitions[0].to_state}
+    assert all(state.mission == COFFEE for state in moved)
+    office.wait_stopped()
+    kinds = [action.kind for action in office.traffic.actions.messages]
+    assert kinds == [Action.DISCRETE] * result.steps + [Action.STOP]
+
+
+@pytest.mark.parametrize("planner", ["grounded", "paper"])
+@pytest.mark.parametrize(
+    ("mission", "seed"),
+    [
+        (COFFEE, 0),
+        (PATROL, 3),
+        (get_domain("office").task("coffee_mail").formula, 11),
+        (get_domain("office").task("long").formula, 4),
+        ("F(mail & X F office) | F decoration", 123),
+    ],
+)
+def test_same_actions_as_in_process(office, capsys, mission, seed, planner):
+    """Step by step, over three processes: the actions, transitions and end of `skm run`."""
+    command = ["run", "office", mission, "--seed", seed, "--planner", planner, "--max-steps", 300]
+    main([*map(str, command), "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    result = office.run(mission, planner=planner, reset=True, seed=seed, max_steps=300)
+    office.wait_stopped()
+    taken = office.traffic.actions.messages[:-1]
+    assert {action.kind for action in taken} == {Action.DISCRETE}
+    assert [action.step for action in taken] == list(range(len(alone["actions"])))
+    assert [action.discrete for action in taken] == alone["actions"]
+    assert result.steps == alone["steps"]
+    assert [(m.step, sorted(m.labels), m.reward) for m in result.transitions] == [
+        (m["step"], m["labels"], m["reward"]) for m in alone["transitions"]
+    ]
+    outcomes = {"accepted": RESULT.ACCEPTED, "failed": RESULT.FAILED, "timed out": RESULT.TIMED_OUT}
+    assert result.outcome == outcomes[alone["outcome"]]
+
+
+def test_failure_by_violation(office):
+    """The paper's planner knows only `decoration` as a constraint: the way to A leads over the mail."""
+    goal = office.send("F A & G !mail", planner="paper", **start_at(7, 10))
+    result = office.finish(goal)
+    assert (result.outcome, goal.status) == (RESULT.FAILED, GoalStatus.STATUS_ABORTED)
+    assert result.steps == 1
+    assert "mail" in result.transitions[-1].labels
+    assert result.reason
+
+
+def test_cancel(office):
+    goal = office.send(**ENDLESS)
+    office.wait_running(steps=5)
+    goal.cancel()
+    result = office.finish(goal)
+    assert (result.outcome, goal.status) == (RESULT.CANCELLED, GoalStatus.STATUS_CANCELED)
+    assert result.steps >= 5
+    office.wait_ready()
+    assert office.states.last.outcome == RESULT.CANCELLED
+
+
+def test_preemption_ends_each_goal_exactly_once(office):
+    """A newer mission takes the place of the one under way; both get one terminal status."""
+    statuses = Topic(
+        office.client, GoalStatusArray, "execute_mission/_action/status", ros_qos.LATCHED
+    )
+    old = office.send(**ENDLESS)
+    office.wait_running(steps=3)
+    new = office.send("F coffee")
+    preempted = office.finish(old)
+    accepted = office.finish(new)
+    assert (preempted.outcome, old.status) == (RESULT.PREEMPTED, GoalStatus.STATUS_ABORTED)
+    assert (accepted.outcome, new.status) == (RESULT.ACCEPTED, GoalStatus.STATUS_SUCCEEDED)
+
+    def ends(goal):
+        return {
+            status.status
+            for message in statuses.messages
+            for status in message.status_list
+            if bytes(status.goal_info.goal_id.uuid).hex() == goal.goal_id
+            and status.status >= GoalStatus.STATUS_SUCCEEDED
+        }
+
+    office.wait_until(lambda: ends(old) and ends(new), "both statuses")
+    assert (ends(old), ends(new)) == ({old.status}, {new.status})
+
+
+@pytest.mark.parametrize(
+    ("mission", "options", "said"),
+    [
+        ("F(coffee & ", {}, "^"),
+        ("", {}, ""),
+        ("F coffe", {}, "did you mean 'coffee'"),
+        ("F(A & B)", {}, "cannot be achieved"),
+        ("F A", {"planner": "magic"}, "grounded"),
+        ("F A", {"format": "prose"}, "ltl"),
+        ("F A", {"horizon": "far"}, "infinite"),
+        ("F A", {"max_seconds": -1.0}, "max_seconds"),
+        ("F A", {"max_seconds": float("nan")}, "max_seconds"),
+        ("F A", {"reset": True, "reset_options": '{"start": [0, 0]}'}, "(0, 0)"),
+        ("F A", {"reset": True, "reset_options": "{"}, "JSON"),
+        ("F A", {"reset": True, "seed": -5}, "seed"),
+    ],
+)
+def test_rejection_says_why(office, mission, options, said):
+    """Bad syntax, unknown names, what nobody can achieve, options that mean nothing."""
+    goal = office.send(mission, **options)
+    result = office.finish(goal)
+    assert (result.outcome, goal.status) == (RESULT.REJECTED, GoalStatus.STATUS_ABORTED)
+    assert result.reason
+    assert said in result.reason
+    assert result.steps == 0
+    office.wait_ready()
+    assert all(action.kind == Action.STOP for action in office.traffic.actions.messages)
+
+
+def test_time_out_by_steps(office):
+    goal = office.send("F A & F C", repeat=True, max_steps=60, **start_at(2, 2))
+    result = office.finish(goal)
+    assert (result.outcome, goal.status) == (RESULT.TIMED_OUT, GoalStatus.STATUS_ABORTED)
+    assert result.steps == 60
+    assert result.accepted == sum(move.reward > 0 for move in result.transitions) > 0
+
+
+def test_time_out_by_seconds(office):
+    result = office.run(**{**ENDLESS, "max_seconds": 1.0})
+    assert result.outcome == RESULT.TIMED_OUT
+    assert result.steps > 0
+    assert 0 < result.seconds < 5
+
+
+def test_mission_without_end_is_scored_by_its_rounds(office):
+    result = office.run("G F A & G F B & G !decoration", max_steps=120, **start_at(2, 2))
+    assert result.outcome == RESULT.TIMED_OUT
+    assert result.accepted >= 2
+
+
+def test_late_joiner_sees_the_machine_state(office):
+    """Whoever subscribes after the fact is told at once: in a mission, and after it."""
+    goal = office.send(**ENDLESS)
+    office.wait_running()
+    with RosClient(domain_id=office.domain_id) as late:
+        states = Topic(late, MachineState, "machine_state", ros_qos.LATCHED)
+        assert late.spin_until(lambda: states.messages, 10)
+        assert states.messages[0].phase == MachineState.RUNNING
+        assert states.messages[0].mission == ENDLESS["mission"]
+    goal.cancel()
+    office.finish(goal)
+    office.wait_ready()
+    with RosClient(domain_id=office.domain_id) as late:
+        states = Topic(late, MachineState, "machine_state", ros_qos.LATCHED)
+        assert late.spin_until(lambda: states.messages, 10)
+        assert states.messages[0].phase == MachineState.IDLE
+        assert states.messages[0].outcome == RESULT.CANCELLED
+
+
+def test_second_mission_goes_on_from_where_the_robot_is(office):
+    """Without a reset, the episode goes on: its steps count up."""
+    office.wait_ready()
+    assert office.run("F A", **start_at(2, 6)).outcome == RESULT.ACCEPTED
+    office.wait_ready()
+    at_a = office.states.last
+    assert office.run("F B").outcome == RESULT.ACCEPTED
+    office.wait_ready()
+    at_b = office.states.last
+    assert at_b.episode == at_a.episode
+    assert at_b.step > at_a.step
+    observations = office.traffic.observations
+    office.wait_until(lambda: observations.last.step == at_b.step, "the last observation")

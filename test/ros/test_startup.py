@@ -1,0 +1,123 @@
+"""Starting and ending: any order, side by side, killed and started again."""
+
+import itertools
+
+import pytest
+from harness import NODES, PATROL, Topic
+from skm.action import ExecuteMission
+from skm.msg import MachineState, PrimitivesInfo
+
+from skm_machine import ros_qos
+
+RESULT = ExecuteMission.Result
+ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
+IMPATIENT = {"machine": {"peer_timeout": 2.0}}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(NODES)), ids="-".join)
+def test_start_in_any_order(systems, order):
+    """Each node is seen to be up before the next is started; nothing acts before all are there."""
+    system = systems(order=order[:1])
+    traffic = system.traffic
+    for name in order[1:]:
+        last = system.processes[order[order.index(name) - 1]]
+        system.wait_until(lambda up=last: _is_up(system, up), "the node before")
+        assert not traffic.actions.messages
+        assert all(state.phase == MachineState.WAITING for state in system.states.messages)
+        system.start(name)
+    system.wait_ready()
+    assert system.run("F coffee").outcome == RESULT.ACCEPTED
+    ready = next(i for i, s in enumerate(system.states.messages) if s.phase == MachineState.IDLE)
+    assert all(s.phase == MachineState.WAITING for s in system.states.messages[:ready])
+
+
+def _is_up(system, process):
+    name = next(key for key, value in system.processes.items() if value is process)
+    there = system.client.node.get_node_names_and_namespaces()
+    return (name, system.namespace) in there
+
+
+def test_two_systems_side_by_side(systems):
+    """Two namespaces on one domain id: each mission moves its own robot, and only that one."""
+    one, two = systems(namespace="/one"), systems(namespace="/two")
+    first, second = one.traffic, two.traffic
+    one.wait_ready()
+    two.wait_ready()
+    quiet = two.states.last
+    assert one.run("F A").outcome == RESULT.ACCEPTED
+    two.wait_until(lambda: second.observations.messages, "an observation")
+    assert two.states.last == quiet
+    assert not second.actions.messages
+    assert {message.step for message in second.observations.messages} == {0}
+
+    start = {"reset": True, "seed": 1}
+    patrol, coffee = one.send(PATROL, **start), two.send("F coffee", **start)
+    results = one.finish(patrol), two.finish(coffee)
+    assert [result.outcome for result in results] == [RESULT.ACCEPTED, RESULT.ACCEPTED]
+    assert [len(result.transitions) for result in results] == [4, 1]
+    sessions = [
+        {message.session for message in [*traffic.observations.messages, *traffic.actions.messages]}
+        for traffic in (first, second)
+    ]
+    assert all(len(each) == 1 for each in sessions)
+    assert sessions[0] != sessions[1]
+
+
+def test_sim_killed_in_a_mission_and_started_again(systems):
+    """The mission ends with an error that names the peer; once it is back, missions run again."""
+    system = systems(parameters=IMPATIENT)
+    system.wait_ready()
+    goal = system.send(**ENDLESS)
+    system.wait_running(steps=3)
+    system.kill("sim")
+    result = system.finish(goal)
+    assert result.outcome == RESULT.ERROR
+    assert "simulator" in result.reason
+    system.wait_until(lambda: system.states.last.phase == MachineState.WAITING, "the loss")
+    assert system.states.last.waiting_for == "simulator"
+    system.start("sim")
+    system.wait_ready()
+    assert system.run("F coffee").outcome == RESULT.ACCEPTED
+    assert len({message.session for message in system.traffic.observations.messages}) == 2
+
+
+def test_primitives_killed_in_a_mission_and_started_again(systems):
+    """Likewise; the new ones serve the same skills, and are used as soon as they say so."""
+    system = systems(parameters=IMPATIENT)
+    infos = Topic(system.client, PrimitivesInfo, "primitives_info", ros_qos.LATCHED)
+    system.wait_ready()
+    system.wait_until(lambda: infos.messages, "the primitives")
+    goal = system.send(**ENDLESS)
+    system.wait_running(steps=3)
+    system.kill("primitives")
+    result = system.finish(goal)
+    assert result.outcome == RESULT.ERROR
+    assert "primitives" in result.reason
+    infos.messages.clear()
+    system.start("primitives")
+    system.wait_until(lambda: infos.messages, "the new primitives")
+    system.wait_ready()
+    assert system.run("F coffee").outcome == RESULT.ACCEPTED
+
+
+def test_machine_killed_in_a_mission_and_started_again(systems):
+    """The robot stands still without a machine; a new one knows nothing of the old mission."""
+    system = systems()
+    traffic = system.traffic
+    system.wait_ready()
+    goal = system.send(**ENDLESS)
+    system.wait_running(steps=3)
+    system.kill("machine")
+    goal.close()
+    system.states.messages.clear()
+    system.start("machine")
+    system.wait_until(
+        lambda: system.states.last is not None and system.states.last.phase == MachineState.IDLE,
+        "the new machine",
+    )
+    assert system.states.last.mission == ""
+    system.wait_until(lambda: traffic.observations.messages, "an observation")
+    stood = traffic.observations.last.step
+    assert system.run("F coffee").outcome == RESULT.ACCEPTED
+    steps = [action.step for action in traffic.actions.messages if action.kind]
+    assert stood in steps
