@@ -28,7 +28,7 @@ MISSION_SECONDS = 30.0
 PATROL = "F(A & X F(B & X F(C & X F D))) & G !decoration"
 
 
-class Process(Child):
+class Process(CapturedProcess):
     """A child of the tests: must end cleanly when it is interrupted."""
 
     def __init__(self, command, domain_id):
