@@ -12,6 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation
 
+from skm_cli.captured_process import CapturedProcess
 from skm_cli.private_domain import private_environment
 from skm_cli.ros_client import RosClient
 from skm_cli.ros_mission import MissionGoal
