@@ -11,6 +11,7 @@ from skm_machine.errors import SkmError, did_you_mean
 EVALUATORS: Final = {
     "office": "skm_cli.eval_tabular",
     "office_absorbing": "skm_cli.eval_tabular",
+    "moving_targets": "skm_cli.eval_moving_targets",
     "safety": "skm_cli.eval_safety",
 }
 """The module with `run(args)` that evaluates each domain."""

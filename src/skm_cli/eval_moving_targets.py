@@ -1,0 +1,116 @@
+"""Evaluation of Moving Targets: missions that repeat, beside the reference on the true state."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import gymnasium
+import numpy as np
+from rich.progress import track
+from rich.table import Table
+
+from skm_cli.output import console, error_console, print_json
+from skm_cli.statistics import mean_interval, proportion_interval
+from skm_machine import Status, compile_mission
+from skm_primitives.execution import Episode, run_episode
+from skm_primitives.policy import make_policy
+from skm_primitives.primitives import Primitives, default_checkpoint, load_primitives
+from skm_sim import moving_targets_board as board
+from skm_sim.domain import DomainSpec, Task, get_domain
+from skm_sim.moving_targets_missions import random_missions
+from skm_sim.moving_targets_optimum import optimal_rounds
+
+DEFAULT_EPISODES = 100
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate the tasks, or the random missions, and print a table or JSON."""
+    spec = get_domain(args.domain)
+    primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
+    results = {
+        task.name: _evaluate(spec, primitives, task, args) for task in _tasks(spec, args.task)
+    }
+    document = {
+        "domain": spec.name,
+        "planner": args.planner,
+        "seed": args.seed,
+        "checkpoint": primitives.digest,
+        "mean_ratio": float(np.mean([result["ratio"] for result in results.values()])),
+        "tasks": results,
+    }
+    if args.json:
+        print_json(document)
+    else:
+        _print(spec, args, results)
+    return 0
+
+
+def _tasks(spec: DomainSpec, name: str) -> list[Task]:
+    """Return the domain's tasks, one of them, or the 20 missions that no training mentioned."""
+    if name == "all":
+        return list(spec.tasks.values())
+    if name == "random":
+        return list(random_missions())
+    found = [task for task in random_missions() if task.name == name]
+    return found or [spec.task(name)]
+
+
+def _evaluate(
+    spec: DomainSpec, primitives: Primitives, task: Task, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Run one task on random boards; the reference runs on the same boards."""
+    count = args.episodes or DEFAULT_EPISODES
+    mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
+    policy = make_policy(mission, primitives, args.planner)
+    boards = board.sample(np.random.default_rng([args.seed, 7]), count)
+    env = gymnasium.make(spec.env_id, max_episode_steps=-1)
+    episodes: list[Episode] = []
+    optimal: list[int] = []
+    label = f"eval {spec.name}/{task.name}"
+    for index in track(range(count), label, console=error_console(), transient=True):
+        options = {"state": boards[index].tobytes()}
+        episodes.append(
+            run_episode(
+                env, primitives, policy, max_steps=task.max_steps, seed=index, options=options
+            )
+        )
+        rng = np.random.default_rng([args.seed, index])
+        optimal.append(optimal_rounds(boards[index], mission.machine, task.max_steps, rng))
+    env.close()
+    returns = [float(episode.accepting_visits) for episode in episodes]
+    failed = sum(episode.status is Status.FAILED for episode in episodes)
+    mean_return, optimal_return = float(np.mean(returns)), float(np.mean(optimal))
+    return {
+        "mission": task.formula,
+        "mean_return": mean_return,
+        "mean_return_interval": mean_interval(returns),
+        "optimal_return": optimal_return,
+        "optimal_return_interval": mean_interval([float(rounds) for rounds in optimal]),
+        "ratio": mean_return / optimal_return if optimal_return else 1.0,
+        "violations": failed / count,
+        "violations_interval": proportion_interval(failed, count),
+        "episodes": count,
+    }
+
+
+def _print(spec: DomainSpec, args: argparse.Namespace, results: dict[str, dict[str, Any]]) -> None:
+    title = f"{spec.name}, planner {args.planner}, zero-shot, rounds in 50 steps"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    headers = ("task", "return", "95 %", "reference", "ratio", "violations", "episodes")
+    for header in headers:
+        table.add_column(header, justify="left" if header == "task" else "right")
+    for name, result in results.items():
+        low, high = result["mean_return_interval"]
+        table.add_row(
+            name,
+            f"{result['mean_return']:.2f}",
+            f"{low:.2f}–{high:.2f}",
+            f"{result['optimal_return']:.2f}",
+            f"{result['ratio']:.3f}",
+            f"{result['violations']:.3f}",
+            str(result["episodes"]),
+        )
+    console().print(table)
+    mean_ratio = np.mean([result["ratio"] for result in results.values()])
+    console().print(f"mean ratio {mean_ratio:.3f}")
