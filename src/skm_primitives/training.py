@@ -29,6 +29,7 @@ DEFAULT_STEPS = 100_000
 LEARNERS = {
     ("Discrete", "Discrete"): "skm_primitives.tabular:TabularLearner",
     ("Box", "Box"): "skm_primitives.deep.box_learner:BoxLearner",
+    ("Box", "Discrete"): "skm_primitives.deep.pixel_learner:PixelLearner",
 }
 """The learner for each kind of observation and action space; a `Learner` class, imported on use."""
 

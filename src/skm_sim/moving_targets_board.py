@@ -83,13 +83,19 @@ def sample(rng: np.random.Generator, count: int) -> States:
 
 
 def step(states: States, actions: NDArray[np.integer], rng: np.random.Generator) -> States:
-    """Move the agents. One that steps on an object collects it, and the object respawns at once.
+    """Move the agents. One that steps on an object collects it, and the object respawns at once."""
+    after = states.copy()
+    after[:, AGENT] = TRANSITIONS[states[:, AGENT], actions]
+    return collect(after, rng)
+
+
+def collect(states: States, rng: np.random.Generator) -> States:
+    """Return the states after agents that stand on an object have collected it.
 
     It respawns uniformly on the free cells that hold neither the agent nor another object. Chance is
     drawn only where something is collected.
     """
     after = states.copy()
-    after[:, AGENT] = TRANSITIONS[states[:, AGENT], actions]
     after[:, COLLECTED] = NOTHING
     where, kind = np.nonzero(after[:, OBJECTS] == after[:, :1])
     if len(where):

@@ -1,0 +1,76 @@
+"""Goals of the learner from pixels: every kind of object, with what may be touched on the way.
+
+`Goal(labels=l, violated=V)` means: collect an object with exactly the labels l, with *at most* the
+constraints V violated before. Skills only ever ask that constraints be *not* violated, so a mask that
+admits V admits every smaller set, and a family of sets V is enough if for every set that a mission may
+forbid it has one that leaves out just that. Ours: all constraints (don't care), none (touch nothing
+else), all but one, all but two. Sets that allow the same objects as an earlier one are left out: what
+has neither shape can't be touched, so "all but square and circle" is "none".
+
+What stopping would have given is known at every transition, for every goal at once:
+
+    target = 1                            if the object collected has the labels of the goal
+           = 0                            if it has a label that V does not allow
+           = γ · value of the next state  otherwise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_primitives.goals import Goal
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float32]
+
+
+class PixelGoals:
+    """All goals, in the order of the networks' heads, and what each thing touched means for them.
+
+    `label_sets` are those of the objects, one each; one more index stands for touching nothing.
+    """
+
+    def __init__(self, constraints: tuple[str, ...], label_sets: Sequence[frozenset[str]]) -> None:
+        self.label_sets = tuple(label_sets)
+        self.allowances = _allowances(constraints, self.label_sets)
+        """The sets V."""
+        self.goals = tuple(
+            Goal(labels, violated) for labels in self.label_sets for violated in self.allowances
+        )
+        touched = [*self.label_sets, frozenset[str]()]
+        self.achieved: Bools = np.array(
+            [[bool(labels) and goal.labels == labels for goal in self.goals] for labels in touched]
+        )
+        """`achieved[touched, goal]`: touching that achieves the goal."""
+        self.alive: Bools = ~self.achieved & np.array(
+            [
+                [labels & set(constraints) <= goal.violated for goal in self.goals]
+                for labels in touched
+            ]
+        )
+        """`alive[touched, goal]`: after touching that, the goal can still be achieved."""
+
+    def __len__(self) -> int:
+        return len(self.goals)
+
+    def masked(self, violated: frozenset[str]) -> Bools:
+        """Return which goals are still possible with these constraints violated."""
+        return np.array([violated <= goal.violated for goal in self.goals])
+
+
+def _allowances(
+    constraints: tuple[str, ...], label_sets: Sequence[frozenset[str]]
+) -> tuple[frozenset[str], ...]:
+    everything = frozenset(constraints)
+    candidates = [everything, frozenset[str]()]
+    candidates += [everything - {name} for name in constraints]
+    candidates += [everything - set(pair) for pair in combinations(constraints, 2)]
+    kept: dict[frozenset[frozenset[str]], frozenset[str]] = {}
+    for candidate in candidates:
+        allowed = frozenset(labels for labels in label_sets if labels & everything <= candidate)
+        kept.setdefault(allowed, candidate)
+    return tuple(kept.values())
