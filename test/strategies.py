@@ -13,9 +13,7 @@ BINARY_OPERATORS = (*BOOLEAN_OPERATORS, "U", "R", "W", "M")
 
 def formulas(names=NAMES, unary=("!", "X", "F", "G"), binary=BINARY_OPERATORS, max_leaves=8):
     """Return formulas over `names` with these operators."""
-    atoms = st.one_of(
-        st.sampled_from(names).map(proposition), st.sampled_from([TRUE, FALSE])
-    )
+    atoms = st.one_of(st.sampled_from(names).map(proposition), st.sampled_from([TRUE, FALSE]))
     return st.recursive(
         atoms,
         lambda inner: st.one_of(

@@ -7,12 +7,12 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import formulas
 
 from skm_machine import MissionError, parse
 from skm_machine.syntax import Formula, proposition
+from strategies import formulas
 
-NASTY_NAMES = ("a", "S", "E", "room1", "a0", "mail_present", "Goal", "X", "U", "true", "F1", 'x "y" \\', "é")
+NASTY_NAMES = ("a", "S", "E", "room1", "a0", "Goal", "X", "U", "true", "F1", 'x "y" \\', "é")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,9 @@ def test_distinguishes_what_differs():
     assert parse("F a") != parse("G a")
 
 
-@pytest.mark.parametrize("name", ["A", "room1", "a0", "S", "E", "mail_present", "F1", "X_rate", "é"])
+@pytest.mark.parametrize(
+    "name", ["A", "room1", "a0", "S", "E", "mail_present", "F1", "X_rate", "é"]
+)
 def test_any_identifier_is_a_proposition(name):
     assert parse(name) is proposition(name)
 
@@ -127,7 +129,7 @@ def test_printing_and_parsing_is_the_identity(formula):
     assert parse(str(formula)) is formula
 
 
-@given(st.text(max_size=60) | st.text("abUXFG()!&|-<> \"", max_size=60))
+@given(st.text(max_size=60) | st.text('abUXFG()!&|-<> "', max_size=60))
 def test_the_parser_survives_any_text(text):
     try:
         formula = parse(text)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from strategies import formulas, traces
-from tasks import TASKS
 
 from skm_machine import holds, parse, translate
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.syntax import evaluate
+from strategies import formulas, traces
+from tasks import TASKS
 
 ORACLE = Path(__file__).parent / "data" / "ltlf.jsonl"
 
@@ -43,7 +43,8 @@ def test_automata_are_minimal_deterministic_and_complete(formula):
     """No two states agree on all continuations, and each label set takes exactly one edge."""
     automaton = translate(formula)
     letters = [
-        frozenset(name for bit, name in enumerate("abc") if number >> bit & 1) for number in range(8)
+        frozenset(name for bit, name in enumerate("abc") if number >> bit & 1)
+        for number in range(8)
     ]
     for state in range(automaton.num_states):
         for letter in letters:

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 
 from skm_machine.errors import SkmError
 
-COMMANDS = ("check", "train", "run", "eval", "up", "demo", "mission", "status", "bench")
+COMMANDS = (
+    "check",
+    "train",
+    "run",
+    "eval",
+    "finetune",
+    "plot",
+    "up",
+    "demo",
+    "mission",
+    "status",
+    "bench",
+)
 """Each is the module `skm_cli.<name>_command` with `add_parser(subparsers)` and `run(args)`."""
 
 
