@@ -25,6 +25,7 @@ from torch import nn
 from torch.nn import functional
 
 from skm_machine.errors import SkmError
+from skm_primitives.checkpoint import Card
 from skm_primitives.deep.algorithm import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.deep.pixel_experience import SWEEP_STEPS, StateReplay, Transitions, sweep
 from skm_primitives.deep.pixel_goals import PixelGoals
@@ -211,11 +212,13 @@ class PixelLearner(DeepLearner):
             "curve": self.curve,
         }
 
-    def finish(self, arrays: Arrays) -> Arrays:
+    def finish(self, arrays: Arrays, card: Card) -> Arrays:
         """Add the mean values of every goal from where every other has just been achieved."""
+        if "goal_to_goal" in arrays:
+            return arrays
         from skm_primitives.deep.pixel_serving import goal_to_goal  # noqa: PLC0415
 
-        return {**arrays, "goal_to_goal": goal_to_goal(arrays, self.served_details(), self.goals)}
+        return {**arrays, "goal_to_goal": goal_to_goal(arrays, card.details, self.goals)}
 
     def training_arrays(self) -> Arrays:
         """Return both networks, the optimiser, the replay memory and the counts."""

@@ -113,7 +113,7 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: int) -> OnFrame
 
     def logits(frames: Frames) -> Floats:
         features = patches(frames) @ patch + patch_bias
-        hidden = features.reshape(len(frames), -1) @ matrix[0] + bias[0]
+        hidden: NDArray[Any] = features.reshape(len(frames), -1) @ matrix[0] + bias[0]
         for weight, shift in zip(matrix[1:], bias[1:], strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
         answer: Floats = hidden.astype(np.float32).reshape(len(frames), goals, len(MOVES))

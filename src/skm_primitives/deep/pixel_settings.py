@@ -64,7 +64,7 @@ class PixelSettings(TrainerSettings):
     gamma: float = 0.9
     """The discount while learning. In a deterministic world a value γ^k is turned into that of any
     other discount by a power, so it changes no preference; a smaller one is told apart better."""
-    horizon: int = 75_000_000
+    horizon: int = 40_000_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     validation_boards: int = 64
     """Boards of each skill in a validation."""
