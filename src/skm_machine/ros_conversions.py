@@ -132,7 +132,7 @@ def label_values(propositions: Sequence[str]) -> Callable[[frozenset[str]], list
 def labels_reader(propositions: Collection[str]) -> Callable[[Labels], frozenset[str]]:
     """Return a function that reads the labels over these propositions, and refuses all others."""
     expected = sorted(propositions)
-    names: list[str] = []
+    names: list[str] = [""]  # as in no message
     known: dict[tuple[bool, ...], frozenset[str]] = {}
 
     def read(message: Labels) -> frozenset[str]:
@@ -314,6 +314,7 @@ def _fill_continuous(
         response.best_continuous = float_array(values.action)
         response.best_stops = array.array("B", bytes(len(values.value)))
         response.best_spread = float_array(values.spread)
+        response.best_detour = float_array(values.detour)
 
 
 def needed_parts(action_space: Space[Any]) -> int:
@@ -341,6 +342,7 @@ def values_reader(
             _table(response.best_continuous, shape),
             _table(response.best_value, (goals,)),
             _table(response.best_spread, (goals,)),
+            _table(response.best_detour, shape),
         )
 
     return read_continuous

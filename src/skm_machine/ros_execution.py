@@ -67,6 +67,7 @@ class Execution:
         self._observation: Observation | None = None
         self._query: Future | None = None
         self._undecided = self._moved = self._unseen = False
+        self._repetitions = 0
 
     @property
     def phase(self) -> int:
@@ -242,7 +243,10 @@ class Execution:
             self._observation = observation
             self._ask()
         elif self._query is None:
-            self.node.repeat_action()
+            # The first repetition may just have crossed the action on its way.
+            self._repetitions += 1
+            if self._repetitions > 1:
+                self.node.repeat_action()
 
     def _read(self, observation: Observation) -> Any:  # noqa: ANN401 - None where it is unusable
         try:
@@ -260,6 +264,7 @@ class Execution:
     def _ask(self) -> None:
         """Ask for the values in the present state, unless an answer is on its way."""
         self._undecided = False
+        self._repetitions = 0
         if self._query is None:
             assert self.run is not None
             assert self._observation is not None

@@ -1,0 +1,197 @@
+"""Messages and core values turn into each other without loss, and wrong messages are refused."""
+
+import array
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, Text
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from skm.msg import Action, Labels, Observation
+from skm.srv import QueryValues
+
+from skm_machine import ros_conversions as convert
+from skm_machine.tracker import Step
+from skm_primitives.goals import Goal
+from skm_primitives.primitives import (
+    ContinuousGoalValues,
+    GoalValues,
+    default_checkpoint,
+    load_primitives,
+)
+
+SPACES = [
+    Discrete(120),
+    Box(-np.inf, np.inf, (60,), np.float32),
+    Box(-1, 1, (3, 4), np.float64),
+    Box(0, 255, (8, 6, 3), np.uint8),
+    Box(0, 255, (8, 6, 1), np.uint8),
+]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_observations_come_out_as_they_went_in(space):
+    space.seed(3)
+    value = space.sample()
+    message = Observation(kind=convert.observation_kind(space))
+    convert.fill_observation(message, value)
+    read = convert.observation_reader(space)(message)
+    np.testing.assert_array_equal(read, np.float32(value) if space.dtype.kind == "f" else value)
+    assert isinstance(space, Discrete) or read.dtype == space.dtype
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_observations_that_are_no_numbers_are_refused(number):
+    message = Observation(kind=Observation.VECTOR, data=[0.0, number])
+    with pytest.raises(convert.ConversionError, match="finite"):
+        convert.observation_reader(Box(-1, 1, (2,)))(message)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (Discrete(4), Observation(kind=Observation.DISCRETE, discrete=4)),
+        (Discrete(4), Observation(kind=Observation.DISCRETE, discrete=-1)),
+        (Discrete(4), Observation(kind=Observation.VECTOR)),
+        (Box(0, 1, (2,)), Observation(kind=Observation.VECTOR, data=[1.0])),
+        (Box(0, 1, (2,)), Observation(kind=Observation.VECTOR)),
+        (Box(0, 1, (2,)), Observation(kind=Observation.DISCRETE)),
+        (Box(0, 255, (2, 2, 3), np.uint8), Observation(kind=Observation.IMAGE)),
+    ],
+)
+def test_observations_of_another_kind_or_size_are_refused(space, message):
+    with pytest.raises(convert.ConversionError):
+        convert.observation_reader(space)(message)
+
+
+def test_a_space_without_a_message_is_refused():
+    with pytest.raises(convert.ConversionError, match="Discrete or Box"):
+        convert.observation_kind(Text(3))
+
+
+@given(st.frozensets(st.sampled_from("abcd")))
+def test_labels_come_out_as_they_went_in(labels):
+    message = Labels(names=list("abcd"), values=convert.label_values("abcd")(labels))
+    assert convert.labels_reader("dcba")(message) == labels
+
+
+@pytest.mark.parametrize(
+    ("names", "values"), [("ab", [True]), ("abc", [True] * 3), ("", []), ("aa", [True] * 2)]
+)
+def test_labels_about_something_else_are_refused(names, values):
+    with pytest.raises(convert.ConversionError):
+        convert.labels_reader("ab")(Labels(names=list(names), values=values))
+
+
+@pytest.mark.parametrize(
+    ("space", "action"), [(Discrete(4), 3), (Box(-1, 1, (2,)), np.array([0.5, -1], np.float32))]
+)
+def test_actions_come_out_as_they_went_in(space, action):
+    message = Action()
+    convert.fill_action(message, action)
+    np.testing.assert_array_equal(convert.action_reader(space)(message), action)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (Discrete(4), Action()),
+        (Discrete(4), Action(kind=Action.DISCRETE, discrete=4)),
+        (Discrete(4), Action(kind=Action.DISCRETE, discrete=-1)),
+        (Box(-1, 1, (2,)), Action(kind=Action.DISCRETE)),
+        (Box(-1, 1, (2,)), Action(kind=Action.CONTINUOUS, continuous=[0.0])),
+        (Box(-1, 1, (2,)), Action(kind=Action.CONTINUOUS, continuous=[0.0, np.nan])),
+    ],
+)
+def test_actions_that_cannot_be_taken_are_refused(space, message):
+    with pytest.raises(convert.ConversionError):
+        convert.action_reader(space)(message)
+
+
+def test_actions_out_of_bounds_are_clipped_to_them():
+    message = Action(kind=Action.CONTINUOUS, continuous=[5.0, -5.0])
+    assert convert.action_reader(Box(-1, 1, (2,)))(message).tolist() == [1.0, -1.0]
+
+
+@given(
+    st.frozensets(st.sampled_from("abc")),
+    st.frozensets(st.sampled_from("abc")),
+    st.none() | st.integers(0, 2**31 - 1),
+)
+def test_goals_come_out_as_they_went_in(labels, violated, place):
+    goal = Goal(labels, violated, place)
+    assert convert.goal_value(convert.goal_message(goal)) == goal
+
+
+FLOATS = st.floats(0, 1, width=32)
+
+
+@given(arrays(np.float32, (5, 3), elements=FLOATS), arrays(np.float32, (5, 3), elements=FLOATS))
+def test_values_of_discrete_actions_come_out_as_they_went_in(move, stop):
+    space, response = Discrete(3), QueryValues.Response()
+    convert.fill_values(response, GoalValues(move, stop), convert.needed_parts(space))
+    read = convert.values_reader(5, space)(response)
+    np.testing.assert_array_equal(read.move, move)
+    np.testing.assert_array_equal(read.stop, stop)
+    assert not response.best_value
+
+
+@given(arrays(np.float32, (4, 3), elements=FLOATS), arrays(np.float32, (4, 3), elements=FLOATS))
+def test_the_best_of_the_values_is_what_the_interface_says(move, stop):
+    response = QueryValues.Response()
+    convert.fill_values(response, GoalValues(move, stop), QueryValues.Request.ALL)
+    both = np.maximum(move, stop)
+    assert list(response.best_value) == both.max(axis=1).tolist()
+    assert list(response.best_action) == both.argmax(axis=1).tolist()
+    assert list(response.best_stops) == (stop.max(axis=1) > move.max(axis=1)).tolist()
+    assert (response.goals, response.actions) == (4, 3)
+
+
+def test_values_of_continuous_actions_come_out_as_they_went_in():
+    rng = np.random.default_rng(1)
+    shapes = ((6, 2), 6, 6, (6, 2))
+    values = ContinuousGoalValues(*(rng.random(shape, np.float32) for shape in shapes))
+    space, response = Box(-1, 1, (2,)), QueryValues.Response()
+    convert.fill_values(response, values, convert.needed_parts(space))
+    read = convert.values_reader(6, space)(response)
+    for name in ("action", "value", "spread", "detour"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(values, name))
+
+
+def test_answers_of_another_size_are_refused():
+    response = QueryValues.Response(goals=2, actions=2, move=array.array("f", [0.0] * 4))
+    with pytest.raises(convert.ConversionError, match="0 values, not 2 x 2"):
+        convert.values_reader(2, Discrete(2))(response)
+
+
+def test_what_is_known_of_primitives_comes_out_as_it_went_in():
+    primitives = load_primitives(default_checkpoint("office"))
+    info = convert.primitives_info(primitives, "office", Discrete(120))
+    asked = []
+    remote = convert.remote_primitives(
+        info, lambda *query: asked.append(query) or primitives.values(*query)
+    )
+    for name in (
+        "domain",
+        "propositions",
+        "constraints",
+        "goals",
+        "visit_labels",
+        "gamma",
+        "action_space",
+        "digest",
+    ):
+        assert getattr(remote, name) == getattr(primitives, name), name
+    for name in ("goal_probability", "goal_to_goal"):
+        np.testing.assert_array_equal(getattr(remote, name), getattr(primitives, name))
+    assert remote.observation_space == Discrete(120)
+    for _ in range(2):
+        np.testing.assert_array_equal(remote.values(7).stop, primitives.values(7, frozenset()).stop)
+    assert asked == [(7, frozenset())]
+
+
+def test_transitions_say_what_happened():
+    message = convert.transition_message(Step(3, 0, 1, frozenset({"b", "a"}), 1.0))
+    assert (message.step, message.from_state, message.to_state) == (3, 0, 1)
+    assert (message.labels, message.reward) == (["a", "b"], 1.0)
