@@ -168,9 +168,13 @@ class Planner:
         return _walk(came, best_node)
 
     def _to_go_by_gone(self, mission: int, gone: int) -> float:
-        """Return how many objects it takes to succeed if the next one is one that is gone."""
-        kinds = [kind for kind in range(len(KINDS)) if gone >> kind & 1]
-        return min(self._after(self.outcome[mission][kind], self._to_go) for kind in kinds)
+        """Return how many objects it takes to succeed if the next one is one that is gone.
+
+        Only those count that bring the mission forward; infinite if there are none.
+        """
+        row = self.outcome[mission]
+        forward = [k for k in range(len(KINDS)) if gone >> k & 1 and row[k] != (mission, False)]
+        return min((self._after(row[kind], self._to_go) for kind in forward), default=math.inf)
 
 
 def _walk(came: dict[_Node, tuple[_Node, int]], node: _Node) -> list[int]:
