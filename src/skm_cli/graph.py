@@ -66,7 +66,7 @@ class NodeDescription:
         for source, target in self.remappings:
             arguments += ["-r", f"{source}:={target}"]
         for name, value in self.parameters.items():
-            # As JSON, since ROS reads values as YAML, in which a bare `off` is no text.
+            # As JSON, since ROS reads values as YAML, in which a bare `off` or `1` is no text.
             arguments += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
         return arguments
 

@@ -68,9 +68,9 @@ SETTINGS: Final = (
     ),
     Setting(
         "render",
-        "off",
+        "none",
         "what to publish for people: nothing, camera images, markers for RViz, or both",
-        choices=("off", "image", "markers", "all"),
+        choices=("none", "image", "markers", "all"),
         fixed=True,
     ),
     Setting("render_rate", 2.0, "most pictures per second", low=0.01, high=100.0, fixed=True),
@@ -246,7 +246,7 @@ class SimNode(SkmNode):
                 self.get_logger().warning(f"{self._world.spec.name} draws no images")
         if render in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", ros_qos.LATCHED)
-        if render != "off":
+        if render != "none":
             period = 1 / self.setting("render_rate")
             self.create_timer(period, self._publish_pictures, clock=self.steady_clock)
 

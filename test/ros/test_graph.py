@@ -1,0 +1,79 @@
+"""The one description of the ROS graph: what it says, and that mistakes in it are found."""
+
+import argparse
+
+import pytest
+
+from skm_cli import up_command
+from skm_cli.graph import GraphError, find_config, get_system, load_systems
+
+NODES = ["sim", "primitives", "machine"]
+
+
+def test_the_demo_has_the_three_nodes_in_skms_namespace():
+    nodes = get_system("demo").nodes({})
+    assert [node.name for node in nodes] == NODES
+    assert {node.namespace for node in nodes} == {"/skm"}
+    assert nodes[0].parameters["domain"] == nodes[1].parameters["domain"] == "office"
+
+
+def test_arguments_fill_in_parameters_with_their_types():
+    nodes = get_system("demo").nodes({"seed": "7", "rate": "2", "domain": "safety"})
+    parameters = nodes[0].parameters
+    assert (parameters["seed"], parameters["rate"]) == (7, 2.0)
+    assert isinstance(parameters["rate"], float)
+    assert [node.parameters.get("domain") for node in nodes] == ["safety", "safety", None]
+
+
+def test_every_system_starts_from_its_own_defaults():
+    for name, system in load_systems().items():
+        assert system.values({}).keys() == system.arguments.keys(), name
+        assert system.nodes({}), name
+    assert get_system("office").nodes({})[0].parameters["mode"] == "realtime"
+
+
+def test_every_argument_is_an_option_of_skm_up():
+    parser = argparse.ArgumentParser()
+    up_command.add_parser(parser.add_subparsers())
+    for system in load_systems().values():
+        assert set(system.arguments) == set(up_command.ARGUMENTS)
+    args = parser.parse_args(["up", "demo", "--seed", "7", "--mission", "F a"])
+    assert (args.system, args.seed, args.mission) == ("demo", "7", "F a")
+
+
+def test_in_another_namespace_the_clock_moves_along():
+    node = get_system("demo").nodes({}, "robot1")[0]
+    assert node.namespace == "/robot1"
+    assert node.remappings == (("/clock", "/robot1/clock"),)
+    assert get_system("demo").nodes({})[0].remappings == ()
+
+
+def test_ros_arguments_keep_text_text():
+    node = get_system("demo").nodes({"domain": "off", "checkpoint": "1"})[1]
+    arguments = node.ros_arguments()
+    assert arguments[:3] == ["--ros-args", "-r", "__ns:=/skm"]
+    assert 'domain:="off"' in arguments
+    assert 'checkpoint:="1"' in arguments
+
+
+@pytest.mark.parametrize("given", [{"seed": "x"}, {"rate": "fast"}, {"sed": "1"}])
+def test_bad_arguments_are_refused(given):
+    with pytest.raises(GraphError, match="argument"):
+        get_system("demo").nodes(given)
+
+
+def test_an_unknown_system_is_refused_with_the_nearest_name():
+    with pytest.raises(GraphError, match="did you mean 'demo'"):
+        get_system("demoo")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("seed: $seed", "seed: $sed"), ("      machine:\n", "      machin:\n")]
+)
+def test_a_description_that_names_what_is_not_there_is_refused(tmp_path, right, wrong):
+    text = find_config("graph.yaml").read_text()
+    assert right in text
+    path = tmp_path / "graph.yaml"
+    path.write_text(text.replace(right, wrong))
+    with pytest.raises(GraphError, match="system 'demo'"):
+        load_systems(path)
