@@ -89,8 +89,8 @@ def picture(
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.06, 0.06, 0.91, 0.91))
     draw_arena(axes, layout, label_radius=label_radius, path=path)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    canvas.draw()  # type: ignore[no-untyped-call]
+    return np.asarray(canvas.buffer_rgba())[..., :3].copy()  # type: ignore[no-untyped-call]
 
 
 def _draw_robot(axes: Axes, pose: Floats) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from skm_machine.errors import SkmError
+from skm_primitives.checkpoint import Card
 from skm_primitives.deep.algorithm import Algorithm, Arrays, Bools, heads
 from skm_primitives.deep.body import body_for
 from skm_primitives.deep.dqn import Dqn
@@ -146,6 +147,17 @@ class BoxLearner(DeepLearner):
         """Return the averaged networks, and how often each goal was achieved."""
         seen = self.goal_seen[: len(self.space)].reshape(-1)
         return {**self.algorithm.served_arrays(), "goal_seen": seen.copy()}
+
+    def finish(self, arrays: Arrays, card: Card) -> Arrays:
+        """Add what lies behind each goal, measured once for what is served."""
+        if "goal_to_goal" in arrays or not len(self.space):
+            return arrays
+        from skm_primitives.deep.evaluation import goal_to_goal  # noqa: PLC0415
+        from skm_primitives.deep.serving import BoxPrimitives  # noqa: PLC0415
+
+        primitives = BoxPrimitives(arrays, card, self.spec)
+        worlds = 4 * self.settings.validation_layouts
+        return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}
 
     def served_details(self) -> dict[str, Any]:
         """Return sizes, the label sets, and both discounts."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
 from skm_primitives.deep.algorithm import (
@@ -86,10 +87,14 @@ class Dqn:
         with torch.no_grad():
             following = self.average(torch.from_numpy(batch.next_state))
             low = following.amin(0).reshape(count, *self._shape).amax(-1).sigmoid()
-        target = goal_targets(self._space, batch, low, self._settings.gamma)
-        logits = self.network(torch.from_numpy(batch.state)).reshape(MEMBERS, count, *self._shape)
+        states = torch.from_numpy(batch.state)
         index = torch.from_numpy(batch.action.astype(np.int64))[None, :, None, None]
-        taken = logits.gather(-1, index.expand(MEMBERS, count, self._shape[0], 1))[..., 0]
+        index = index.expand(MEMBERS, count, self._shape[0], 1)
+        target = goal_targets(self._space, batch, low, self._settings.gamma)
+        if self._settings.action_gap:
+            target = self._widened(target, states, index[0])
+        logits = self.network(states).reshape(MEMBERS, count, *self._shape)
+        taken = logits.gather(-1, index)[..., 0]
         used = len(self._space) * 2
         loss = functional.binary_cross_entropy_with_logits(
             taken[..., :used], target[None, :, :used].expand(MEMBERS, -1, -1), reduction="sum"
@@ -100,6 +105,20 @@ class Dqn:
             group["lr"] = learning_rate
         self.optimiser.step()
         blend(self.average, self.network, self._settings.average_rate)
+
+    def _widened(self, target: Tensor, states: Tensor, taken: Tensor) -> Tensor:
+        """Return targets with a wider gap between the best action and the others.
+
+        With steps of 0.1 s one action more or less hardly matters, so small errors decide, and a
+        robot dithers. Advantage learning (Bellemare et al., 2016) takes a share of V(s) − Q(s, a) off
+        the target of every action: it leaves the best action's value and so the optimal policy as
+        they are, and drives the others down. What achieves the goal is known to be best.
+        """
+        with torch.no_grad():
+            current = self.average(states).mean(0).sigmoid().reshape(len(states), *self._shape)
+            gap = current.amax(-1) - current.gather(-1, taken)[..., 0]
+        lowered = (target - self._settings.action_gap * gap).clamp(min=0)
+        return torch.where(target == 1, target, lowered)
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks and the actions that they choose among."""

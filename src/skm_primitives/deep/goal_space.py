@@ -62,6 +62,11 @@ class GoalSpace:
     def __len__(self) -> int:
         return len(self.label_bits)
 
+    def copy(self) -> GoalSpace:
+        """Return a space that can discover more without this one noticing."""
+        room = 1 << len(self.propositions)
+        return GoalSpace(self.propositions, self.constraints, room, self.label_bits)
+
     def _add(self, bits: int) -> None:
         if len(self) == self.capacity:
             raise SkmError(

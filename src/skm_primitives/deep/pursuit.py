@@ -103,7 +103,7 @@ class Pursuit:
 
     def _detour(self, detours: Floats, value: Floats, rows: NDArray[np.int64]) -> Bools:
         """Notice standstills, and return which robots are on a detour in this step."""
-        over = (self._left == 0) & (self._since >= self._patience + self._length)
+        over = (self._left == 0) & (self._since > self._patience)
         self._forget(over)
         higher = value > self._high
         self._since = np.where(higher, 0, self._since + 1)

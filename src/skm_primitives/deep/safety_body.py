@@ -28,6 +28,9 @@ OBJECT_FEATURES = 7
 _SENSOR_SCALE = np.repeat([0.02, 1.0, 0.2, 2.0], 3).astype(np.float32)
 _SAME = 1e-4
 """Two readings that differ by less come from the same object."""
+_AROUND = np.array([-2, -1, 1, 2])
+_PEELED = np.arange(max(OBJECTS)) < np.array(OBJECTS)[:, None]
+"""Which of the objects taken from each lidar, one after the other, there can be."""
 FORCE = 0.05
 """The motor's force is limited to this: larger actions do the same."""
 TURNS = np.array([0.0, 0.5, 1.0])
@@ -55,11 +58,9 @@ class SafetyBody:
     def features(self, observations: NDArray[Any]) -> Floats:
         """Return scaled sensors, the lidars, and the objects decoded from them."""
         seen = np.asarray(observations, np.float32)
-        parts = [np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3), seen[:, SENSORS:]]
-        for kind, count in enumerate(OBJECTS):
-            start = SENSORS + kind * BINS
-            parts.append(decode(seen[:, start : start + BINS], count))
-        return np.concatenate(parts, axis=1)
+        sensors = np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3)
+        objects = decode(seen[:, SENSORS:].reshape(-1, len(OBJECTS), BINS))
+        return np.concatenate([sensors, seen[:, SENSORS:], objects], axis=1)
 
     def action(self, controls: Floats) -> Floats:
         """Return force and turn: the force is scaled to its limit, the turn made proportional."""
@@ -72,43 +73,47 @@ class SafetyBody:
         return {"layout": training_layouts(random, count)}
 
 
-def decode(lidar: Floats, count: int) -> Floats:
-    """Return `(n, count · 7)`: the objects that a lidar `(n, 16)` shows, nearest first.
+def decode(lidars: Floats) -> Floats:
+    """Return `(n, 7 · 7)`: the objects that the lidars `(n, 3, 16)` show, of each kind nearest first.
 
     For each: whether it is seen, its egocentric position, its nearness (also along the axes), and
     on which side of the 0.3 m of a label it is.
     """
-    rows = np.arange(len(lidar))
-    rest = lidar.copy()
-    found = []
-    for _ in range(count):
-        bins = rest.argmax(1)
-        closeness = rest[rows, bins]
-        seen = closeness > 0
-        above, below = (bins + 1) % BINS, (bins - 1) % BINS
-        scale = np.maximum(closeness, 1e-6)
-        most = np.minimum(lidar[rows, above] / scale, 1)
-        least = 1 - np.minimum(lidar[rows, below] / scale, 1)
-        angle = (bins + (most + least) / 2) * np.float32(2 * np.pi / BINS)
-        distance = RANGE * (1 - closeness)
-        near = np.exp(-distance / np.float32(0.4))
-        cosine, sine = np.cos(angle), np.sin(angle)
-        parts = [
-            np.ones_like(near),
-            distance * cosine / 3,
-            distance * sine / 3,
-            near,
-            near * cosine,
-            near * sine,
-            np.clip((0.3 - distance) * 5, -1, 1) + 1,
-        ]
-        found += [np.where(seen, part, 0) for part in parts]
-        alone = lidar[rows, above] + lidar[rows, below] <= closeness + _SAME
-        rest[rows, bins] = 0
-        for side, beyond in ((above, (bins + 2) % BINS), (below, (bins - 2) % BINS)):
-            echo = alone | (lidar[rows, beyond] >= lidar[rows, side])
-            rest[rows[echo], side[echo]] = 0
-    return np.stack(found, axis=1).astype(np.float32)
+    flat = lidars.reshape(-1, BINS)
+    rows = np.arange(len(flat))
+    rest = flat.copy()
+    found: Floats = np.empty((4, max(OBJECTS), len(flat)), np.float32)
+    for turn in range(max(OBJECTS)):
+        brightest = rest.argmax(1)
+        light = rest[rows, brightest]
+        around = flat[rows[:, None], (brightest[:, None] + _AROUND) % BINS]
+        found[:, turn] = brightest, light, around[:, 1], around[:, 2]
+        alone = around[:, 1] + around[:, 2] <= light + _SAME
+        rest[rows, brightest] = 0
+        # A neighbour is the same object's echo if there is no other, or a brighter one beyond it.
+        for side, beyond, step in ((2, 3, 1), (1, 0, -1)):
+            echo = rows[alone | (around[:, beyond] >= around[:, side])]
+            rest[echo, (brightest[echo] + step) % BINS] = 0
+    bins, closeness, least, most = (
+        np.moveaxis(part.reshape(-1, *lidars.shape[:2]), 0, -1)[:, _PEELED] for part in found
+    )
+    scale = np.maximum(closeness, np.float32(1e-6))
+    share = (np.minimum(most / scale, 1) + (1 - np.minimum(least / scale, 1))) / 2
+    angle = (bins + share) * np.float32(2 * np.pi / BINS)
+    distance = RANGE * (1 - closeness)
+    near = np.exp(-distance / np.float32(0.4))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    parts = [
+        np.ones_like(near),
+        distance * cosine / 3,
+        distance * sine / 3,
+        near,
+        near * cosine,
+        near * sine,
+        np.clip((0.3 - distance) * 5, -1, 1) + 1,
+    ]
+    features = np.stack(parts, axis=-1) * (closeness > 0)[..., None]
+    return features.reshape(len(lidars), -1).astype(np.float32)
 
 
 def training_layouts(random: np.random.Generator, count: int) -> Layout:

@@ -48,10 +48,10 @@ class BoxPrimitives:
                 f"the checkpoint is of another version of the domain '{spec.name}', with the"
                 f" propositions {self.propositions} and constraints {self.constraints}; train anew."
             )
-        space = GoalSpace(
+        self.space = GoalSpace(
             self.propositions, self.constraints, details["slots"], details["label_bits"]
         )
-        self.goals: tuple[Goal, ...] = space.goals()
+        self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
         self.goal_probability: Floats = np.ones(len(self.goals), np.float32)
@@ -65,7 +65,8 @@ class BoxPrimitives:
         self.action_space: Space[Any] = env.action_space
         env.close()
         self._judge = _JUDGES[details["algorithm"]](arrays, self._body, len(self.goals))
-        self._strict = np.array([not goal.violated for goal in self.goals])
+        self.strict: NDArray[np.bool_] = np.array([not goal.violated for goal in self.goals])
+        """Which goals allow no constraint to be violated."""
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
 
     def values(
@@ -95,7 +96,7 @@ class BoxPrimitives:
         judged = self._judge(self._body.features(seen), _chance(seen))
         log_value = -np.logaddexp(0, -judged.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
-        gone = violated[:, None] & self._strict
+        gone = violated[:, None] & self.strict
         return ContinuousGoalValues(
             judged.action,
             np.where(gone, np.float32(0), value).astype(np.float32),

@@ -49,6 +49,9 @@ class DeepSettings(TrainerSettings):
     other discount by a power, so it changes no preference; a smaller one is told apart better."""
     average_rate: float = 0.005
     """How fast the averaged networks, which act and bootstrap, follow the trained ones."""
+    action_gap: float = 0.8
+    """DQN: how much of an action's disadvantage is taken off its value once more (advantage
+    learning); the gap between the best action and the others grows by 1 / (1 − action_gap)."""
     noise: float = 0.2
     """TD3: standard deviation of the controls' noise when acting."""
     target_noise: float = 0.2
@@ -71,6 +74,8 @@ class DeepSettings(TrainerSettings):
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if not 0 <= self.action_gap < 1:
+            raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
         if not 0 < self.gamma < 1:
             raise SkmError(f"gamma is {self.gamma}; it must lie between 0 and 1.")
 

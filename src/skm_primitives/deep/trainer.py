@@ -110,8 +110,11 @@ class DeepLearner(ABC):
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what `training_arrays` and `served_details` gave."""
 
-    def finish(self, arrays: Arrays) -> Arrays:
-        """Return what to serve once more is known, such as goal-to-goal values (see subclasses)."""
+    def finish(self, arrays: Arrays, card: Card) -> Arrays:  # noqa: ARG002
+        """Return what to serve, with what is measured on it, such as goal-to-goal values.
+
+        Called on every save; arrays that it has returned before come back to it as they were.
+        """
         return arrays
 
     @classmethod
@@ -195,7 +198,6 @@ class DeepLearner(ABC):
             "constraints": list(self.spec.constraints),
             **self.served_details(),
         }
-        served = self._best or self.served_arrays()
         card = Card(
             domain=self.spec.name,
             learner=self.learner,
@@ -205,11 +207,14 @@ class DeepLearner(ABC):
             scores=self._best_scores,
             details=details,
         )
+        served = self.finish(self._best or self.served_arrays(), card)
+        if self._best:
+            self._best = served
         best = {"best_score": max(self._best_score, -1.0), "best_scores": self._best_scores}
         whole = {**self.training_arrays(), **{f"best/{k}": v for k, v in self._best.items()}}
         everything = Card(**{**asdict(card), "details": {**details, **best}})
         checkpoint.save(resume_path(path), whole, everything)
-        return checkpoint.save(path, self.finish(dict(served)), card)
+        return checkpoint.save(path, served, card)
 
 
 def resume_path(path: str | Path) -> Path:
