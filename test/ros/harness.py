@@ -156,18 +156,19 @@ class System:
             lambda: actions.last is not None and actions.last.kind == Action.STOP, "the stop"
         )
 
-    def wait_running(self, steps=1):
-        """Wait until a mission has taken some steps."""
+    def wait_running(self, mission, steps=3):
+        """Wait until a mission of this text has taken some steps."""
         self.wait_until(
             lambda: (
                 self.states.last.phase == MachineState.RUNNING
+                and self.states.last.mission == mission
                 and self.states.last.mission_steps >= steps
             ),
             "a mission under way",
         )
 
     def tidy(self):
-        """Forget the topics that a test has subscribed to, and take back what it has left running."""
+        """Forget what a test has subscribed to, take back what it has left running, catch up."""
         for subscription in list(self.client.node.subscriptions):
             if subscription not in self._lasting:
                 self.client.node.destroy_subscription(subscription)
