@@ -30,7 +30,8 @@ OnFrames: TypeAlias = Callable[[Frames], Floats]
 """Logits `(n, goals, actions)` of frames `(n, 84, 84, 3)`."""
 
 _SHAPE = (PIXELS, PIXELS, 3)
-_MEASURE_BOARDS = 200
+MEASURE_BOARDS = 100
+"""Boards for each kind of object when goal-to-goal values are measured."""
 _MEASURE_SEED = 90_002
 
 
@@ -165,7 +166,7 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
     for kind, labels in enumerate(goals.label_sets):
         rows = [index for index, goal in enumerate(goals.goals) if goal.labels == labels]
         free = max(rows, key=lambda index: len(goals.goals[index].violated))
-        states = board.sample(random, _MEASURE_BOARDS)
+        states = board.sample(random, MEASURE_BOARDS)
         arrived = []
         for _ in range(get_domain("moving_targets").primitive_steps):
             actions = network(render(states))[:, free].argmax(axis=1)
