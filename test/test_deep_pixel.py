@@ -16,6 +16,7 @@ from skm_primitives.deep.pixel_goals import PixelGoals
 from skm_primitives.deep.pixel_learner import PixelLearner
 from skm_primitives.deep.pixel_networks import NatureNetwork, TileNetwork
 from skm_primitives.deep.pixel_parts import averaging, dictionary, parts, patches
+from skm_primitives.deep.pixel_report import skill_report
 from skm_primitives.deep.pixel_validation import group_scores, skill_tests, success
 from skm_primitives.deep.serving import ObservationError
 from skm_primitives.goals import Goal
@@ -186,6 +187,10 @@ def test_a_resumed_run_equals_one_that_was_never_stopped(tmp_path, options):
     for _ in range(2):
         straight.run_round()
     straight.save(tmp_path / "run", "test")
+    curve = tmp_path / "run.curve.csv"
+    assert curve.exists() == bool(straight.curve)
+    if straight.curve:
+        assert curve.read_text().startswith("steps,cpu_minutes,validation")
     resumed = PixelLearner.resume(SPEC, tmp_path / "run")
     for learner in (straight, resumed):
         learner.run_round()
@@ -299,3 +304,11 @@ def test_a_checkpoint_says_how_goals_lead_to_goals_and_how_often_each_was_seen(s
     assert len(primitives.goal_seen) == 96
     assert primitives.digest == card.digest
     assert arrays["network.patch.weight"].dtype == np.float16
+
+
+def test_the_report_goes_through_the_pictures(served):
+    _, primitives, _ = served
+    report = skill_report(primitives, boards=1, seed=5)
+    assert set(report["skills"]) == {test.name for test in skill_tests()}
+    assert all(rate in (0.0, 1.0) for rate in report["skills"].values())
+    assert report["milliseconds_per_step"] < 5

@@ -14,9 +14,11 @@ transition, constraints that were violated rule goals out, and what is learned i
 
 from __future__ import annotations
 
+import csv
 import math
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +27,7 @@ from torch import nn
 from torch.nn import functional
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import Card
+from skm_primitives.checkpoint import Card, checkpoint_path
 from skm_primitives.deep.algorithm import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.deep.pixel_experience import SWEEP_STEPS, StateReplay, Transitions, sweep
 from skm_primitives.deep.pixel_goals import PixelGoals
@@ -219,6 +221,17 @@ class PixelLearner(DeepLearner):
         from skm_primitives.deep.pixel_serving import goal_to_goal  # noqa: PLC0415
 
         return {**arrays, "goal_to_goal": goal_to_goal(arrays, card.details, self.goals)}
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write the checkpoints, and the learning curve beside them as `NAME.curve.csv`."""
+        card = super().save(path, command)
+        if self.curve:
+            target = checkpoint_path(path)
+            with target.with_name(f"{target.stem}.curve.csv").open("w", newline="") as file:
+                writer = csv.DictWriter(file, self.curve[0])
+                writer.writeheader()
+                writer.writerows(self.curve)
+        return card
 
     def training_arrays(self) -> Arrays:
         """Return both networks, the optimiser, the replay memory and the counts."""
