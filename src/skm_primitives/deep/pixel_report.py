@@ -31,7 +31,7 @@ _CHUNK = 256
 
 
 def skill_report(primitives: PixelPrimitives, boards: int, seed: int) -> dict[str, Any]:
-    """Return the success of every single skill, the means of their groups, and the CPU time of a step."""
+    """Return the success of every single skill, the means of groups, and the CPU time of a step."""
 
     def judge(states: States) -> NDArray[np.float32]:
         pieces = np.split(states, range(_CHUNK, len(states), _CHUNK))
