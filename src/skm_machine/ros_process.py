@@ -28,11 +28,11 @@ NodeMaker = Callable[..., SkmNode]
 
 
 class StopRequest:
-    """Set by the first signal; wakes an executor that waits in C, where Python's handlers do not run."""
+    """Made by the first signal; wakes executors that wait in C, where Python's handlers do not run."""
 
     def __init__(self) -> None:
         self.made = False
-        self._wake: Callable[[], Any] = lambda: None
+        self._to_wake: list[Callable[[], Any]] = []
         self._reader, writer = os.pipe()
         os.set_blocking(writer, False)
         for number in SIGNALS:
@@ -42,14 +42,19 @@ class StopRequest:
 
     def wakes(self, wake: Callable[[], Any]) -> None:
         """Call `wake` when the request is made, at once if it has been."""
-        self._wake = wake
+        self._to_wake.append(wake)
         if self.made:
+            wake()
+
+    def make(self) -> None:
+        """Ask the process to stop."""
+        self.made = True
+        for wake in self._to_wake:
             wake()
 
     def _wait(self) -> None:
         os.read(self._reader, 1)
-        self.made = True
-        self._wake()
+        self.make()
 
 
 def run(
@@ -57,33 +62,60 @@ def run(
 ) -> int:
     """Run nodes in this process until a signal ends it; return the exit code.
 
-    `makers` are node classes with their options. Bad parameters, and whatever else a node refuses to
-    start with, are printed and give exit code 2.
+    `makers` are node classes with their options. Every node has an executor and a thread of its own:
+    one executor for all would go through all that any of them waits for at every message. Bad
+    parameters, and whatever else a node refuses to start with, are printed and give exit code 2.
     """
     stop = StopRequest()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    stop.wakes(executor.wake)
-    nodes: list[SkmNode] = []
+    spinners: list[_Spinner] = []
     try:
         for maker, options in makers:
-            nodes.append(maker(**options))
-            executor.add_node(nodes[-1])
-        while not stop.made:
-            executor.spin_once()
-        for node in nodes:
-            node.close()
+            spinners.append(_Spinner(maker(**options), stop))
+        for spinner in spinners[1:]:
+            spinner.start()
+        spinners[0].run()
+        for spinner in spinners[1:]:
+            spinner.join()
+        for spinner in spinners:
+            spinner.close()
     except (SkmError, ParameterException) as error:
         print(f"skm: {error}", file=sys.stderr)
         return BAD_INPUT
     finally:
-        executor.shutdown(timeout_sec=0)
-        for node in nodes:
-            node.destroy_node()
+        for spinner in spinners:
+            spinner.executor.shutdown(timeout_sec=0)
+            spinner.node.destroy_node()
         rclpy.try_shutdown()
-        for number in SIGNALS:  # Python's own end would restore their deadly defaults
-            signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+class _Spinner(threading.Thread):
+    """A node with its executor; the first to fail stops all."""
+
+    def __init__(self, node: SkmNode, stop: StopRequest) -> None:
+        super().__init__(name=node.get_name(), daemon=True)
+        self.node = node
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(node)
+        self._stop_request = stop
+        self._error: BaseException | None = None
+        stop.wakes(self.executor.wake)
+
+    def run(self) -> None:
+        """Take messages until asked to stop."""
+        try:
+            while not self._stop_request.made:
+                self.executor.spin_once()
+        except BaseException as error:  # raised again in `close`
+            self._error = error
+            self._stop_request.make()
+
+    def close(self) -> None:
+        """Let the node have its last word, or raise what it has failed with."""
+        if self._error is not None:
+            raise self._error
+        self.node.close()
 
 
 def run_node(maker: NodeMaker) -> int:
