@@ -58,7 +58,7 @@ class DeepSettings(TrainerSettings):
     """TD3: of the noise on the next action in targets, clipped at 0.5."""
     goals_each: int = 4
     """TD3: goals drawn for each transition of a batch."""
-    horizon: int = 1_600_000
+    horizon: int = 960_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     slots: int = 8
     """Label sets that there is room for."""
