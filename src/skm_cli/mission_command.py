@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
         if not _follow(client, mission, interrupts, args.timeout):
             print("skm: left before the result came", file=sys.stderr)
             return 130
+        client.take_what_is_there()
         result = mission.result
         document = _document(goal, mission)
         mission.close()

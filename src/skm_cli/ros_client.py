@@ -17,6 +17,7 @@ from skm_machine.errors import SkmError
 
 NAMESPACE: Final = "/skm"
 POLL_SECONDS: Final = 0.05
+WAITING_MESSAGES: Final = 50
 
 
 class NoRosError(SkmError):
@@ -126,6 +127,11 @@ class RosClient:
                 return False
             self._executor.spin_once(timeout_sec=min(left, POLL_SECONDS))
         return True
+
+    def take_what_is_there(self) -> None:
+        """Take messages that have come in already, such as the last feedback beside a result."""
+        for _ in range(WAITING_MESSAGES):
+            self._executor.spin_once(timeout_sec=0)
 
     def call(self, service_type: Any, name: str, request: Any, timeout: float) -> Any:  # noqa: ANN401
         """Return the answer of a service, which must be there and answer within the time."""

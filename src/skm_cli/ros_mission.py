@@ -115,7 +115,7 @@ class MissionGoal:
         self._server.destroy()
 
     def _feedback(self, message: Any) -> None:  # noqa: ANN401 - made by rosidl
-        if self._on_feedback is not None and not self.done:
+        if self._on_feedback is not None:
             self._on_feedback(message.feedback)
 
     def _on_state(self, state: MachineState) -> None:

@@ -149,12 +149,22 @@ class System:
         """Run a mission to its end and return its result."""
         return self.finish(self.send(mission, **options))
 
-    def wait_stopped(self):
-        """Wait until the machine has told the robot to stop: the last action of a mission."""
-        actions = self.traffic.actions
-        self.wait_until(
-            lambda: actions.last is not None and actions.last.kind == Action.STOP, "the stop"
-        )
+    def actions_of(self, goal):
+        """Return the actions of an ended mission in its last episode, the stop included."""
+        states, actions = self.states, self.traffic.actions
+
+        def stopped():
+            end, last = states.last, actions.last
+            return (
+                bytes(end.goal_id.uuid).hex() == goal.goal_id
+                and end.phase == MachineState.IDLE
+                and last is not None
+                and last.kind == Action.STOP
+                and (last.session, last.episode, last.step) == (end.session, end.episode, end.step)
+            )
+
+        self.wait_until(stopped, "the stop")
+        return [a for a in actions.messages if a.episode == actions.last.episode]
 
     def wait_running(self, mission, steps=3):
         """Wait until a mission of this text has taken some steps."""

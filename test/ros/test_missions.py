@@ -23,9 +23,8 @@ def start_at(row, column):
     return {"reset": True, "reset_options": json.dumps({"start": [row, column]})}
 
 
-def test_success_with_feedback_and_a_stop_at_the_end(office):
-    feedback = []
-    goal = office.send(COFFEE, feedback.append, **start_at(2, 2))
+def test_success_ends_with_a_stop(office):
+    goal = office.send(COFFEE, **start_at(2, 2))
     result = office.finish(goal)
     assert (result.outcome, goal.status) == (RESULT.ACCEPTED, GoalStatus.STATUS_SUCCEEDED)
     assert (result.accepted, result.dropped_transitions) == (1, 0)
@@ -33,13 +32,30 @@ def test_success_with_feedback_and_a_stop_at_the_end(office):
     assert result.transitions[-1].step == result.steps
     assert result.transitions[-1].reward == 1
     assert result.seconds > 0
-
-    moved = [message.machine for message in feedback if message.transition]
-    assert {state.state for state in moved} >= {result.transitions[0].to_state}
-    assert all(state.mission == COFFEE for state in moved)
-    office.wait_stopped()
-    kinds = [action.kind for action in office.traffic.actions.messages]
+    kinds = [action.kind for action in office.actions_of(goal)]
     assert kinds == [Action.DISCRETE] * result.steps + [Action.STOP]
+
+
+def test_feedback_follows_the_machine(office):
+    """At transitions, and now and then in between: state, target, goal and its value."""
+    feedback = []
+    goal = office.send(PATROL, feedback.append, repeat=True, max_steps=100_000)
+    office.wait_until(
+        lambda: (
+            {message.machine.state for message in feedback if message.transition} == {0, 1, 2, 3}
+            and any(not message.transition for message in feedback)
+        ),
+        "feedback of every kind",
+    )
+    goal.cancel()
+    assert office.finish(goal).outcome == RESULT.CANCELLED
+    for state in (message.machine for message in feedback):
+        assert (state.mission, state.planner, state.states) == (PATROL, "grounded", 5)
+        assert "ABCD"[state.state] in state.target
+        assert "decoration" in state.active_constraints
+        assert 0 < state.goal_value <= 1
+    steps = [message.machine.mission_steps for message in feedback]
+    assert steps == sorted(steps)
 
 
 @pytest.mark.parametrize("planner", ["grounded", "paper"])
@@ -58,9 +74,9 @@ def test_same_actions_as_in_process(office, capsys, mission, seed, planner):
     command = ["run", "office", mission, "--seed", seed, "--planner", planner, "--max-steps", 300]
     main([*map(str, command), "--json"])
     alone = json.loads(capsys.readouterr().out)
-    result = office.run(mission, planner=planner, reset=True, seed=seed, max_steps=300)
-    office.wait_stopped()
-    taken = office.traffic.actions.messages[:-1]
+    goal = office.send(mission, planner=planner, reset=True, seed=seed, max_steps=300)
+    result = office.finish(goal)
+    taken = office.actions_of(goal)[:-1]
     assert {action.kind for action in taken} == {Action.DISCRETE}
     assert [action.step for action in taken] == list(range(len(alone["actions"])))
     assert [action.discrete for action in taken] == alone["actions"]
@@ -144,8 +160,6 @@ def test_rejection_says_why(office, mission, options, said):
     assert result.reason
     assert said in result.reason
     assert result.steps == 0
-    office.wait_ready()
-    assert all(action.kind == Action.STOP for action in office.traffic.actions.messages)
 
 
 def test_time_out_by_steps(office):

@@ -119,8 +119,9 @@ def test_machine_killed_in_a_mission_and_started_again(systems):
         "the new machine",
     )
     assert system.states.last.mission == ""
-    assert system.run("F coffee").outcome == RESULT.ACCEPTED
-    system.wait_stopped()
+    again = system.send("F coffee")
+    assert system.finish(again).outcome == RESULT.ACCEPTED
+    system.actions_of(again)
     steps = [action.step for action in traffic.actions.messages]
     assert steps == sorted(steps)
     assert len({action.session for action in traffic.actions.messages}) == 1
