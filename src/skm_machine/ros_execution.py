@@ -78,6 +78,10 @@ class Execution:
 
     def prepare(self) -> None:
         """Compile and plan as soon as the peers are there; called until they are."""
+        if not self.goal.max_seconds >= 0:
+            reason = f"max_seconds is {self.goal.max_seconds}; it must be 0 or more"
+            self.finish(Result.REJECTED, reason)
+            return
         if self._primitives is not None or self.node.missing_peers():
             return
         self._primitives = self.node.primitives

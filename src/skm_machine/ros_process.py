@@ -83,6 +83,8 @@ def run(
         print(f"skm: {error}", file=sys.stderr)
         return BAD_INPUT
     finally:
+        for number in SIGNALS:  # or one that comes while Python ends would still kill it
+            signal.signal(number, signal.SIG_IGN)
         for spinner in spinners:
             spinner.executor.shutdown(timeout_sec=0)
             spinner.node.destroy_node()
