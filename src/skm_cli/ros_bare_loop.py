@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import array
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -116,24 +118,31 @@ def main() -> int:
     """Run one part, or all of them, until interrupted or until standard input ends."""
     part, goals, actions, *propositions = sys.argv[1:]
     rclpy.init()
-    executor = SingleThreadedExecutor()
-    nodes: dict[str, Node] = {}
-    for name in ("sim", "primitives", "machine") if part == "all" else (part,):
-        nodes[name] = rclpy.create_node(f"bare_{name}")
-        executor.add_node(nodes[name])
+    parts = ("sim", "primitives", "machine") if part == "all" else (part,)
+    nodes = {name: rclpy.create_node(f"bare_{name}") for name in parts}
+    executors = {name: SingleThreadedExecutor() for name in parts}
+    for name, node in nodes.items():
+        executors[name].add_node(node)
     try:
         sim = BareSim(nodes["sim"], propositions) if "sim" in nodes else None
         if "primitives" in nodes:
             BarePrimitives(nodes["primitives"], int(goals), int(actions))
         if "machine" in nodes:
             BareMachine(nodes["machine"])
-        if sim is not None:
-            _measure(executor, sim)
-        else:
-            executor.spin()
+        if sim is None:
+            executors[part].spin()
+            return 0
+        for name in parts[1:]:  # an executor and a thread each, as `skm up --single-process` has it
+            threading.Thread(target=_spin, args=(executors[name],), daemon=True).start()
+        _measure(executors["sim"], sim)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     return 0
+
+
+def _spin(executor: SingleThreadedExecutor) -> None:
+    with suppress(ExternalShutdownException):
+        executor.spin()
 
 
 def _measure(executor: SingleThreadedExecutor, sim: BareSim) -> None:
