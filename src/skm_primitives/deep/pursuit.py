@@ -9,6 +9,9 @@ come to rest where all actions look alike. Two rules, both about what values mea
 - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not reached a
   new high for `PATIENCE` steps, what is done does not lead there: the robot holds another action
   that is nearly as good for `DETOUR` steps, then chooses afresh.
+- **Lost trust.** A goal that was pursued into a standstill did not keep what its value promised:
+  from then on that value counts for half, again with each standstill, so that the robot comes to
+  try the other goals of the mask. A new skill begins with full trust.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ Bools = NDArray[np.bool_]
 
 PATIENCE = 8
 DETOUR = 6
+LOST_TRUST = 0.5
 NONE = -1
 
 
@@ -54,6 +58,7 @@ class Pursuit:
         self._since = np.zeros(robots, np.int64)
         self._left = np.zeros(robots, np.int64)
         self._held: Floats | None = None
+        self._trust: Floats | None = None
 
     def restart(self, robots: Bools | None = None) -> None:
         """Forget the goals of some robots or all: a new mission, a new skill."""
@@ -61,6 +66,8 @@ class Pursuit:
         self._goal[which] = NONE
         self._forget(which)
         self._left[which] = 0
+        if self._trust is not None:
+            self._trust[which] = 1
 
     def choose(
         self, values: ContinuousGoalValues, mask: Bools, worth: Floats | None = None
@@ -77,14 +84,17 @@ class Pursuit:
             raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
         wanted = np.broadcast_to(mask, (robots, goals))
         total = value if worth is None else value * np.broadcast_to(worth, (robots, goals))
+        if self._trust is None or self._trust.shape != total.shape:
+            self._trust = np.ones((robots, goals), np.float32)
         with np.errstate(divide="ignore"):
-            score = np.where(wanted & (total > 0), np.log(total), -np.inf)
+            score = np.where(wanted & (total > 0), np.log(total * self._trust), -np.inf)
         rows = np.arange(robots)
         best = score.argmax(1)
         current = np.maximum(self._goal, 0)
         doubt = spread[rows, best] + spread[rows, current]
         with np.errstate(invalid="ignore"):
             keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= doubt)
+        keep |= self._left > 0  # A detour is held to its end.
         keep &= np.isfinite(score[rows, current])
         possible = np.isfinite(score[rows, best])
         goal = np.where(possible, np.where(keep, self._goal, best), NONE)
@@ -111,6 +121,8 @@ class Pursuit:
         begins = (self._left == 0) & (self._since == self._patience) & (self._goal >= 0)
         if self._held is None:
             self._held = np.zeros_like(detours[:, 0])
+        if self._trust is not None:
+            self._trust[rows[begins], self._goal[begins]] *= np.float32(LOST_TRUST)
         self._held = np.where(begins[:, None], detours[rows, self._goal], self._held)
         self._left = np.where(begins, self._length, self._left)
         on_detour = self._left > 0

@@ -71,6 +71,7 @@ class DeepLearner(ABC):
         self._best_score = -np.inf
         self._best: Arrays = {}
         self._best_scores: dict[str, float] = {}
+        self._best_steps = 0
         self.status = ""
         """A line on how far learning is, for the progress bar."""
 
@@ -153,6 +154,7 @@ class DeepLearner(ABC):
         learner.rounds = details["rounds"]
         learner._best_score = details["best_score"]
         learner._best_scores = dict(details["best_scores"])
+        learner._best_steps = details["served_steps"]
         learner._best = {
             name.removeprefix("best/"): value
             for name, value in arrays.items()
@@ -187,6 +189,7 @@ class DeepLearner(ABC):
             self._best_score = scores["validation"]
             self._best = self.served_arrays()
             self._best_scores = scores
+            self._best_steps = self.steps
         self.status = " ".join(f"{name} {value:.3f}" for name, value in scores.items())
 
     def save(self, path: str | Path, command: str) -> Card:
@@ -194,6 +197,7 @@ class DeepLearner(ABC):
         details: dict[str, Any] = {
             "settings": asdict(self._settings),
             "rounds": self.rounds,
+            "served_steps": self._best_steps if self._best else self.steps,
             "propositions": list(self.spec.propositions),
             "constraints": list(self.spec.constraints),
             **self.served_details(),
