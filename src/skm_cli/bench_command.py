@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   skm bench loop
-  skm bench loop --steps 1000 --rounds 9 --json
+  skm bench loop --steps 500 --rounds 9 --json
 
 The nodes run a patrol in the office in lock-step, as three processes and as one. Beside them runs a
 bare loop: the same messages of the same sizes over the same four hops with the same quality of
@@ -41,8 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", choices=("loop",), help="what to measure")
-    parser.add_argument("--steps", type=int, default=500, help="per round (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="of each loop (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=200, help="per round (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="of each loop (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 

@@ -123,6 +123,8 @@ def main() -> int:
     executors = {name: SingleThreadedExecutor() for name in parts}
     for name, node in nodes.items():
         executors[name].add_node(node)
+    # An executor and a thread each, as `skm up --single-process` has it.
+    threads = [threading.Thread(target=_spin, args=(executors[name],)) for name in parts[1:]]
     try:
         sim = BareSim(nodes["sim"], propositions) if "sim" in nodes else None
         if "primitives" in nodes:
@@ -132,11 +134,16 @@ def main() -> int:
         if sim is None:
             executors[part].spin()
             return 0
-        for name in parts[1:]:  # an executor and a thread each, as `skm up --single-process` has it
-            threading.Thread(target=_spin, args=(executors[name],), daemon=True).start()
+        for thread in threads:
+            thread.start()
         _measure(executors["sim"], sim)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    finally:
+        rclpy.try_shutdown()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
     return 0
 
 

@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation
@@ -133,8 +135,8 @@ class System:
         goal = MissionGoal(
             self.client, ExecuteMission.Goal(mission=mission, **options), on_feedback
         )
-        self.goals.append(goal)
         goal.send(START_SECONDS)
+        self.goals.append(goal)
         return goal
 
     def finish(self, goal, timeout=MISSION_SECONDS):
@@ -176,6 +178,14 @@ class System:
             ),
             "a mission under way",
         )
+
+    def set_parameter(self, node, name, value):
+        """Set a text parameter of a node while it runs; it must take it."""
+        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=text)])
+        service = f"{node}/set_parameters"
+        answer = self.client.call(SetParameters, service, request, START_SECONDS)
+        assert answer.results[0].successful, answer.results[0].reason
 
     def tidy(self):
         """Forget what a test has subscribed to, take back what it has left running, catch up."""

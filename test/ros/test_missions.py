@@ -11,6 +11,7 @@ from skm.msg import Action, MachineState
 from skm_cli.main import main
 from skm_cli.ros_client import RosClient
 from skm_machine import ros_qos
+from skm_machine.errors import SkmError
 from skm_sim.domain import get_domain
 
 RESULT = ExecuteMission.Result
@@ -133,6 +134,19 @@ def test_preemption_ends_each_goal_exactly_once(office):
 
     office.wait_until(lambda: ends(old) and ends(new), "both statuses")
     assert (ends(old), ends(new)) == ({old.status}, {new.status})
+
+
+def test_new_mission_is_turned_away_if_the_parameter_says_so(office):
+    office.set_parameter("machine", "on_new_mission", "reject")
+    try:
+        goal = office.send(**ENDLESS)
+        office.wait_running(ENDLESS["mission"])
+        with pytest.raises(SkmError, match="another one is under way"):
+            office.send("F coffee")
+        goal.cancel()
+        assert office.finish(goal).outcome == RESULT.CANCELLED
+    finally:
+        office.set_parameter("machine", "on_new_mission", "preempt")
 
 
 @pytest.mark.parametrize(

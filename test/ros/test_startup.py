@@ -7,6 +7,7 @@ from harness import NODES, PATROL, Topic
 from skm.action import ExecuteMission
 from skm.msg import MachineState, PrimitivesInfo
 
+from skm_cli.ros_mission import MissionLostError
 from skm_machine import ros_qos
 
 RESULT = ExecuteMission.Result
@@ -103,15 +104,22 @@ def test_primitives_killed_in_a_mission_and_started_again(systems):
     assert system.run("F coffee").outcome == RESULT.ACCEPTED
 
 
+def _is_lost(goal):
+    try:
+        goal.check_not_lost()
+    except MissionLostError:
+        return True
+    return False
+
+
 def test_machine_killed_in_a_mission_and_started_again(systems):
-    """The robot stands still without a machine; a new one knows nothing of the old mission."""
+    """The robot stands still meanwhile; the new machine knows no mission, and the client is told."""
     system = systems()
     traffic = system.traffic
     system.wait_ready()
     goal = system.send(**ENDLESS)
     system.wait_running(ENDLESS["mission"])
     system.kill("machine")
-    goal.close()
     system.states.messages.clear()
     system.start("machine")
     system.wait_until(
@@ -119,6 +127,8 @@ def test_machine_killed_in_a_mission_and_started_again(systems):
         "the new machine",
     )
     assert system.states.last.mission == ""
+    system.wait_until(lambda: _is_lost(goal), "the client to notice")
+    goal.close()
     again = system.send("F coffee")
     assert system.finish(again).outcome == RESULT.ACCEPTED
     system.actions_of(again)
