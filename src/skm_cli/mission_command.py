@@ -156,12 +156,11 @@ def _show_feedback(out: Console, feedback: ExecuteMission.Feedback) -> None:
     from rich.markup import escape  # noqa: PLC0415
 
     machine = feedback.machine
-    if machine.phase != machine.RUNNING:
+    if machine.phase != machine.RUNNING or not machine.target:
         return
-    target = machine.target + "".join(f" & !{name}" for name in machine.active_constraints)
     out.print(
         f"  step {machine.mission_steps:<5} state {machine.state} of {machine.states}"
-        f"  value {machine.goal_value:.3f}  {escape(target)}",
+        f"  value {machine.goal_value:.3f}  target {escape(machine.target)}",
         soft_wrap=True,
     )
 
