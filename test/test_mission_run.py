@@ -64,6 +64,8 @@ def test_it_says_what_it_goes_for():
     decide(run, world)
     assert run.target == "coffee & !decoration"
     assert run.active_constraints == ("decoration",)
+    assert "coffee" in PRIMITIVES.goals[run.goal].labels
+    assert 0 < run.goal_value <= 1
     run.enter(world.observation, {"coffee"})
     decide(run, world)
     assert run.target == "office & !decoration"

@@ -42,6 +42,7 @@ from skm_machine.ros_conversions import (
 from skm_machine.ros_execution import Execution, Key, PeerError
 from skm_machine.ros_node import OK, WARN, Setting, SkmNode
 from skm_machine.ros_process import run_node
+from skm_machine.ros_reports import describe_mission
 from skm_primitives.policy import PLANNERS
 from skm_primitives.primitives import AnyGoalValues
 from skm_primitives.remote import RemotePrimitives
@@ -234,7 +235,7 @@ class MachineNode(SkmNode):
         state.header.stamp = self.get_clock().now().to_msg()
         execution = self._execution or self._last
         if execution is not None:
-            execution.describe(state)
+            describe_mission(execution, state)
         if self._execution is not None:
             state.phase = self._execution.phase
         elif self._missing:

@@ -20,11 +20,8 @@ from skm.srv import Reset
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import compile_mission
-from skm_machine.ros_conversions import (
-    ConversionError,
-    goal_message,
-    transition_message,
-)
+from skm_machine.ros_conversions import ConversionError
+from skm_machine.ros_reports import mission_result
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.policy import Policy, make_policy
@@ -61,10 +58,10 @@ class Execution:
         self._primitives: RemotePrimitives | None = None
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
-        self._began_at = self._heard_at = self._asked_at = 0.0
-        self._key: Key = (0, 0, 0)
+        self.began_at = self._heard_at = self._asked_at = 0.0
+        self.key: Key = (0, 0, 0)
         self._asked_for: Key = (0, 0, 0)
-        self._observation: Observation | None = None
+        self.observation: Observation | None = None
         self._query: Future | None = None
         self._undecided = self._moved = self._unseen = False
         self._repetitions = 0
@@ -164,9 +161,9 @@ class Execution:
         except ConversionError as error:
             self.finish(Result.ERROR, f"the simulator does not fit the primitives: {error}")
             return
-        self._began_at = self._heard_at = time.monotonic()
-        self._key = key
-        self._observation = observation
+        self.began_at = self._heard_at = time.monotonic()
+        self.key = key
+        self.observation = observation
         try:
             self.run.begin(value, shown)
         except UnachievableMissionError as error:
@@ -187,7 +184,7 @@ class Execution:
         if not self.begun:
             self._begin_if_possible()
             return
-        session, episode, step = self._key
+        session, episode, step = self.key
         if key[0] != session:
             self.node.drop("state of another session")
         elif key[1] != episode:
@@ -218,8 +215,8 @@ class Execution:
             return
         if self._moved:
             self._publish_feedback(transition=True)
-        self._key = key
-        self._observation = observation
+        self.key = key
+        self.observation = observation
         try:
             self._moved = run.enter(value, shown)
         except SkmError as error:
@@ -244,7 +241,7 @@ class Execution:
         if self._undecided:
             assert self.run is not None
             self.run.policy.entered(value)
-            self._observation = observation
+            self.observation = observation
             self._ask()
         elif self._query is None:
             # The first repetition may just have crossed the action on its way.
@@ -271,10 +268,10 @@ class Execution:
         self._repetitions = 0
         if self._query is None:
             assert self.run is not None
-            assert self._observation is not None
+            assert self.observation is not None
             self._asked_at = time.monotonic()
-            self._asked_for = self._key
-            self._query = self.node.ask(self._observation, self.run.history)
+            self._asked_for = self.key
+            self._query = self.node.ask(self.observation, self.run.history)
             self._query.add_done_callback(self._on_values)
 
     def _on_values(self, query: Future) -> None:
@@ -296,7 +293,7 @@ class Execution:
         self.node.act(self._asked_for, decision.action)
         if self._moved or self._unseen:
             self._publish_feedback(transition=self._moved)
-        if self._asked_for != self._key:
+        if self._asked_for != self.key:
             self.node.counts["late answers"] += 1
             self._ask()
 
@@ -337,8 +334,9 @@ class Execution:
             self._ask()
 
     def publish_progress(self) -> None:
-        """Publish feedback at the bounded rate, if the mission is running."""
-        if self.begun and self.outcome == Result.UNKNOWN:
+        """Publish feedback at the bounded rate, once there has been a decision."""
+        decided = self.run is not None and self.run.decision is not None
+        if decided and self.outcome == Result.UNKNOWN:
             self._publish_feedback(transition=False)
 
     def _publish_feedback(self, *, transition: bool) -> None:
@@ -368,10 +366,10 @@ class Execution:
         self.outcome, self.reason = outcome, reason
         self._query = None
         if self.begun:
-            self.node.stop_robot(self._key)
+            self.node.stop_robot(self.key)
         if self._moved:
             self._publish_feedback(transition=True)
-        result = self._make_result()
+        result = mission_result(self)
         self.node.on_finished(self)
         if outcome == Result.ACCEPTED:
             self.handle.succeed()
@@ -380,37 +378,3 @@ class Execution:
         else:
             self.handle.abort()
         self.result.set_result(result)
-
-    def _make_result(self) -> ExecuteMission.Result:
-        result = Result(outcome=self.outcome, reason=self.reason)
-        if self.begun and self.run is not None:
-            tracker = self.run.tracker
-            result.steps, result.accepted = tracker.steps, tracker.accepting_visits
-            result.seconds = time.monotonic() - self._began_at
-            kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
-            result.transitions = [transition_message(step) for step in kept]
-            result.dropped_transitions = len(tracker.transitions) - len(kept)
-        return result
-
-    def describe(self, state: MachineState) -> None:
-        """Fill in what the machine state says about this mission."""
-        state.goal_id = self.handle.goal_id
-        state.mission, state.planner = self.goal.mission, self.planner
-        state.outcome, state.reason = self.outcome, self.reason
-        run = self.run
-        if run is None or not self.begun:
-            return
-        if self._observation is not None:
-            state.header.stamp = self._observation.header.stamp
-        tracker, decision = run.tracker, run.decision
-        state.state, state.states = tracker.state, run.machine.num_states
-        state.target = run.target
-        state.active_constraints = list(run.active_constraints)
-        state.violated_constraints = sorted(tracker.violated)
-        if decision is not None:
-            state.goal_value = float(decision.value)
-            if decision.goal >= 0:
-                state.goal_index = decision.goal
-                state.goal = goal_message(run.primitives.goals[decision.goal])
-        state.session, state.episode, state.step = self._key
-        state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits

@@ -10,7 +10,7 @@ from typing import Any
 
 from skm_machine.skill_machine import plan_paper
 from skm_machine.tracker import MissionTracker, Status
-from skm_primitives.policy import Decision, Policy
+from skm_primitives.policy import Decision, Policy, best_of_goals
 from skm_primitives.primitives import AnyGoalValues, Primitives
 
 
@@ -24,6 +24,7 @@ class MissionRun:
         self.machine = policy.mission.machine
         self.tracker = MissionTracker(self.machine, primitives.constraints)
         self.decision: Decision | None = None
+        self._values: AnyGoalValues | None = None
         self._skills = plan_paper(self.machine, primitives.gamma).skills
         self._targets: dict[tuple[int, int], str] = {}
 
@@ -55,8 +56,27 @@ class MissionRun:
 
     def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it."""
+        self._values = values
         self.decision = self.policy.choose(self.tracker.state, values)
         return self.decision
+
+    @property
+    def goal(self) -> int:
+        """The goal in pursuit, as an index in the goal buffer; −1 if there is none."""
+        return -1 if self.decision is None else self.decision.goal
+
+    @property
+    def goal_value(self) -> float:
+        """The value of the goal in pursuit where the last decision was made: γ to its distance.
+
+        Whatever is violated on the way: the machine knows which violations matter.
+        """
+        if self._values is None or self.goal < 0:
+            return 0.0
+        pursued, goals = self.primitives.goals[self.goal], self.primitives.goals
+        arrival = pursued.labels, pursued.place
+        same = [index for index, goal in enumerate(goals) if (goal.labels, goal.place) == arrival]
+        return float(best_of_goals(self._values)[1][same].max())
 
     @property
     def target(self) -> str:
@@ -65,7 +85,7 @@ class MissionRun:
         With a goal in pursuit, the transition that it takes; else that of the paper's planner.
         """
         state = self.tracker.state
-        goal = -1 if self.decision is None else self.decision.goal
+        goal = self.goal
         if state not in self._skills:
             return ""
         if (state, goal) not in self._targets:

@@ -50,7 +50,7 @@ class World:
         return self.terminated or self.truncated
 
     def reset(self, seed: int | None = None, options: str = "") -> None:
-        """Begin an episode; `options` are the domain's, as a JSON object. If refused, the state stays."""
+        """Begin an episode; `options` are the domain's, as JSON. If refused, the state stays."""
         given = _read_options(options)
         try:
             self.observation, info = self._env.reset(seed=seed, options=given)
