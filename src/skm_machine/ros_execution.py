@@ -211,7 +211,7 @@ class Execution:
         try:
             shown = self.node.read_labels(labels)
         except ConversionError as error:
-            self.node.drop(str(error))
+            self.node.drop("unusable labels", error)
             return
         if self._moved:
             self._publish_feedback(transition=True)
@@ -253,7 +253,7 @@ class Execution:
         try:
             return self.node.read_observation(observation)
         except ConversionError as error:
-            self.node.drop(str(error))
+            self.node.drop("unusable observation", error)
             return None
 
     def _world_ended(self, observation: Observation) -> bool:

@@ -97,10 +97,11 @@ class SkmNode(Node):  # type: ignore[misc]
     def close(self) -> None:
         """Say what must be said before the node goes; the context is still up."""
 
-    def drop(self, reason: str) -> None:
-        """Count a message that is not acted on, and warn about the kind of it now and then."""
-        self.counts[f"dropped: {reason}"] += 1
-        self.get_logger().warning(f"dropped a message: {reason}", throttle_duration_sec=5.0)
+    def drop(self, kind: str, reason: object = "") -> None:
+        """Count a message that is not acted on under its kind, and warn about it now and then."""
+        self.counts[f"dropped: {kind}"] += 1
+        detail = f": {reason}" if reason else ""
+        self.get_logger().warning(f"dropped: {kind}{detail}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:

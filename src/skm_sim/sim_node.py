@@ -174,7 +174,7 @@ class SimNode(SkmNode):
         try:
             taken = self._read_action(action)
         except SkmError as error:
-            self.drop(str(error))
+            self.drop("unusable action", error)
             return
         if self._lockstep and not self._paused:
             self._step(taken)
