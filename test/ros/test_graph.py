@@ -25,10 +25,11 @@ def test_arguments_fill_in_parameters_with_their_types():
     assert [node.parameters.get("domain") for node in nodes] == ["safety", "safety", None]
 
 
-def test_every_system_starts_from_its_own_defaults():
+def test_every_system_has_a_launch_file_and_starts_from_its_own_defaults():
     for name, system in load_systems().items():
         assert system.values({}).keys() == system.arguments.keys(), name
         assert system.nodes({}), name
+        assert (find_config("graph.yaml").parents[1] / "launch" / f"{name}.launch.py").is_file()
     assert get_system("office").nodes({})[0].parameters["mode"] == "realtime"
 
 
