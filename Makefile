@@ -30,6 +30,10 @@ $(VENV)/.installed: $(REQUIREMENTS) pyproject.toml
 test: setup
 	@$(BIN)/python -m pytest
 
+.PHONY: demo
+demo: setup
+	@$(BIN)/skm demo
+
 .PHONY: lint
 lint: setup
 	@$(BIN)/ruff format --check src test tools launch
