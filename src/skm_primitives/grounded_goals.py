@@ -22,8 +22,9 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.achievability import blocking_clause
+from skm_primitives.deep.pursuit import Pursuit
 from skm_primitives.policy import Decision, best_of_goals
-from skm_primitives.primitives import AnyGoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +38,8 @@ class GroundedGoalPolicy:
     """Zero-shot execution with goal weights from planning on machine × goals.
 
     Once a goal is pursued, another must beat it by the factor γ^−SWITCH_STEPS. Going from one goal to
-    another and back therefore takes real progress in between: there is no flapping.
+    another and back therefore takes real progress in between: there is no flapping. Where actions are
+    continuous, `Pursuit` decides on goals, by what the networks know about their own values.
     """
 
     planner = "grounded"
@@ -51,6 +53,7 @@ class GroundedGoalPolicy:
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._margin = primitives.gamma**-SWITCH_STEPS
         self._state, self._pursued = -1, -1
+        self._pursuit = Pursuit()
 
     def start(self, observation: Any) -> None:  # noqa: ANN401, ARG002
         """Begin with no goal in pursuit."""
@@ -70,6 +73,8 @@ class GroundedGoalPolicy:
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the best action towards the goal in pursuit, or towards one that beats it."""
+        if isinstance(values, ContinuousGoalValues):
+            return self._pursue(state, values)
         actions, best = best_of_goals(values)
         worth = best * self.weights[state]
         goal = int(worth.argmax())
@@ -81,6 +86,15 @@ class GroundedGoalPolicy:
             goal = self._pursued
         self._state, self._pursued = state, goal
         return Decision(actions[goal], goal, float(worth[goal]))
+
+    def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
+        """Return what a robot with continuous actions does; each machine state begins afresh."""
+        if state != self._state:
+            self._pursuit.restart()
+            self._state = state
+        worth = self.weights[state].astype(np.float32)
+        chosen = self._pursuit.choose(values, worth > 0, worth)
+        return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
 
 
 def goal_weights(machine: RewardMachine, primitives: Primitives) -> FloatArray:

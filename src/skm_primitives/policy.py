@@ -18,6 +18,7 @@ from skm_machine.mission import Mission
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
+from skm_primitives.deep.pursuit import Pursuit
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
 
 PLANNERS: Final = ("grounded", "paper")
@@ -105,9 +106,11 @@ class PaperPolicy:
             state: np.flatnonzero(goal_mask(skill, primitives.goals))
             for state, skill in self.skill_machine.skills.items()
         }
+        self._pursuit, self._state = Pursuit(), -1
 
-    def start(self, observation: Any) -> None:  # noqa: ANN401
-        """Nothing: this policy looks at the present only."""
+    def start(self, observation: Any) -> None:  # noqa: ANN401, ARG002
+        """Begin with no goal in pursuit (which matters where actions are continuous)."""
+        self._state = -1
 
     def entered(self, observation: Any) -> None:  # noqa: ANN401
         """Nothing: this policy looks at the present only."""
@@ -133,8 +136,11 @@ class PaperPolicy:
             still = values.action[0] * 0 if isinstance(values, ContinuousGoalValues) else 0
             return Decision(still, -1, 0.0)
         if isinstance(values, ContinuousGoalValues):
-            goal = int(wanted[values.value[wanted].argmax()])
-            return Decision(values.action[goal], goal, float(values.value[goal]))
+            if state != self._state:
+                self._pursuit.restart()
+                self._state = state
+            chosen = self._pursuit.choose(values, np.isin(np.arange(len(values.value)), wanted))
+            return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
         composed = np.maximum(values.move[wanted], values.stop[wanted])
         best = int(composed.argmax())
         number, action = divmod(best, composed.shape[1])

@@ -154,7 +154,7 @@ class DeepLearner(ABC):
         learner.rounds = details["rounds"]
         learner._best_score = details["best_score"]
         learner._best_scores = dict(details["best_scores"])
-        learner._best_steps = details["served_steps"]
+        learner._best_steps = details.get("served_steps", 0)
         learner._best = {
             name.removeprefix("best/"): value
             for name, value in arrays.items()
