@@ -35,8 +35,8 @@ from skm_sim.safety_physics import TIMESTEP
 from skm_sim.safety_spec import CONSTRAINTS, PROPOSITIONS
 
 PACKAGE = "safety_gymnasium"
-REQUIREMENTS = ("safety-gymnasium==1.0.0", "xmltodict==1.0.4", "imageio==2.38.1", "PyYAML")
-"""What the backend needs beyond skm's own requirements; the first without its dependencies."""
+INSTALL = "pip install --no-deps safety-gymnasium==1.0.0 xmltodict==1.0.4 imageio==2.38.1 PyYAML"
+"""What the backend needs beyond skm's own requirements (`requirements/safety-gymnasium.txt`)."""
 _SENSORS = ("accelerometer", "velocimeter", "gyro", "magnetometer")
 _LIDARS = ("goal_lidar", "buttons_lidar", "hazards_lidar")
 _REGION_RADIUS = 0.3
@@ -152,9 +152,7 @@ def _engine_module(name: str) -> Any:  # noqa: ANN401 (a module of an untyped pa
         found = importlib.util.find_spec(PACKAGE)
         if found is None or not is_installed():
             raise DomainError(
-                "the backend safety-gymnasium is not installed; install it with"
-                f" `pip install --no-deps {REQUIREMENTS[0]}` and"
-                f" `pip install {' '.join(REQUIREMENTS[1:])}`."
+                f"the backend safety-gymnasium is not installed; install it with `{INSTALL}`."
             )
         package = ModuleType(PACKAGE)
         package.__path__ = list(found.submodule_search_locations or [])
