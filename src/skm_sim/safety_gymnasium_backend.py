@@ -157,6 +157,7 @@ def _engine_module(name: str) -> Any:  # noqa: ANN401 (a module of an untyped pa
         package = ModuleType(PACKAGE)
         package.__path__ = list(found.submodule_search_locations or [])
         package.__file__ = found.origin
+        package.__spec__ = found
         sys.modules[PACKAGE] = package
     original = dataclasses.dataclass
     dataclasses.dataclass = _lenient_dataclass  # type: ignore[assignment]

@@ -1,0 +1,53 @@
+"""Whether values mean what they say: predicted value against γ to the steps that were really taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from skm_primitives.deep.evaluation import SkillRuns
+
+BINS = 10
+COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#4f9d4a", "#8c5a3c", "#3d4653")
+
+
+def really(runs: SkillRuns, gamma: float) -> NDArray[np.float64]:
+    """Return what each start was really worth: γ to the steps less one, or 0 without success."""
+    return np.where(runs.succeeded, gamma ** (runs.steps - 1.0), 0.0)
+
+
+def calibration_error(runs: Mapping[str, SkillRuns], gamma: float) -> float:
+    """Return the mean gap between predicted and real value over bins of equal size."""
+    predicted = np.concatenate([run.predicted for run in runs.values()])
+    real = np.concatenate([really(run, gamma) for run in runs.values()])
+    order = predicted.argsort()
+    gaps = [
+        abs(predicted[part].mean() - real[part].mean()) * len(part)
+        for part in np.array_split(order, BINS)
+    ]
+    return float(sum(gaps) / len(order))
+
+
+def draw_calibration(runs: Mapping[str, SkillRuns], gamma: float, path: str | Path) -> None:
+    """Draw every start as a dot, and the means of bins of equal size of each skill as a line."""
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="#c9c2b3", linewidth=1)
+    for colour, (name, run) in zip(COLOURS, runs.items(), strict=False):
+        real = really(run, gamma)
+        axes.scatter(run.predicted, real, s=5, color=colour, alpha=0.25, linewidths=0)
+        parts = np.array_split(run.predicted.argsort(), 6)
+        means = np.array([[run.predicted[part].mean(), real[part].mean()] for part in parts])
+        axes.plot(*means.T, color=colour, marker="o", markersize=3, linewidth=1.2, label=name)
+    axes.set(
+        xlabel="predicted value at the start",
+        ylabel="γ to the steps really taken (0: not in time)",
+        xlim=(0.3, 1.01),
+        ylim=(-0.03, 1.03),
+    )
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=120)
