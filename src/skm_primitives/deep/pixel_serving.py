@@ -51,6 +51,11 @@ class PixelPrimitives:
             )
         self.goal_space = PixelGoals(self.constraints, [frozenset(kind) for kind in KINDS])
         self.goals: tuple[Goal, ...] = self.goal_space.goals
+        if len(arrays["goal_seen"]) != len(self.goals):
+            raise WrongDomainError(
+                f"the checkpoint has {len(arrays['goal_seen'])} goals, this skm {len(self.goals)};"
+                " it was written by another version, train anew."
+            )
         self.gamma: float = details["gamma"]
         self.digest = card.digest
         self.action_space: Space[Any] = Discrete(len(MOVES))

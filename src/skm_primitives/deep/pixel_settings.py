@@ -23,6 +23,7 @@ PAPER: dict[str, Any] = {
     "replay": 1_000_000,
     "learning_rate": 2.5e-4,
     "gamma": 0.99,
+    "action_gap": 0.0,
     "horizon": 1_000_000,
     "validate_rounds": 400,
 }
@@ -39,7 +40,7 @@ class PixelSettings(TrainerSettings):
     """`tiles`: a shared linear layer on patches, then a perceptron. `nature`: convolutions."""
     channels: int = 16
     """Outputs of the shared layer of `tiles`."""
-    hidden: tuple[int, ...] = (512, 256)
+    hidden: tuple[int, ...] = (768, 384)
     experience: str = "sweep"
     """`sweep`: all transitions of random boards. `replay`: what agents lived through."""
     boards: int = 8
@@ -57,14 +58,17 @@ class PixelSettings(TrainerSettings):
     epsilon: tuple[float, float] = (1.0, 0.1)
     """Replay: share of random actions, at first and after half of the run."""
     learning_rate: float = 8e-3
-    """After a short warm-up; constant for the first half of the run, then falling in a line."""
+    """After a short warm-up; constant for the first quarter of the run, then falling in a line."""
     copy_every: int = 10
     """Updates after which the target network becomes a copy of the trained one. A value travels one
     step a copy, so rare copies make learning crawl."""
     gamma: float = 0.9
     """The discount while learning. In a deterministic world a value γ^k is turned into that of any
     other discount by a power, so it changes no preference; a smaller one is told apart better."""
-    horizon: int = 40_000_000
+    action_gap: float = 0.7
+    """How much of an action's disadvantage is taken off its target once more (advantage learning);
+    the gap between the best action and the others grows by 1 / (1 − action_gap)."""
+    horizon: int = 25_000_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     validation_boards: int = 64
     """Boards of each skill in a validation."""
@@ -82,6 +86,8 @@ class PixelSettings(TrainerSettings):
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if not 0 < self.gamma < 1:
             raise SkmError(f"gamma is {self.gamma}; it must lie between 0 and 1.")
+        if not 0 <= self.action_gap < 1:
+            raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
 
 
 def with_preset(options: Mapping[str, Any]) -> dict[str, Any]:
