@@ -16,6 +16,7 @@ from rcl_interfaces.msg import (
     SetParametersResult,
 )
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -85,6 +86,14 @@ class SkmNode(Node):  # type: ignore[misc]
             DiagnosticArray, "diagnostics", ros_qos.DIAGNOSTICS
         )
         self.create_timer(DIAGNOSTICS_SECONDS, self._report, clock=self.steady_clock)
+
+    def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Create a publisher that leaves it to subscribers to warn where the two do not match.
+
+        Every event that is waited for costs time at every message; subscribers have those events, too.
+        """
+        options.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
+        return super().create_publisher(*arguments, **options)
 
     def setting(self, name: str) -> Any:  # noqa: ANN401 - of the type of its default
         """Return the present value of a parameter."""

@@ -6,6 +6,7 @@ stop, as often as they come; the nodes then have their last word (the machine st
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -72,6 +73,7 @@ def run(
     try:
         for maker, options in makers:
             spinners.append(_Spinner(maker(**options), stop))
+        gc.freeze()  # what is there now stays: no collection needs to go through it again
         for spinner in spinners[1:]:
             spinner.start()
         spinners[0].run()
