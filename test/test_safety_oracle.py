@@ -1,7 +1,5 @@
 """`skm/Safety-v0` against the real safety-gymnasium, step by step: recorded, and live if installed."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -19,9 +17,7 @@ def oracle(request):
     if request.param == "recorded":
         with np.load(RECORD) as record:
             return record["observations"], record["touched"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Its own, about bounds of float32 boxes.
-        return roll_out(SafetyGymnasiumEnv())
+    return roll_out(SafetyGymnasiumEnv())
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,12 @@ def run(args: argparse.Namespace) -> int:
     """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
     from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
-    from skm_primitives.training import DEFAULT_STEPS, make_learner, train  # noqa: PLC0415
+    from skm_primitives.training import (  # noqa: PLC0415
+        DEFAULT_STEPS,
+        make_learner,
+        plans_ahead,
+        train,
+    )
     from skm_sim.domain import get_domain  # noqa: PLC0415
 
     if args.steps is not None and args.steps < 1:
@@ -82,6 +87,8 @@ def run(args: argparse.Namespace) -> int:
     out = checkpoint_path(args.out or Path("runs") / spec.name)
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.steps and not args.resume and plans_ahead(spec):
+        options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before = learner.steps
     steps = args.steps or getattr(learner, "default_steps", DEFAULT_STEPS)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol, Self
@@ -88,6 +88,15 @@ def learner_class(spec: DomainSpec) -> type[Learner]:
     module, _, name = LEARNERS[kind].partition(":")
     found: type[Learner] = getattr(importlib.import_module(module), name)
     return found
+
+
+def plans_ahead(spec: DomainSpec) -> bool:
+    """Tell whether the domain's learner wants to know at the start how long the run will be.
+
+    Such learners have a setting `horizon`: their step sizes fall towards it.
+    """
+    settings = getattr(learner_class(spec), "settings_class", None)
+    return settings is not None and "horizon" in {entry.name for entry in fields(settings)}
 
 
 def make_learner(

@@ -20,6 +20,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import warnings
 from types import ModuleType
 from typing import Any, cast
 
@@ -60,8 +61,10 @@ class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
         self.action_space = cast("Space[Floats]", action_space())
         self.label_radius = label_radius
         self._timestep = timestep
-        self._task = _task_class()({"agent_name": "Point", "observation_flatten": False})
-        self._task.build_observation_space()
+        with warnings.catch_warnings():  # Its boxes have bounds that overflow a cast.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self._task = _task_class()({"agent_name": "Point", "observation_flatten": False})
+            self._task.build_observation_space()
         self.layout = sample_layouts(np.random.default_rng(0), 1)[0]
 
     @property
