@@ -1,4 +1,4 @@
-"""The Safety primitives that come with skm: they do what their card says, on layouts never trained on."""
+"""The Safety primitives that come with skm do what their card says, on layouts never trained on."""
 
 import time
 

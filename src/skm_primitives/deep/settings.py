@@ -56,7 +56,7 @@ class DeepSettings(TrainerSettings):
     """TD3: standard deviation of the controls' noise when acting."""
     target_noise: float = 0.2
     """TD3: of the noise on the next action in targets, clipped at 0.5."""
-    goals_each: int = 4
+    goals_each: int = 2
     """TD3: goals drawn for each transition of a batch."""
     horizon: int = 960_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
