@@ -181,7 +181,7 @@ class BoxLearner(DeepLearner):
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what was saved."""
         for bits in details["label_bits"]:
-            self.space._add(bits)
+            self.space.add(bits)
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])

@@ -57,7 +57,7 @@ class GoalSpace:
         self.label_bits: list[int] = []
         """The label set of every slot in use."""
         for bits in label_bits:
-            self._add(bits)
+            self.add(bits)
 
     def __len__(self) -> int:
         return len(self.label_bits)
@@ -67,7 +67,8 @@ class GoalSpace:
         room = 1 << len(self.propositions)
         return GoalSpace(self.propositions, self.constraints, room, self.label_bits)
 
-    def _add(self, bits: int) -> None:
+    def add(self, bits: int) -> None:
+        """Give a label set the next slot."""
         if len(self) == self.capacity:
             raise SkmError(
                 f"more than {self.capacity} label sets were seen; give the learner more slots."
@@ -79,7 +80,7 @@ class GoalSpace:
         """Return the slot of each row of labels `(..., propositions)`; new ones are added."""
         bits = pack(labels)
         for new in np.unique(bits[self._slot[bits] < 0]).tolist():
-            self._add(new)
+            self.add(new)
         slots: IntArray = self._slot[bits]
         return slots
 

@@ -113,7 +113,8 @@ def decode(lidars: Floats) -> Floats:
         np.clip((0.3 - distance) * 5, -1, 1) + 1,
     ]
     features = np.stack(parts, axis=-1) * (closeness > 0)[..., None]
-    return features.reshape(len(lidars), -1).astype(np.float32)
+    decoded: Floats = features.reshape(len(lidars), -1).astype(np.float32)
+    return decoded
 
 
 def training_layouts(random: np.random.Generator, count: int) -> Layout:
