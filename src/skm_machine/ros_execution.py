@@ -105,9 +105,12 @@ class Execution:
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
+            if self.outcome != Result.UNKNOWN:
+                return  # the node may be gone by now
             traceback.print_exc()
             answer = Result.ERROR, f"planning failed: {error!r}"
-        self.node.executor.create_task(self._planned, answer)
+        if self.outcome == Result.UNKNOWN:
+            self.node.executor.create_task(self._planned, answer)
 
     def _planned(self, answer: Policy | tuple[int, str]) -> None:
         if self.outcome != Result.UNKNOWN:
@@ -320,7 +323,7 @@ class Execution:
             if self._primitives is None and now - self._waiting_since > limit:
                 missing = " and ".join(self.node.missing_peers())
                 self.finish(Result.ERROR, f"not ready after {limit:g} s: no {missing}")
-        elif self.run is not None and now - max(self._waiting_since, 0) > limit:
+        elif self.run is not None and now - self._waiting_since > limit:
             self.finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
 
     def on_primitives(self, primitives: RemotePrimitives) -> None:
