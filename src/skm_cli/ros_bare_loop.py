@@ -1,8 +1,8 @@
 """The loop of skm's nodes with nothing in it: the yardstick of `skm bench loop`.
 
 The same messages of the same sizes over the same four hops (observation and labels to the machine,
-a query and its answer, an action back), with no simulator, no mission and no decisions. Each part is
-a process of its own, or all three are one:
+a query and its answer, an action back), with no simulator, no mission and no decisions; executors and
+publishers are set up as those of the nodes. Each part is a process of its own, or all three are one:
 
     python -m skm_cli.ros_bare_loop machine
     python -m skm_cli.ros_bare_loop primitives
@@ -13,20 +13,31 @@ a process of its own, or all three are one:
 from __future__ import annotations
 
 import array
+import gc
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import rclpy
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
 from skm_machine import ros_qos
+
+
+def _publisher(node: Node, kind: type[Any], topic: str, qos: QoSProfile) -> Publisher:
+    """Return a publisher without events, as skm's nodes have them: events cost time at every message."""
+    events = PublisherEventCallbacks(use_default_callbacks=False)
+    return node.create_publisher(kind, topic, qos, event_callbacks=events)
 
 
 class BareSim:
@@ -36,8 +47,8 @@ class BareSim:
         self._observation = Observation(session=1, episode=1, kind=Observation.DISCRETE)
         self._labels = Labels(session=1, episode=1, names=propositions)
         self._labels.values = [False] * len(propositions)
-        self._observations = node.create_publisher(Observation, "observation", ros_qos.STATE)
-        self._all_labels = node.create_publisher(Labels, "labels", ros_qos.STATE)
+        self._observations = _publisher(node, Observation, "observation", ros_qos.STATE)
+        self._all_labels = _publisher(node, Labels, "labels", ros_qos.STATE)
         node.create_subscription(Action, "action", self._on_action, ros_qos.COMMAND)
         self._last = 0
         self.finished = False
@@ -75,7 +86,7 @@ class BareMachine:
     def __init__(self, node: Node) -> None:
         self._query = node.create_client(QueryValues, "query")
         self._request = QueryValues.Request(digest="0" * 64)
-        self._actions = node.create_publisher(Action, "action", ros_qos.COMMAND)
+        self._actions = _publisher(node, Action, "action", ros_qos.COMMAND)
         self._action = Action(session=1, episode=1, kind=Action.DISCRETE)
         while not (self._query.service_is_ready() and self._actions.get_subscription_count()):
             time.sleep(0.01)  # discovery goes on by itself; the simulator waits for what follows
@@ -131,6 +142,7 @@ def main() -> int:
             BarePrimitives(nodes["primitives"], int(goals), int(actions))
         if "machine" in nodes:
             BareMachine(nodes["machine"])
+        gc.freeze()
         if sim is None:
             executors[part].spin()
             return 0
