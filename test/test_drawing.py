@@ -244,9 +244,9 @@ def test_large_machine_is_sketched_in_bounded_time():
     """256 states and 6561 edges, fewer those of the accepted state: all there, in a few seconds."""
     machine = from_automaton(translate(parse(" & ".join(f"F p{i}" for i in range(8)))))
     assert machine.num_states == 256 > MAX_STATES
-    start = time.perf_counter()
+    start = time.process_time()
     svg = draw_machine(machine)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert "edges" not in vars(machine), "labels are costly and were not to be computed"
     assert len(groups(svg, "state")) == 256
     assert len(groups(svg, "edge")) == 6560
