@@ -42,7 +42,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("what", choices=("loop",), help="what to measure")
     parser.add_argument("--steps", type=int, default=200, help="per round (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=15, help="of each loop (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="of each loop (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
