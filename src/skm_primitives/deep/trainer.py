@@ -185,7 +185,7 @@ class DeepLearner(ABC):
 
     def _validate(self) -> None:
         scores = self.validate()
-        if scores["validation"] > self._best_score:
+        if scores["validation"] >= self._best_score:  # Of equals the later, with smaller steps.
             self._best_score = scores["validation"]
             self._best = self.served_arrays()
             self._best_scores = scores
