@@ -3,6 +3,7 @@
     python -m skm_primitives.deep.pixel_report CHECKPOINT --boards 500 --seed 12345
 
 Everything goes through the pictures, as served: boards are drawn, networks see 84 × 84 × 3 bytes.
+`greedy` is the network alone, `executed` with the memory against circles (`skm_primitives.revisits`).
 """
 
 from __future__ import annotations
@@ -38,12 +39,17 @@ def skill_report(primitives: PixelPrimitives, boards: int, seed: int) -> dict[st
         return np.concatenate([primitives.logits(render(piece)) for piece in pieces])
 
     tests = skill_tests()
-    rates = success(judge, primitives.goal_space, tests, boards, seed)
+    goals = primitives.goal_space
+    discounts = {"greedy": None, "executed": primitives.learning_gamma}
+    rates = {
+        name: success(judge, goals, tests, boards, seed, repeats=discount)
+        for name, discount in discounts.items()
+    }
     return {
         "boards": boards,
         "seed": seed,
         "checkpoint": primitives.digest,
-        "groups": group_scores(tests, rates),
+        "groups": {name: group_scores(tests, found) for name, found in rates.items()},
         "skills": rates,
         "milliseconds_per_step": _milliseconds(primitives),
     }

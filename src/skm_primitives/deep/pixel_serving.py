@@ -57,6 +57,7 @@ class PixelPrimitives:
                 " it was written by another version, train anew."
             )
         self.gamma: float = details["gamma"]
+        self.learning_gamma: float = details["learning_gamma"]
         self.digest = card.digest
         self.action_space: Space[Any] = Discrete(len(MOVES))
         self.goal_probability: Floats = np.ones(len(self.goals), np.float32)

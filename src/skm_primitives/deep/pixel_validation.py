@@ -14,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_primitives.deep.pixel_goals import Bools, PixelGoals
+from skm_primitives.revisits import REPEAT_STEPS
 from skm_sim import moving_targets_board as board
-from skm_sim.moving_targets_board import COLLECTED, KINDS, NOTHING, States
+from skm_sim.moving_targets_board import (
+    AGENT,
+    COLLECTED,
+    KINDS,
+    MOVES,
+    NOTHING,
+    NUM_CELLS,
+    States,
+)
 from skm_sim.moving_targets_optimum import UNREACHABLE, goal_distances
 from skm_sim.moving_targets_spec import COLOURS, MOVING_TARGETS, SHAPES
 
 Judge: TypeAlias = Callable[[States], NDArray[np.float32]]
-"""Action values `(n, goals, actions)` of states; by logits or by values, the order is the same."""
+"""Action values `(n, goals, actions)` of states, as logits."""
 
 VALIDATION_SEED = 90_001
 """Validation boards are drawn from here; reports use other seeds."""
@@ -81,8 +90,13 @@ def success(
     count: int,
     seed: int,
     steps: int = MOVING_TARGETS.primitive_steps,
+    repeats: float | None = None,
 ) -> dict[str, float]:
-    """Return the share of `count` feasible boards on which each skill succeeds."""
+    """Return the share of `count` feasible boards on which each skill succeeds.
+
+    Greedily by the network alone; or, with `repeats` the discount of the values, with the memory of an
+    executor (`skm_primitives.revisits`).
+    """
     random = np.random.default_rng(seed)
     states = np.concatenate([feasible_boards(test, count, random) for test in tests])
     masks = np.repeat(np.stack([_mask(test, goals) for test in tests]), count, axis=0)
@@ -90,11 +104,19 @@ def success(
     forbidden = _kinds([test.forbidden for test in tests], count)
     done = np.zeros(len(states), np.bool_)
     going = np.arange(len(states))
+    tries = np.zeros((len(states), NUM_CELLS, len(MOVES)), np.int64)
     for _ in range(steps):
-        values = np.where(masks[going][:, :, None], judge(states[going]), -np.inf)
-        after = board.step(states[going], values.max(axis=1).argmax(axis=1), random)
+        logits = np.where(masks[going][:, :, None], judge(states[going]), -np.inf).max(axis=1)
+        cells = states[going, AGENT]
+        if repeats is not None:
+            worth = -np.logaddexp(0, -logits)  # the logarithm of the value
+            logits = worth + REPEAT_STEPS * np.log(repeats) * tries[going, cells]
+        actions = logits.argmax(axis=1)
+        tries[going, cells, actions] += 1
+        after = board.step(states[going], actions, random)
         kind = after[:, COLLECTED]
         states[going] = after
+        tries[going[kind != NOTHING]] = 0  # the board is another one now
         done[going] = wanted[going, kind]
         going = going[~wanted[going, kind] & ~forbidden[going, kind]]
         if not len(going):

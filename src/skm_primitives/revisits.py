@@ -1,0 +1,51 @@
+"""A memory against going in circles, for executors of learned skills with discrete actions.
+
+In a deterministic world, to see the very same observation again while still after the same thing shows
+that what was done there led nowhere, whatever an approximate network says. Each earlier try of an
+action at an observation therefore counts as if its goal were `REPEAT_STEPS` steps further away:
+
+    worth(a) · γ^(REPEAT_STEPS · tries of a here)
+
+so that the second best action takes over soon, and an action that a constraint forbids (worth next to
+nothing) practically never. Exact values never go in circles, and nothing changes for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+REPEAT_STEPS = 7
+"""How many steps further away a goal counts for each time that the action was tried here before."""
+
+
+class Revisits:
+    """Counts what was tried at each observation since the executor last got what it was after."""
+
+    def __init__(self, actions: int, gamma: float) -> None:
+        self._actions = actions
+        self._factor = gamma**REPEAT_STEPS
+        self._tries: dict[bytes, NDArray[np.int64]] = {}
+        self._here = self._blank()
+
+    def clear(self) -> None:
+        """Forget everything: the machine moved on, so what led nowhere before may lead somewhere."""
+        self._tries = {}
+        self._here = self._blank()
+
+    def enter(self, observation: NDArray[Any]) -> None:
+        """Note where the agent is now."""
+        self._here = self._tries.setdefault(observation.tobytes(), self._blank())
+
+    def factors(self) -> NDArray[np.float64]:
+        """Return by what the worth of each action is to be multiplied here, `(actions,)`."""
+        return np.power(self._factor, self._here.astype(np.float64))
+
+    def took(self, action: int) -> None:
+        """Note what was done here."""
+        self._here[action] += 1
+
+    def _blank(self) -> NDArray[np.int64]:
+        return np.zeros(self._actions, np.int64)
