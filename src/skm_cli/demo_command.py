@@ -14,26 +14,33 @@ from skm_cli.ros_client import RosClient, require_ros
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skm.action import ExecuteMission
 
+    from skm_cli.graph import Value
     from skm_cli.processes import Processes
     from skm_cli.ros_mission import MissionGoal
+    from skm_cli.ros_recording import Recording
 
 EPILOG = """\
 examples:
   skm demo
-  skm demo "F(mail & X F office) & G !decoration" --seed 7 --picture runs/mail.png
+  skm demo "F(button & X F region)" --seed 16
+  skm demo --domain office --picture runs/office.svg
+  skm demo "F(mail & X F office) & G !decoration" --domain office --mode lockstep
+
+By default a point robot presses a button, then goes to the cylinder, and never touches a region. The
+picture shows its path from above in the colours of the machine's states; the .svg has the machine, too.
 
 The nodes talk over DDS, on ROS_DOMAIN_ID if it is set, else on an id of their own. The exit code is
-0 if the mission is accepted, 1 if not, 2 if it cannot be started.
+0 if the mission is accepted, 1 if it fails or its time is up, 2 if it is rejected or cannot be started.
 """
-MISSION: Final = "F(coffee & X F(mail & X F office)) & G !decoration"
 READY_SECONDS: Final = 60.0
-PICTURE_SECONDS: Final = 20.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `skm demo` to the command."""
+    """Add `skm demo` to the command; what is not said is as config/graph.yaml has it."""
     parser = subparsers.add_parser(
         "demo",
         help="run one mission through the three nodes and draw it",
@@ -41,15 +48,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("mission", metavar="MISSION", nargs="?", help=f'default: "{MISSION}"')
-    parser.add_argument("--domain", default="office", help="default: office")
-    parser.add_argument("--mode", choices=("lockstep", "realtime"), default="lockstep")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the world (default: 1)")
     parser.add_argument(
-        "--picture", type=Path, default=Path("runs/demo.png"), help="default: runs/demo.png"
+        "mission", metavar="MISSION", nargs="?", help="default: safety/2, else the first task"
+    )
+    parser.add_argument("--domain", help="default: safety")
+    parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")
+    parser.add_argument("--rate", type=float, help="steps per second in real time (default: 10)")
+    parser.add_argument("--seed", type=int, help="seed of the world (default: 92)")
+    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--picture", metavar="FILE.svg", help="also as .png (default: runs/demo.svg)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
+
+
+OPTIONS: Final = ("mission", "domain", "mode", "rate", "seed", "checkpoint", "picture")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,11 +71,12 @@ def run(args: argparse.Namespace) -> int:
     require_ros()
     from skm_cli.private_domain import private_domain_id, private_environment  # noqa: PLC0415
     from skm_cli.processes import Processes  # noqa: PLC0415
+    from skm_cli.run_picture import check_picture  # noqa: PLC0415
     from skm_cli.up_command import node_environment  # noqa: PLC0415
-    from skm_sim.domain import get_domain  # noqa: PLC0415
 
-    spec = get_domain(args.domain)
-    mission = args.mission or (MISSION if spec.name == "office" else _first_task(spec.tasks))
+    given = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
+    if args.picture:
+        check_picture(Path(args.picture))
     with ExitStack() as stack:
         environment, domain_id = node_environment(), None
         if "ROS_DOMAIN_ID" not in os.environ:
@@ -70,16 +85,10 @@ def run(args: argparse.Namespace) -> int:
         processes = stack.enter_context(Processes(environment))
         # In a namespace of its own, it cannot meet another system on the same domain id.
         demo = Demo(processes, f"/skm_demo_{os.getpid()}", domain_id)
-        document = demo.run(args, mission)
+        document = demo.run(given)
     if args.json:
         print_json(document)
-    return 0 if document["outcome"] == "accepted" else 1
-
-
-def _first_task(tasks: Any) -> str:  # noqa: ANN401 - a mapping of tasks
-    if not tasks:
-        raise SkmError("this domain has no tasks: give a MISSION")
-    return str(next(iter(tasks.values())).formula)
+    return {"accepted": 0, "rejected": 2}.get(document["outcome"], 1)
 
 
 class Demo:
@@ -90,9 +99,8 @@ class Demo:
         self._namespace = namespace
         self._domain_id = domain_id
         self._began = time.monotonic()
-        self._image: Any = None
-        self._state: Any = None
         self._first_action: float | None = None
+        self._recording: Recording
 
     def say(self, text: str) -> None:
         """Print a line with the seconds since the start."""
@@ -100,53 +108,52 @@ class Demo:
 
         say("demo", f"{time.monotonic() - self._began:5.1f} s  {text}")
 
-    def run(self, args: argparse.Namespace, mission: str) -> dict[str, Any]:
+    def run(self, given: Mapping[str, Value]) -> dict[str, Any]:
         """Start the nodes, run the mission, save the picture; return what happened."""
-        from sensor_msgs.msg import Image  # noqa: PLC0415
         from skm.action import ExecuteMission  # noqa: PLC0415
         from skm.msg import Action  # noqa: PLC0415
 
         from skm_cli.graph import get_system  # noqa: PLC0415
         from skm_cli.ros_mission import OUTCOMES, MissionGoal  # noqa: PLC0415
+        from skm_cli.ros_recording import Recording  # noqa: PLC0415
         from skm_cli.up_command import node_command  # noqa: PLC0415
         from skm_machine import ros_qos  # noqa: PLC0415
 
-        given = {"domain": args.domain, "mode": args.mode, "seed": args.seed, "render": "image"}
-        self.say(f"starting the nodes of {args.domain}, {args.mode}")
-        for node in get_system("demo").nodes(given, self._namespace):
+        system = get_system("demo")
+        values, mission = system.values(given), system.mission(given)
+        self.say(f"starting the nodes of {values['domain']}, {values['mode']}")
+        for node in system.nodes(given, self._namespace):
             self._processes.start(node.name, node_command(node))
         with RosClient(self._namespace, self._domain_id) as client:
-            client.node.create_subscription(Image, "image", self._on_image, ros_qos.LATCHED)
             client.node.create_subscription(Action, "action", self._on_action, ros_qos.COMMAND)
+            self._recording = Recording(client)
             goal = ExecuteMission.Goal(mission=mission)
             sent = MissionGoal(client, goal, self._on_feedback)
             self._send(client, sent, mission)
             self._spin(client, lambda: sent.done)
+            client.take_what_is_there()
             result = sent.result
             outcome = OUTCOMES[result.outcome]
             self._tell(result, outcome)
-            picture = self._save(client, args.picture) if result.steps else None
+            files = self._recording.save(goal, result, Path(str(values["picture"])))
+            if files:
+                self.say(f"picture of the run: {', '.join(files)}")
             sent.close()
         return {
+            "domain": values["domain"],
+            "mode": values["mode"],
+            "seed": values["seed"],
             "mission": mission,
             "outcome": outcome,
             "reason": result.reason,
             "steps": result.steps,
             "seconds_to_first_action": self._first_action,
-            "picture": picture,
+            "picture": files,
         }
 
     def _send(self, client: RosClient, sent: MissionGoal, mission: str) -> None:
         """Wait until the machine is ready for the mission, and send it."""
-        from skm.msg import MachineState  # noqa: PLC0415
-
-        from skm_machine import ros_qos  # noqa: PLC0415
-
-        client.node.create_subscription(
-            MachineState, "machine_state", self._on_state, ros_qos.LATCHED
-        )
-        ready = MachineState.IDLE
-        self._spin(client, lambda: self._state and self._state.phase == ready, READY_SECONDS)
+        self._spin(client, lambda: sent.machine_is_ready, READY_SECONDS)
         self.say(f"the nodes are ready; mission: {mission}")
         sent.send(READY_SECONDS)
 
@@ -169,14 +176,9 @@ class Demo:
             self._first_action = time.monotonic() - self._began
             self.say("first action")
 
-    def _on_state(self, state: Any) -> None:  # noqa: ANN401 - skm/MachineState
-        self._state = state
-
-    def _on_image(self, image: Any) -> None:  # noqa: ANN401 - sensor_msgs/Image
-        self._image = image
-
     def _on_feedback(self, feedback: ExecuteMission.Feedback) -> None:
         machine = feedback.machine
+        self._recording.note(machine)
         if machine.target:
             constraints = ", ".join(machine.active_constraints)
             keeping = f", watching {constraints}" if constraints else ""
@@ -193,35 +195,3 @@ class Demo:
                 f"{labels_text(move.labels)}{mark}"
             )
         self.say(f"mission {outcome} after {result.steps} steps: {result.reason}")
-
-    def _save(self, client: RosClient, path: Path) -> str | None:
-        """Save the simulator's picture of the end of the run."""
-        import numpy as np  # noqa: PLC0415
-        from PIL import Image  # noqa: PLC0415
-        from skm.msg import Observation  # noqa: PLC0415
-
-        from skm_machine import ros_qos  # noqa: PLC0415
-
-        stamps: list[Any] = []
-        client.node.create_subscription(
-            Observation, "observation", lambda m: stamps.append(m.header.stamp), ros_qos.STATE
-        )
-
-        def current() -> bool:
-            return (
-                bool(stamps) and self._image is not None and self._image.header.stamp == stamps[-1]
-            )
-
-        if not client.spin_until(current, PICTURE_SECONDS):
-            self.say("no picture: the simulator sent none")
-            return None
-        pixels = np.frombuffer(self._image.data, np.uint8)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        size = self._image.height, self._image.width, 3
-        Image.fromarray(pixels.reshape(size)).save(path)
-        self.say(f"picture of the run: {path}")
-        return str(path)
-
-
-def _nanoseconds(stamp: Any) -> int:  # noqa: ANN401 - builtin_interfaces/Time
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)

@@ -11,13 +11,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from skm_machine.errors import SkmError, did_you_mean
 
 Value = str | int | float | bool
+AUTO: Final = "auto"
+DEMO_TASKS: Final = {"safety": "2"}
+"""The task that is a domain's demo; of other domains, it is the first."""
 
 
 class GraphError(SkmError):
@@ -92,6 +95,12 @@ class System:
             for name, argument in self.arguments.items()
         }
 
+    def mission(self, given: Mapping[str, Value]) -> str:
+        """Return the mission to run when the nodes are ready; empty if there is none."""
+        values = self.values(given)
+        mission = str(values["mission"])
+        return demo_mission(str(values["domain"])) if mission == AUTO else mission
+
     def nodes(
         self, given: Mapping[str, Value], namespace: str | None = None
     ) -> list[NodeDescription]:
@@ -121,6 +130,16 @@ class System:
                 )
             )
         return nodes
+
+
+def demo_mission(domain: str) -> str:
+    """Return the mission that shows a domain best."""
+    from skm_sim.domain import get_domain  # noqa: PLC0415 - with its simulator, which takes a while
+
+    spec = get_domain(domain)
+    if not spec.tasks:
+        raise GraphError(f"the domain '{domain}' has no tasks: say which mission to run")
+    return spec.task(DEMO_TASKS.get(spec.name, next(iter(spec.tasks)))).formula
 
 
 def _is_reference(value: object) -> bool:

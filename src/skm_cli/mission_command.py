@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skm_cli.output import console, error_console, labels_text, print_json
@@ -58,6 +59,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--max-seconds", type=float, default=0.0, help="give up after (default: no limit)"
     )
+    parser.add_argument(
+        "--when-ready", action="store_true", help="wait until no node is missing, then send it"
+    )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE.svg",
+        help="draw the run as .svg and .png; the simulator must publish markers",
+    )
     parser.add_argument("--reset", action="store_true", help="begin a new episode of the world")
     parser.add_argument("--seed", type=int, help="reset the world with this seed")
     parser.add_argument("--start", metavar="ROW,COL", help="reset the office to this cell")
@@ -76,10 +86,25 @@ def run(args: argparse.Namespace) -> int:
     require_ros()
     from skm_cli.ros_mission import EXIT_CODES, MissionGoal, Result  # noqa: PLC0415
 
+    if args.picture:
+        from skm_cli.ros_recording import Recording  # noqa: PLC0415
+        from skm_cli.run_picture import check_picture  # noqa: PLC0415
+
     goal = make_goal(args)
+    if args.picture:
+        check_picture(args.picture)
     out = error_console() if args.json else console()
     with RosClient(args.namespace) as client, counted_interrupts() as interrupts:
-        mission = MissionGoal(client, goal, lambda feedback: _show_feedback(out, feedback))
+        recording = Recording(client) if args.picture else None
+
+        def on_feedback(feedback: ExecuteMission.Feedback) -> None:
+            _show_feedback(out, feedback)
+            if recording is not None:
+                recording.note(feedback.machine)
+
+        mission = MissionGoal(client, goal, on_feedback)
+        if args.when_ready:
+            mission.wait_ready(args.timeout)
         mission.send(args.timeout)
         if not _follow(client, mission, interrupts, args.timeout):
             print("skm: left before the result came", file=sys.stderr)
@@ -87,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
         client.take_what_is_there()
         result = mission.result
         document = _document(goal, mission)
+        if recording is not None:
+            document["picture"] = recording.save(goal, result, args.picture)
         mission.close()
     if args.json:
         print_json(document)
@@ -210,3 +237,5 @@ def _show_result(out: Console, document: dict[str, Any]) -> None:
     out.print(f"[bold]{document['outcome']}[/bold] after {steps} steps, {seconds:.2f} s{rate}")
     if document["reason"]:
         out.print(escape(document["reason"]), soft_wrap=True)
+    if document.get("picture"):
+        out.print(escape(f"picture of the run: {', '.join(document['picture'])}"), soft_wrap=True)

@@ -78,7 +78,9 @@ class NodeLoop:
         self._stack = ExitStack()
         domain_id = self._stack.enter_context(private_domain_id())
         command = [sys.executable, "-m", "skm_cli.main", "up", "demo", "--domain", domain]
-        self._child = CapturedProcess([*command, *options], private_environment(domain_id))
+        quiet = ["--mission", "", "--render", "none", "--mode", "lockstep"]
+        environment = private_environment(domain_id)
+        self._child = CapturedProcess([*command, *quiet, *options], environment)
         self._stack.callback(self._child.stop)
         self._client = self._stack.enter_context(RosClient(domain_id=domain_id))
 

@@ -45,7 +45,7 @@ def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess
         )
         for node in nodes
     ]
-    if given["mission"]:
-        command = mission_command(given["mission"], nodes[0].namespace)
+    command = mission_command(system, given, nodes[0].namespace)
+    if command:
         actions.append(ExecuteProcess(cmd=command, name="mission", output="screen"))
     return actions

@@ -49,6 +49,8 @@ class MissionGoal:
         self._states = client.node.create_subscription(
             MachineState, "machine_state", self._on_state, ros_qos.LATCHED
         )
+        self._phase = MachineState.WAITING
+        self._waiting_for = ""
         self._handle: Any = None
         self._answer: Any = None
         self._away_since: float | None = None
@@ -73,6 +75,17 @@ class MissionGoal:
     def status(self) -> int:
         """The terminal status of the action goal: a constant of action_msgs/GoalStatus."""
         return int(self._answer.result().status)
+
+    @property
+    def machine_is_ready(self) -> bool:
+        """Whether the machine has all that it needs, and no mission under way."""
+        return bool(self._phase == MachineState.IDLE)
+
+    def wait_ready(self, timeout: float) -> None:
+        """Wait until the machine is ready for a mission."""
+        if not self._client.spin_until(lambda: self.machine_is_ready, timeout):
+            what = self._waiting_for or self._client.how_to_start()
+            raise SkmError(f"no machine node was ready for a mission after {timeout:g} s: {what}")
 
     def send(self, timeout: float) -> None:
         """Send the mission and wait until the machine has taken it."""
@@ -119,7 +132,8 @@ class MissionGoal:
             self._on_feedback(message.feedback)
 
     def _on_state(self, state: MachineState) -> None:
-        """Note when the machine is about another goal than this one."""
+        """Note what the machine is about, and whether that is another goal than this one."""
+        self._phase, self._waiting_for = state.phase, state.waiting_for
         if self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id:
             self._elsewhere_since = None
         elif self._elsewhere_since is None:

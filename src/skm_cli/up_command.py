@@ -13,13 +13,15 @@ from skm_cli.ros_client import require_ros
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_cli.graph import NodeDescription, System
+    from collections.abc import Mapping
+
+    from skm_cli.graph import NodeDescription, System, Value
 
 EPILOG = """\
 examples:
   skm up demo
-  skm up demo --mission "F(coffee & X F office) & G !decoration"
-  skm up demo --mode realtime --single-process
+  skm up demo --domain office --mission "F(coffee & X F office) & G !decoration"
+  skm up office --mode lockstep --single-process
   skm up demo --list --json
 
 The same systems as those of `ros2 launch skm SYSTEM.launch.py`, from the same description,
@@ -30,7 +32,10 @@ exit codes:
   1  a node died (its last lines are shown; the others are shut down)
   2  the system cannot be started as asked
 """
-ARGUMENTS = ("mission", "domain", "mode", "seed", "checkpoint", "planner", "rate", "render")
+ARGUMENTS = (
+    *("mission", "domain", "mode", "seed", "checkpoint", "planner", "rate"),
+    *("render", "render_rate", "picture"),
+)
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 
 
@@ -45,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("system", nargs="?", default="demo", help="such as demo (the default)")
     for name in ARGUMENTS:
-        parser.add_argument(f"--{name}", help="see --list")
+        parser.add_argument(f"--{name.replace('_', '-')}", help="see --list")
     parser.add_argument("--namespace", help="of all nodes (default: /skm)")
     parser.add_argument(
         "--single-process", action="store_true", help="all nodes in this process, not one each"
@@ -67,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     system = get_system(args.system)
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}
     nodes = system.nodes(given, args.namespace)
-    mission = str(system.values(given)["mission"])
+    mission = mission_command(system, given, nodes[0].namespace)
     if args.single_process:
         return _run_here(nodes, mission)
     return _run_processes(nodes, mission)
@@ -78,10 +83,14 @@ def node_command(node: NodeDescription) -> list[str]:
     return [sys.executable, "-m", node.module, *node.ros_arguments()]
 
 
-def mission_command(mission: str, namespace: str) -> list[str]:
-    """Return the command that sends a mission to the system."""
-    client = [sys.executable, "-m", "skm_cli.main", "mission", mission]
-    return [*client, "--namespace", namespace, "--timeout", "60"]
+def mission_command(system: System, given: Mapping[str, Value], namespace: str) -> list[str]:
+    """Return the command that sends the system its mission; nothing if it has none."""
+    mission, picture = system.mission(given), str(system.values(given)["picture"])
+    if not mission:
+        return []
+    client = [sys.executable, "-m", "skm_cli.main", "mission", mission, "--when-ready"]
+    drawn = ["--picture", picture] if picture else []
+    return [*client, "--namespace", namespace, "--timeout", "60", *drawn]
 
 
 def node_environment() -> dict[str, str]:
@@ -89,13 +98,13 @@ def node_environment() -> dict[str, str]:
     return {"AMENT_PREFIX_PATH": sys.prefix, **os.environ}
 
 
-def _run_processes(nodes: list[NodeDescription], mission: str) -> int:
+def _run_processes(nodes: list[NodeDescription], mission: list[str]) -> int:
     from skm_cli.processes import Processes, say  # noqa: PLC0415
 
     with Processes(node_environment()) as processes:
         servers = [processes.start(node.name, node_command(node)) for node in nodes]
         if mission:
-            processes.start("mission", mission_command(mission, nodes[0].namespace))
+            processes.start("mission", mission)
         processes.wait(lambda: any(child.exit_code is not None for child in servers))
         dead = [child for child in servers if child.exit_code is not None]
         if processes.interrupted.is_set():
@@ -106,7 +115,7 @@ def _run_processes(nodes: list[NodeDescription], mission: str) -> int:
     return 1 if dead else 0
 
 
-def _run_here(nodes: list[NodeDescription], mission: str) -> int:
+def _run_here(nodes: list[NodeDescription], mission: list[str]) -> int:
     """Run all nodes in this process; a mission is sent by a child, as a user would."""
     from skm_cli.processes import Child  # noqa: PLC0415
     from skm_machine.ros_process import run as run_nodes  # noqa: PLC0415
@@ -118,8 +127,7 @@ def _run_here(nodes: list[NodeDescription], mission: str) -> int:
         makers.append((maker, options))
     client = None
     if mission:
-        command = mission_command(mission, nodes[0].namespace)
-        client = Child("mission", command, node_environment())
+        client = Child("mission", mission, node_environment())
     try:
         return run_nodes(makers, [])
     finally:
@@ -140,7 +148,8 @@ def _list(*, as_json: bool) -> int:
     for system in systems.values():
         print(f"{system.name}: {system.description}")
         for argument in system.arguments.values():
-            print(f"  --{argument.name:<11} {argument.description} (default: {argument.default!r})")
+            option = argument.name.replace("_", "-")
+            print(f"  --{option:<11} {argument.description} (default: {argument.default!r})")
     return 0
 
 

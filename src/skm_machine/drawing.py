@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from skm_machine.edge_paths import Paths, Piece, Shape
@@ -35,16 +35,20 @@ STUB: Final = 26.0
 
 
 def draw_machine(
-    machine: RewardMachine, skills: Mapping[int, Skill] | None = None, title: str = ""
+    machine: RewardMachine,
+    skills: Mapping[int, Skill] | None = None,
+    title: str = "",
+    outlines: Mapping[int, str] | None = None,
 ) -> str:
     """Return an SVG document that shows `machine`, with the skill of each state where given.
 
-    Machines of more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
+    `outlines` are colours of states, such as those that a picture of a run has them in. Machines of
+    more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
     """
     edges = sum(len(machine.successors(state)) for state in range(machine.num_states))
     if machine.num_states > MAX_STATES or edges > MAX_EDGES:
         return sketch_machine(machine, skills or {}, title)
-    return _Picture(machine, skills or {}).svg(title)
+    return _Picture(machine, skills or {}, outlines or {}).svg(title)
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,11 @@ class _Figure:
 class _Picture:
     """One picture in the making."""
 
-    def __init__(self, machine: RewardMachine, skills: Mapping[int, Skill]) -> None:
+    def __init__(
+        self, machine: RewardMachine, skills: Mapping[int, Skill], outlines: Mapping[int, str]
+    ) -> None:
         self.machine = machine
+        self.outlines = outlines
         self.figures = [
             self._figure(state, skills.get(state)) for state in range(machine.num_states)
         ]
@@ -172,6 +179,7 @@ class _Picture:
 
     def _state(self, state: int) -> None:
         figure, node, tone = self.figures[state], self.layout.states[state], self._tone(state)
+        tone = replace(tone, outline=self.outlines.get(state, tone.outline))
         self._loops(figure, node)
         self.canvas.open("state", {"state": state})
         shape = figure.shape
@@ -181,7 +189,7 @@ class _Picture:
             self.canvas.path([((tip - STUB, node.y), (tip, node.y))], WORKING, arrow=True)
         if shape.round:
             self.canvas.circle(node.x, node.y, shape.half_width, tone)
-            if tone is ACCEPTED:
+            if self._tone(state) is ACCEPTED:
                 self.canvas.circle(node.x, node.y, shape.half_width - 3.5, tone)
         else:
             self.canvas.card(node.x, node.y, shape.half_width, shape.half_height, tone)

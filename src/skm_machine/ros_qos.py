@@ -31,8 +31,11 @@ COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE,
 command must never reach a robot that joins late."""
 
 LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
-"""`primitives_info`, `machine_state`, `image`, `markers`: only the last one counts, also for late
-joiners."""
+"""`primitives_info`, `machine_state`, `image`: only the last one counts, also for late joiners."""
+
+MARKERS: Final = STATE
+"""`markers`. RViz needs the last one only, but a recording of the path (`skm mission --picture`) wants
+the robot in every state."""
 
 CLOCK: Final = _profile(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE, 1)
 """`/clock`: as ROS clients subscribe to it; a lost tick is made up for by the next."""

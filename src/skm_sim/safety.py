@@ -26,7 +26,9 @@ from skm_sim.domain import DomainError
 from skm_sim.safety_layout import LABEL_RADIUS, Floats, Layout, read_layout, sample_layouts
 from skm_sim.safety_lidar import BINS, KINDS, object_positions, pseudo_lidar
 from skm_sim.safety_physics import SENSORS, TIMESTEP, SafetyPhysics
+from skm_sim.safety_scene import safety_scene
 from skm_sim.safety_spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.scene import Shape
 
 Bools = NDArray[np.bool_]
 OBSERVATION = SENSORS + len(KINDS) * BINS
@@ -145,6 +147,10 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         from skm_sim.safety_drawing import picture  # noqa: PLC0415 (matplotlib is slow)
 
         return picture(self.layout, np.array(self._path), self.world.label_radius)
+
+    def scene(self) -> list[Shape]:
+        """Return the arena and the robot as shapes for 3D views."""
+        return safety_scene(self.layout, self.pose, self.world.label_radius)
 
 
 class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):

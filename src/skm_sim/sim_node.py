@@ -9,8 +9,9 @@ Relative to its namespace (/skm):
 
 In lock-step the world waits for the action to the state that was published. In real time it steps at a
 fixed rate; a late action means the previous one, and none for `action_timeout` (measured on a steady
-clock) means standing still. A state that nobody answers is published again twice a second: a sign of
-life, also while paused, and nothing that gets lost can stall lock-step.
+clock) means standing still; the diagnostics count late actions. A state that nobody answers is
+published again twice a second: a sign of life, also while paused, and nothing that gets lost can stall
+lock-step.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from skm_machine.ros_conversions import (
 )
 from skm_machine.ros_node import OK, WARN, Setting, SkmNode
 from skm_machine.ros_process import run_node
+from skm_sim.action_timing import ActionTiming
 from skm_sim.domain import get_domain
 from skm_sim.ros_markers import marker_array
 from skm_sim.world import World
@@ -73,7 +75,14 @@ SETTINGS: Final = (
         choices=("none", "image", "markers", "all"),
         fixed=True,
     ),
-    Setting("render_rate", 2.0, "most pictures per second", low=0.01, high=100.0, fixed=True),
+    Setting(
+        "render_rate",
+        2.0,
+        "most pictures per second; 0: one of every state",
+        low=0.0,
+        high=100.0,
+        fixed=True,
+    ),
 )
 
 
@@ -92,6 +101,7 @@ class SimNode(SkmNode):
         self._held: Any = None
         """Lock-step: an action that came while paused. Real time: the action to repeat."""
         self._held_since = 0.0
+        self._timing = None if self._lockstep else ActionTiming()
         self._nanoseconds = 0
         self._published = self._published_before = 0
 
@@ -143,6 +153,8 @@ class SimNode(SkmNode):
                 self._held = None
                 self.counts["stops for want of an action"] += 1
         action = self._world.standstill if self._held is None else self._held
+        assert self._timing is not None
+        self._timing.due(self._world.step_number)
         if action is None or self._world.ended:
             self._nanoseconds += self._step_nanoseconds
             self._publish_clock()
@@ -163,6 +175,8 @@ class SimNode(SkmNode):
             return
         if action.kind == Action.STOP:
             self._held = None
+            if self._timing is not None:
+                self._timing.stopped()
             self._publish_pictures()
             return
         if (self._lockstep and action.step != world.step_number) or action.step > world.step_number:
@@ -180,6 +194,8 @@ class SimNode(SkmNode):
             self._step(taken)
         else:
             self._held, self._held_since = taken, time.monotonic()
+            if self._timing is not None:
+                self._timing.arrived(action.step, self._held_since)
 
     def _step(self, action: Any) -> None:  # noqa: ANN401 - an action of the domain
         self._world.step(action)
@@ -201,6 +217,10 @@ class SimNode(SkmNode):
         self._observations.publish(observation)
         self._publish_clock()
         self._published += 1
+        if self._timing is not None:
+            self._timing.published(world.step_number, time.monotonic())
+        if self._pictures_of_all:
+            self._publish_pictures()
 
     def _show_life(self) -> None:
         """Publish the state again if nothing has been published for a while."""
@@ -220,6 +240,8 @@ class SimNode(SkmNode):
             response.message = str(error)
             return response
         self._held = None
+        if self._timing is not None:
+            self._timing.stopped()
         self._publish_state()
         response.success = True
         response.session, response.episode = self._observation.session, self._world.episode
@@ -245,8 +267,9 @@ class SimNode(SkmNode):
             else:
                 self.get_logger().warning(f"{self._world.spec.name} draws no images")
         if render in ("markers", "all"):
-            self._markers = self.create_publisher(MarkerArray, "markers", ros_qos.LATCHED)
-        if render != "none":
+            self._markers = self.create_publisher(MarkerArray, "markers", ros_qos.MARKERS)
+        self._pictures_of_all = render != "none" and self.setting("render_rate") == 0
+        if render != "none" and not self._pictures_of_all:
             period = 1 / self.setting("render_rate")
             self.create_timer(period, self._publish_pictures, clock=self.steady_clock)
 
@@ -270,7 +293,12 @@ class SimNode(SkmNode):
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
         world = self._world
-        values = {"domain": world.spec.name, "episode": world.episode, "step": world.step_number}
+        values = {
+            "domain": world.spec.name,
+            "episode": world.episode,
+            "step": world.step_number,
+            **({} if self._timing is None else self._timing.report()),
+        }
         if world.ended:
             return WARN, "the episode has ended: reset", values
         if self._paused:

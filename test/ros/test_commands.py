@@ -10,6 +10,8 @@ from skm.action import ExecuteMission
 from skm_cli.main import main
 from skm_cli.private_domain import private_domain_id
 
+OFFICE = ("--domain", "office", "--mode", "lockstep", "--seed", 3)
+
 
 @pytest.fixture
 def skm(capsys, monkeypatch):
@@ -126,7 +128,7 @@ def test_status_of_half_a_system(systems, skm):
 @pytest.mark.parametrize("options", [[], ["--single-process"]], ids=["three", "single"])
 def test_up_starts_a_system_and_ctrl_c_ends_it(domain_id, processes, options):
     """`skm up` on its own: ready, one mission, and a clean end of every process."""
-    process = skm_process(domain_id, "up", "demo", "--seed", 3, *options)
+    process = skm_process(domain_id, "up", "demo", *OFFICE, "--mission", "", *options)
     processes.append(process)
     system = System(domain_id, order=())
     system.processes["up"] = process
@@ -136,22 +138,50 @@ def test_up_starts_a_system_and_ctrl_c_ends_it(domain_id, processes, options):
     process.stop_cleanly()
 
 
-def test_up_with_a_mission_runs_it_and_stays_up(domain_id, processes):
-    process = skm_process(domain_id, "up", "demo", "--mission", "F coffee", "--seed", 3)
+def test_up_with_a_mission_runs_it_and_stays_up(domain_id, processes, tmp_path):
+    options = ["--mission", "F coffee", "--picture", tmp_path / "run.svg"]
+    process = skm_process(domain_id, "up", "demo", *OFFICE, *options)
     processes.append(process)
-    process.wait_for(lambda: "accepted after" in process.transcript(), "the mission's end")
+    process.wait_for(lambda: "picture of the run" in process.transcript(), "the mission's end")
     process.stop_cleanly()
+    assert "accepted after" in process.transcript()
+    assert "F coffee" in (tmp_path / "run.svg").read_text()
 
 
-def test_demo_ends_with_the_mission_accepted_and_a_picture(domain_id, processes, tmp_path):
-    """What `make demo` runs."""
-    picture = tmp_path / "demo.png"
-    process = skm_process(domain_id, "demo", "--picture", picture, "--json")
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], ("safety", "F(button & X F cylinder) & G !region")),
+        (["--domain", "office"], ("office", "F(coffee & X F office) & G !decoration")),
+    ],
+    ids=["safety", "office"],
+)
+def test_demo_ends_with_the_mission_accepted_and_a_picture(
+    domain_id, processes, tmp_path, options, shown
+):
+    """What `make demo` runs; every state of the run is on the picture's path."""
+    picture = tmp_path / "demo.svg"
+    process = skm_process(domain_id, "demo", *options, "--picture", picture, "--json")
     processes.append(process)
     process.wait_for(lambda: process.returncode is not None, "its end", timeout=60)
     process.stop_cleanly()
-    assert json.loads("\n".join(process.answers))["outcome"] == "accepted"
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    document = json.loads("\n".join(process.answers))
+    assert document["outcome"] == "accepted"
+    assert (document["domain"], document["mission"]) == shown
+    assert document["mode"] == "realtime"
+    assert document["picture"] == [str(picture), str(picture.with_suffix(".png"))]
+    assert picture.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_whose_mission_fails_is_exit_code_1(domain_id, processes, tmp_path):
+    """The picture is left all the same."""
+    picture = tmp_path / "demo.svg"
+    process = skm_process(domain_id, "demo", "X button", "--picture", picture, "--json")
+    processes.append(process)
+    process.wait_for(lambda: process.returncode is not None, "its end", timeout=60)
+    process.stop_cleanly(code=1)
+    assert json.loads("\n".join(process.answers))["outcome"] == "failed"
+    assert "failed after" in picture.read_text()
 
 
 def test_up_reports_a_child_that_cannot_start(domain_id, processes):

@@ -14,15 +14,15 @@ def test_the_demo_has_the_three_nodes_in_skms_namespace():
     nodes = get_system("demo").nodes({})
     assert [node.name for node in nodes] == NODES
     assert {node.namespace for node in nodes} == {"/skm"}
-    assert nodes[0].parameters["domain"] == nodes[1].parameters["domain"] == "office"
+    assert nodes[0].parameters["domain"] == nodes[1].parameters["domain"] == "safety"
 
 
 def test_arguments_fill_in_parameters_with_their_types():
-    nodes = get_system("demo").nodes({"seed": "7", "rate": "2", "domain": "safety"})
+    nodes = get_system("demo").nodes({"seed": "7", "rate": "2", "domain": "office"})
     parameters = nodes[0].parameters
     assert (parameters["seed"], parameters["rate"]) == (7, 2.0)
     assert isinstance(parameters["rate"], float)
-    assert [node.parameters.get("domain") for node in nodes] == ["safety", "safety", None]
+    assert [node.parameters.get("domain") for node in nodes] == ["office", "office", None]
 
 
 def test_every_system_has_a_launch_file_and_starts_from_its_own_defaults():
