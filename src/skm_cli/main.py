@@ -41,6 +41,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `skm` with the given arguments; bad input prints a message and gives exit code 2."""
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # small matrices: more threads only get in the way
     args = build_parser().parse_args(arguments)
     try:
         return int(args.run(args))
