@@ -6,9 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from skm_cli import plot_command, plot_office
+from skm_cli import plot_command, plot_office, plot_safety
 from skm_cli.plot_curve import learning_curve_figure
 from skm_machine.errors import SkmError
+from skm_machine.tracker import Status, Step
+from skm_primitives.execution import Episode
 from skm_primitives.primitives import default_checkpoint, load_primitives
 from skm_sim.domain import get_domain
 from skm_sim.office_map import OFFICE_MAP
@@ -86,3 +88,21 @@ def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
 def test_refusals(arguments, message):
     with pytest.raises(SkmError, match=message):
         plot(*arguments)
+
+
+def test_safety_paths_have_the_colour_of_the_machine_state(tmp_path, capsys):
+    out = tmp_path / "s.png"
+    arguments = ("trajectories", "safety", "--task", "1", "--seed", 5, "--dpi", 30)
+    assert plot(*arguments, "--out", out, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["planner"] == "grounded"
+    assert document["tasks"]["1"]["outcome"] == "accepted"
+    assert out.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(SkmError, match="office domains"):
+        plot("trajectories", "safety", "--starts", "2,2", "--out", out)
+
+
+def test_machine_states_change_with_the_step_after_a_transition():
+    moves = (Step(2, 0, 1, frozenset(), 0.0), Step(3, 1, 2, frozenset(), 1.0))
+    episode = Episode(Status.ACCEPTED, 3, 1.0, 1.0, 1, moves, (), ())
+    assert plot_safety.machine_states(episode) == [0, 0, 1]

@@ -15,6 +15,7 @@ FIGURES: Final = {
     ("values", "office_absorbing"): "skm_cli.plot_office:values",
     ("trajectories", "office"): "skm_cli.plot_office:trajectories",
     ("trajectories", "office_absorbing"): "skm_cli.plot_office:trajectories",
+    ("trajectories", "safety"): "skm_cli.plot_safety:trajectories",
 }
 """For each kind of picture and domain, the function `(args) -> (Figure, JSON document)`."""
 
@@ -22,6 +23,7 @@ EPILOG = """\
 examples:
   skm plot values office --out values.png
   skm plot trajectories office --task coffee_mail --finetune-steps 100000 --out paths.png
+  skm plot trajectories safety --out safety.png
   skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
 
 The file name says the format: .png, .svg or .pdf.
@@ -51,7 +53,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     paths = parser.add_argument_group("trajectories")
     paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
-    paths.add_argument("--planner", choices=("grounded", "paper"), default="paper")
+    paths.add_argument(
+        "--planner", choices=("grounded", "paper"), help="default: paper; safety: grounded"
+    )
     paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
     paths.add_argument(
         "--finetuned",
@@ -63,7 +67,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     paths.add_argument(
         "--finetune-steps", type=int, default=0, metavar="N", help="finetune on the fly, N steps"
     )
-    paths.add_argument("--seed", type=int, default=0, help="seed of --finetune-steps (default: 0)")
+    paths.add_argument(
+        "--seed", type=int, default=0, help="of --finetune-steps; of safety's starts"
+    )
     parser.set_defaults(run=run)
 
 
@@ -79,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         raise SkmError(f"--out writes .png, .svg or .pdf, not '{out.name}'.")
     if not 10 <= args.dpi <= 1200:
         raise SkmError(f"--dpi is {args.dpi}; it must be from 10 to 1200.")
+    args.planner = args.planner or ("grounded" if args.domain == "safety" else "paper")
     module, _, name = location.partition(":")
     figure, document = getattr(importlib.import_module(module), name)(args)
     try:

@@ -29,7 +29,8 @@ def safety_scene(layout: Layout, pose: Floats, label_radius: float) -> list[Shap
         if index == int(layout.cylinder):
             size = (0.32, 0.32, 0.4)
             shapes.append(Shape("cylinder", "cylinder", (x, y, 0.2), size, CYLINDER))
-        shapes.append(_name("cylinder" if index == int(layout.cylinder) else "button", x, y))
+        name = "cylinder" if index == int(layout.cylinder) else "button"
+        shapes.append(_name(name, x, y - label_radius - 0.1))
     x, y, heading = pose.tolist()
     return [
         *shapes,
@@ -39,4 +40,4 @@ def safety_scene(layout: Layout, pose: Floats, label_radius: float) -> list[Shap
 
 
 def _name(text: str, x: float, y: float) -> Shape:
-    return Shape("names", "text", (x, y - 0.4, 0.5), (0, 0, 0.12), INK, text=text)
+    return Shape("names", "text", (x, y, 0.5), (0, 0, 0.12), INK, text=text)
