@@ -13,7 +13,7 @@ from skm_machine.errors import SkmError
 
 @pytest.mark.parametrize(
     "command",
-    [["mission", "F A"], ["status"], ["bench", "loop"], ["up", "demo"]],
+    [["mission", "F A"], ["status"], ["bench", "loop"], ["bench", "realtime"], ["up", "demo"]],
     ids=lambda c: c[0],
 )
 @pytest.mark.parametrize("missing", ["rclpy", "skm.msg"])

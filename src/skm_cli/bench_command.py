@@ -1,4 +1,4 @@
-"""`skm bench`: how fast the nodes go round, beside what the middleware alone allows."""
+"""`skm bench`: how fast the nodes go round beside a bare loop, and whether they are in time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ EPILOG = """\
 examples:
   skm bench loop
   skm bench loop --steps 500 --rounds 9 --json
+  skm bench realtime --rate 50 --steps 500
 
-The nodes run a patrol in the office in lock-step, as three processes and as one. Beside them runs a
-bare loop: the same messages of the same sizes over the same four hops with the same quality of
+loop: the nodes run a patrol in the office in lock-step, as three processes and as one. Beside them
+runs a bare loop: the same messages of the same sizes over the same four hops with the same quality of
 service, and nothing else. Rounds of the two are taken in turn; the median round counts.
 overhead = time of the nodes' loop / time of the bare loop.
+
+realtime: the point robot patrols at a fixed rate. late = share of the steps at which the action to
+the state had not arrived when it was due, counted by the simulator; latency is from the publication of
+a state to the arrival of its action, both in the simulator.
 """
 MISSION = "F(A & X F(B & X F(C & X F D))) & G !decoration"
+REAL_TIME_MISSION = "G F button & G F region"
 VARIANTS = {
     "three_processes": ((), ("machine", "primitives", "sim")),
     "single_process": (("--single-process",), ("all",)),
@@ -36,30 +42,66 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "bench",
         help="measure the loop of the nodes",
-        description="Measure the lock-step loop of the nodes against a bare loop of messages.",
+        description="Measure the lock-step loop of the nodes against a bare loop of messages, or"
+        " how well the nodes hold a rate in real time.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("loop",), help="what to measure")
-    parser.add_argument("--steps", type=int, default=200, help="per round (default: %(default)s)")
+    parser.add_argument("what", choices=("loop", "realtime"), help="what to measure")
+    parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
+    parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
+    parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
+    parser.add_argument("--domain", default="safety", help="realtime: default: safety")
     parser.add_argument(
-        "--rounds", type=int, default=15, help="of each loop (default: %(default)s)"
+        "--mission", default=REAL_TIME_MISSION, help='realtime: default: "%(default)s"'
+    )
+    parser.add_argument(
+        "--single-process", action="store_true", help="realtime: all nodes in one process"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure both variants and the loop in process."""
+    """Measure what is asked for, and print it."""
     from skm_cli.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
+    if args.steps is None:
+        args.steps = 200 if args.what == "loop" else 500
+    if args.steps < 1 or args.rounds < 1:
+        raise SkmError("--steps and --rounds must be at least 1.")
+    if not 0.01 <= args.rate <= 1000:
+        raise SkmError(f"--rate is {args.rate}; it must be from 0.01 to 1000 Hz.")
+    return _run_loop(args) if args.what == "loop" else _run_real_time(args)
+
+
+def _run_real_time(args: argparse.Namespace) -> int:
+    """Measure how well a rate is held."""
+    from skm_cli.ros_realtime import measure_real_time  # noqa: PLC0415
+
+    options = ["--single-process"] if args.single_process else []
+    print(f"measuring {args.steps} steps at {args.rate:g} Hz", file=sys.stderr)
+    found = measure_real_time(args.domain, args.mission, args.rate, args.steps, options)
+    if args.json:
+        asked = {"domain": args.domain, "mission": args.mission, "asked_rate": args.rate}
+        print_json({**asked, "single_process": args.single_process, **found})
+        return 0
+    latency = ", ".join(f"{name} {value:.1f}" for name, value in found["latency_ms"].items())
+    out = console()
+    out.print(f"rate     {found['rate']:.2f} Hz of {args.rate:g}")
+    out.print(f"late     {found['late_steps']} of {found['steps']} steps ({found['late']:.2%})")
+    out.print(f"latency  {latency} ms")
+    out.print(f"load     {found['load_before']:.1f} before, {found['load_after']:.1f} after")
+    return 0
+
+
+def _run_loop(args: argparse.Namespace) -> int:
+    """Measure both variants and the loop in process."""
     from skm_cli.ros_bench import HOPS, BareLoop, NodeLoop, compare  # noqa: PLC0415
     from skm_primitives.primitives import default_checkpoint, load_primitives  # noqa: PLC0415
     from skm_sim.domain import get_domain  # noqa: PLC0415
 
-    if args.steps < 1 or args.rounds < 1:
-        raise SkmError("--steps and --rounds must be at least 1.")
     spec = get_domain("office")
     primitives = load_primitives(default_checkpoint(spec.name), spec)
     document: dict[str, Any] = {

@@ -24,7 +24,7 @@ from skm_machine.ros_conversions import ConversionError
 from skm_machine.ros_reports import mission_result
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
-from skm_primitives.policy import Policy, make_policy
+from skm_primitives.policy import make_policy
 
 if TYPE_CHECKING:
     from rclpy.action.server import ServerGoalHandle
@@ -56,6 +56,7 @@ class Execution:
         self.begun = False
         self.accepted_at = self._waiting_since = time.monotonic()
         self._primitives: RemotePrimitives | None = None
+        self._limit = 0
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self.began_at = self._heard_at = self._asked_at = 0.0
@@ -82,13 +83,14 @@ class Execution:
         if self._primitives is not None or self.node.missing_peers():
             return
         self._primitives = self.node.primitives
+        self._limit = int(self.goal.max_steps) or self.node.setting("max_steps")
         threading.Thread(target=self._plan, name="planning", daemon=True).start()
 
     def _plan(self) -> None:
         """Compile the mission and plan it, in a thread of its own; hand the outcome to the executor."""
         goal, primitives = self.goal, self._primitives
         assert primitives is not None
-        answer: Policy | tuple[int, str]
+        answer: MissionRun | tuple[int, str]
         try:
             if not 0 <= goal.max_seconds < math.inf:
                 raise SkmError(f"max_seconds is {goal.max_seconds}; it must be 0 or more")
@@ -99,7 +101,8 @@ class Execution:
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
             )
-            answer = make_policy(mission, primitives, self.planner)
+            policy = make_policy(mission, primitives, self.planner)
+            answer = MissionRun(policy, primitives, self._limit)
         except PeerError as error:
             answer = Result.ERROR, str(error)
         except SkmError as error:
@@ -112,15 +115,13 @@ class Execution:
         if self.outcome == Result.UNKNOWN:
             self.node.executor.create_task(self._planned, answer)
 
-    def _planned(self, answer: Policy | tuple[int, str]) -> None:
+    def _planned(self, answer: MissionRun | tuple[int, str]) -> None:
         if self.outcome != Result.UNKNOWN:
             return
         if isinstance(answer, tuple):
             self.finish(*answer)
             return
-        assert self._primitives is not None
-        limit = int(self.goal.max_steps) or self.node.setting("max_steps")
-        self.run = MissionRun(answer, self._primitives, limit)
+        self.run = answer
         if self.run.tracker.status is Status.FAILED:
             self.finish(Result.REJECTED, "the mission contradicts itself: nothing satisfies it")
         elif self.goal.reset:

@@ -206,3 +206,19 @@ def test_bench_gives_the_keys_that_the_claim_is_about(processes):
         ratio = row["bare_steps_per_second"] / row["steps_per_second"]
         assert row["overhead"] == pytest.approx(ratio)
     assert document["in_process"]["steps_per_second"] > 0
+
+
+def test_bench_of_real_time_tells_what_was_late(processes):
+    with private_domain_id() as domain_id:
+        arguments = ("bench", "realtime", "--rate", 20, "--steps", 40, "--json")
+        process = skm_process(domain_id, *arguments)
+        processes.append(process)
+        process.wait_for(lambda: process.returncode is not None, "the benchmark", 90)
+        process.stop_cleanly()
+    document = json.loads("\n".join(process.answers))
+    assert document["steps"] == 40
+    assert document["late"] == document["late_steps"] / 40
+    assert 0 <= document["late_before_first_action"] <= document["late_steps"] <= 40
+    assert 0 < document["rate"] < 25
+    latency = document["latency_ms"]
+    assert 0 < latency["median"] <= latency["p95"] <= latency["p99"] <= latency["worst"]
