@@ -1,4 +1,4 @@
-"""A tiny continuous world with values that one can write down: a point on a line, pushed by its action."""
+"""A tiny continuous world with values one can write down: a point on a line, pushed by its action."""
 
 import gymnasium
 import numpy as np
