@@ -4,8 +4,9 @@
 constraints V violated before. Skills only ever ask that constraints be *not* violated, so a mask that
 admits V admits every smaller set. A few sets V will therefore do: all constraints (don't care), none
 (touch nothing else), and all but one. A mission that forbids more than one proposition at a time is
-served by "none", more careful than need be, and sound. Sets of all but two were tried and left out:
-they more than double the heads, and the network's precision on the others suffered.
+served by "none", more careful than need be, and sound. Sets of all but two would more than double the
+heads; the one run that had them did worse, but it differed in other settings too, so what they cost is
+not known.
 
 What stopping would have given is known at every transition, for every goal at once:
 

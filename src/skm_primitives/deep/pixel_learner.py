@@ -11,7 +11,7 @@ transition, constraints that were violated rule goals out, and what is learned i
 - **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.9 while learning.
 - **A wider gap** between the best action and the others (advantage learning: what an action loses
   against the best is taken off its target once more), which leaves the values of the best actions as
-  they are and makes an approximate network dither less.
+  they are and is meant to make an approximate network dither less (not compared on its own here).
 - **Sweeps** (preset `cpu`) instead of one agent's life (preset `paper`): see `pixel_experience`.
 """
 
