@@ -14,8 +14,9 @@ promised from what is known: it is the paper's "optimal policy" wherever that is
 mission of one object it is exactly the least number of steps). Of equally short paths it takes one
 that leaves the next round shortest. What it leaves out is longer preparation for rounds to come
 (minimising the length of two rounds instead of one was tried: −4 %, +1 %, +1 %, +4 % rounds on tasks
-1 to 4, 100 boards, standard error 1 to 2 %, in up to ten times the time) and respawns that may turn out well; when one does, the new plan
-uses it. A policy may thus beat it, by chance or by a little, hence ratios are of means over boards.
+1 to 4, 100 boards, standard error 1 to 2 %, in up to ten times the time) and respawns that may turn
+out well; when one does, the new plan uses it. A policy may thus beat it, by chance or by a little,
+hence ratios are of means over boards.
 The true optimum is a 50-step decision problem over all respawns, with some 58!/51! boards.
 """
 
