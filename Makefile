@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-REQUIREMENTS := $(wildcard requirements/*.txt)
+REQUIREMENTS := $(addprefix requirements/,core.txt learn.txt dev.txt ros.txt ros-build.txt)
+ORACLE := requirements/safety-gymnasium.txt  # its own pins do not install: hence --no-deps
 
 .PHONY: help
 help:
@@ -18,11 +19,12 @@ help:
 setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
 
-$(VENV)/.installed: $(REQUIREMENTS) pyproject.toml
+$(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skm needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned packages into $(VENV) (about a minute)"
 	@$(PIP) $(addprefix -r ,$(REQUIREMENTS))
+	@$(PIP) --no-deps -r $(ORACLE)
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
@@ -47,11 +49,12 @@ test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
 	@$(CORE)/bin/python -m pytest --ignore test/ros
 
-$(CORE)/.installed: $(REQUIREMENTS) pyproject.toml
+CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
+$(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
 	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	@$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -r requirements/core.txt -r requirements/learn.txt -r requirements/dev.txt
-	@$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(CORE_PIP) -r requirements/core.txt -r requirements/learn.txt -r requirements/dev.txt
+	@$(CORE_PIP) --no-deps -r $(ORACLE)
+	@$(CORE_PIP) --no-deps --editable .
 	@touch $@
 
 .PHONY: clean
