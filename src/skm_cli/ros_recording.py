@@ -21,8 +21,8 @@ SETTLE_SECONDS: Final = 5.0
 """How long to wait for the markers of the mission's last state."""
 NO_STEPS: Final = "no step was taken"
 NO_MARKERS: Final = (
-    "the simulator shows no markers; start it with `skm up demo`, or with --render markers "
-    "--render-rate 0"
+    "no markers showed the robot: its domain has no `scene()`, or the simulator was started without "
+    "--render markers --render-rate 0"
 )
 KEPT_SCENES: Final = 100
 """The world in as many of the latest states is at hand for the end of a run."""
