@@ -60,9 +60,10 @@ def run_episode(
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
         observation, _, terminated, _, info = env.step(action)
+        transitions = len(tracker.transitions)
         reward = tracker.update(info["labels"])
         discounted += primitives.gamma ** (tracker.steps - 1) * reward
-        policy.entered(observation)
+        policy.entered(observation, len(tracker.transitions) > transitions)
         observations.append(observation)
         decisions.append(decision)
         if watch is not None:

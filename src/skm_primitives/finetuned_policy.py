@@ -38,9 +38,9 @@ class FinetunedPolicy:
         self.zero_shot.start(observation)
         self._cell = int(observation)
 
-    def entered(self, observation: Any) -> None:  # noqa: ANN401
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
         """Note the cell that a step has ended in."""
-        self.zero_shot.entered(observation)
+        self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:

@@ -99,7 +99,7 @@ class GroundedPolicy:
                 "from elsewhere"
             )
 
-    def entered(self, observation: Any) -> None:  # noqa: ANN401
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401, ARG002
         """Count the visit."""
         self._place = self._number_of(observation)
         self._counter = int(self._product.counter[self._place, self._counter])

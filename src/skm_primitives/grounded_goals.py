@@ -23,13 +23,10 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.achievability import blocking_clause
 from skm_primitives.deep.pursuit import Pursuit
-from skm_primitives.policy import Decision, best_of_goals
+from skm_primitives.policy import Decision, best_of_goals, choose_action, memory_for
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
 
 FloatArray = NDArray[np.float64]
-
-SWITCH_STEPS: Final = 5
-"""Another goal takes over only if it is worth as much more as being this many steps nearer."""
 
 CONVERGED: Final = 1e-9
 
@@ -37,9 +34,9 @@ CONVERGED: Final = 1e-9
 class GroundedGoalPolicy:
     """Zero-shot execution with goal weights from planning on machine × goals.
 
-    Once a goal is pursued, another must beat it by the factor γ^−SWITCH_STEPS. Going from one goal to
-    another and back therefore takes real progress in between: there is no flapping. Where actions are
-    continuous, `Pursuit` decides on goals, by what the networks know about their own values.
+    There is no flapping between goals: where actions are continuous, `Pursuit` keeps to a goal unless
+    another is better by more than the networks disagree; where they are discrete, `Revisits` makes
+    what was tried in the same situation worth less each time.
     """
 
     planner = "grounded"
@@ -51,16 +48,20 @@ class GroundedGoalPolicy:
             labels = {goal.labels for goal in primitives.goals}
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
-        self._margin = primitives.gamma**-SWITCH_STEPS
-        self._state, self._pursued = -1, -1
+        self._state = -1
         self._pursuit = Pursuit()
+        self._revisits = memory_for(primitives)
 
-    def start(self, observation: Any) -> None:  # noqa: ANN401, ARG002
-        """Begin with no goal in pursuit."""
-        self._state, self._pursued = -1, -1
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin with no goal in pursuit, and nothing tried yet."""
+        self.entered(observation, moved=True)
 
-    def entered(self, observation: Any) -> None:  # noqa: ANN401
-        """Nothing: the goals are no places to be counted."""
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+        """Take note of the state; once the machine has moved, goals are chosen afresh."""
+        if moved:
+            self._state = -1
+        if self._revisits is not None:
+            self._revisits.arrive(observation, moved)
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
         """Return no constraint: the machine knows which violations mattered."""
@@ -72,20 +73,12 @@ class GroundedGoalPolicy:
         return composed
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the best action towards the goal in pursuit, or towards one that beats it."""
+        """Return the action of the weighted maximum."""
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
-        actions, best = best_of_goals(values)
-        worth = best * self.weights[state]
-        goal = int(worth.argmax())
-        if (
-            state == self._state
-            and self._pursued >= 0
-            and worth[goal] < self._margin * worth[self._pursued]
-        ):
-            goal = self._pursued
-        self._state, self._pursued = state, goal
-        return Decision(actions[goal], goal, float(worth[goal]))
+        worth = np.maximum(values.move, values.stop) * self.weights[state][:, None]
+        goal, action = choose_action(worth, self._revisits)
+        return Decision(action, goal, float(worth[goal, action]))
 
     def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
         """Return what a robot with continuous actions does; each machine state begins afresh."""

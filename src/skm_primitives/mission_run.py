@@ -40,9 +40,10 @@ class MissionRun:
         """
         before = len(self.tracker.transitions)
         self.tracker.update(labels)
+        moved = len(self.tracker.transitions) > before
         if observation is not None:
-            self.policy.entered(observation)
-        return len(self.tracker.transitions) > before
+            self.policy.entered(observation, moved)
+        return moved
 
     @property
     def over(self) -> bool:

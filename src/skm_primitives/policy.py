@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
+from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
@@ -20,6 +21,7 @@ from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
 from skm_primitives.deep.pursuit import Pursuit
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
+from skm_primitives.revisits import Revisits
 
 PLANNERS: Final = ("grounded", "paper")
 
@@ -43,8 +45,8 @@ class Policy(Protocol):
         """Begin an episode of the mission in the state that is observed."""
         ...
 
-    def entered(self, observation: Any) -> None:  # noqa: ANN401
-        """Note that a step has ended in the state that is observed."""
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+        """Note that a step has ended in the state that is observed, and if it moved the machine."""
         ...
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
@@ -81,6 +83,24 @@ def make_policy(
     return GroundedGoalPolicy(mission, primitives)
 
 
+def memory_for(primitives: Primitives) -> Revisits | None:
+    """Return a memory against going in circles where values of discrete actions are approximate."""
+    places = any(goal.place is not None for goal in primitives.goals)
+    if places or not isinstance(primitives.action_space, Discrete):
+        return None
+    return Revisits(int(primitives.action_space.n), primitives.gamma)
+
+
+def choose_action(worth: NDArray[Any], revisits: Revisits | None) -> tuple[int, int]:
+    """Return the goal and the action of the greatest worth `[goal, action]`, and remember it."""
+    if revisits is None:
+        goal, action = divmod(int(worth.argmax()), worth.shape[1])
+        return goal, action
+    action = int((worth.max(axis=0) * revisits.factors()).argmax())
+    revisits.took(action)
+    return int(worth[:, action].argmax()), action
+
+
 def best_of_goals(values: AnyGoalValues) -> tuple[Any, NDArray[np.float32]]:
     """Return the best action of each goal, and its value over both terminate decisions."""
     if isinstance(values, ContinuousGoalValues):
@@ -107,13 +127,18 @@ class PaperPolicy:
             for state, skill in self.skill_machine.skills.items()
         }
         self._pursuit, self._state = Pursuit(), -1
+        self._revisits = memory_for(primitives)
 
-    def start(self, observation: Any) -> None:  # noqa: ANN401, ARG002
-        """Begin with no goal in pursuit (which matters where actions are continuous)."""
-        self._state = -1
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin with no goal in pursuit and nothing tried: it matters where values are approximate."""
+        self.entered(observation, moved=True)
 
-    def entered(self, observation: Any) -> None:  # noqa: ANN401
-        """Nothing: this policy looks at the present only."""
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+        """Take note of the state; once the machine has moved, goals are chosen afresh."""
+        if moved:
+            self._state = -1
+        if self._revisits is not None:
+            self._revisits.arrive(observation, moved)
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return the constraints violated since the machine entered its state."""
@@ -142,6 +167,5 @@ class PaperPolicy:
             chosen = self._pursuit.choose(values, np.isin(np.arange(len(values.value)), wanted))
             return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
         composed = np.maximum(values.move[wanted], values.stop[wanted])
-        best = int(composed.argmax())
-        number, action = divmod(best, composed.shape[1])
+        number, action = choose_action(composed, self._revisits)
         return Decision(action, int(wanted[number]), float(composed[number, action]))

@@ -39,6 +39,12 @@ class Revisits:
         """Note where the agent is now."""
         self._here = self._tries.setdefault(observation.tobytes(), self._blank())
 
+    def arrive(self, observation: NDArray[Any], moved: bool) -> None:
+        """Note where a step has ended; if it moved the machine, forget what came before."""
+        if moved:
+            self.clear()
+        self.enter(observation)
+
     def factors(self) -> NDArray[np.float64]:
         """Return by what the worth of each action is to be multiplied here, `(actions,)`."""
         return np.power(self._factor, self._here.astype(np.float64))
