@@ -34,7 +34,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("domain", help=f"one of: {', '.join(EVALUATORS)}")
-    parser.add_argument("--task", default="all", help="a task of the domain, or all (the default)")
+    parser.add_argument(
+        "--task",
+        default="all",
+        help="a task of the domain, or all (the default); safety: also skills",
+    )
     parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
     parser.add_argument(
         "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"

@@ -13,11 +13,14 @@ from rich.table import Table
 from skm_cli.output import console, error_console, print_json
 from skm_cli.statistics import proportion_interval
 from skm_machine import Status, compile_mission
+from skm_machine.errors import SkmError
+from skm_primitives.deep.evaluation import run_skill
+from skm_primitives.deep.serving import BoxPrimitives
 from skm_primitives.execution import Episode, run_episode
 from skm_primitives.policy import make_policy
 from skm_primitives.primitives import Primitives, default_checkpoint, load_primitives
 from skm_sim.domain import DomainSpec, Task, get_domain
-from skm_sim.safety_feasible import STAGES, sample_feasible
+from skm_sim.safety_feasible import SKILLS, STAGES, sample_feasible
 from skm_sim.safety_layout import Layout, authors_layouts, sample_layouts
 
 DEFAULT_EPISODES = {"random": 200, "test": 20}
@@ -26,9 +29,12 @@ DEFAULT_EPISODES = {"random": 200, "test": 20}
 def run(args: argparse.Namespace) -> int:
     """Evaluate the tasks of the Safety domain and print a table or JSON."""
     spec = get_domain(args.domain)
-    tasks = list(spec.tasks.values()) if args.task == "all" else [spec.task(args.task)]
     primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
-    results = {task.name: _evaluate(spec, primitives, task, args) for task in tasks}
+    if args.task == "skills":
+        results = _evaluate_skills(spec, primitives, args)
+    else:
+        tasks = list(spec.tasks.values()) if args.task == "all" else [spec.task(args.task)]
+        results = {task.name: _evaluate(spec, primitives, task, args) for task in tasks}
     document = {
         "domain": spec.name,
         "planner": args.planner,
@@ -74,6 +80,32 @@ def _evaluate(
     }
 
 
+def _evaluate_skills(
+    spec: DomainSpec, primitives: Primitives, args: argparse.Namespace
+) -> dict[str, dict[str, Any]]:
+    """Pursue each single skill on feasible random layouts, all layouts of a skill as one batch."""
+    if not isinstance(primitives, BoxPrimitives):
+        raise SkmError(f"these primitives of '{spec.name}' have no batch of values to evaluate")
+    count = args.episodes or DEFAULT_EPISODES["random"]
+    random = np.random.default_rng(args.seed)
+    results: dict[str, dict[str, Any]] = {}
+    for name, skill in track(
+        SKILLS.items(), f"eval {spec.name} skills", console=error_console(), transient=True
+    ):
+        layouts, share = sample_feasible(random, count, [skill])
+        runs = run_skill(primitives, spec, skill, {"layout": layouts}, count, spec.primitive_steps)
+        succeeded = int(runs.succeeded.sum())
+        results[name] = {
+            "success": succeeded / count,
+            "success_interval": proportion_interval(succeeded, count),
+            "violations": None,
+            "mean_steps": float(runs.steps[runs.succeeded].mean()) if succeeded else None,
+            "feasible": share,
+            "episodes": count,
+        }
+    return results
+
+
 def _layouts(args: argparse.Namespace, task: Task, count: int) -> tuple[Layout, float]:
     """Return the layouts to run on, and what share of all layouts the task is possible on."""
     random = np.random.default_rng([args.seed, int(task.name)])
@@ -93,7 +125,7 @@ def _print(spec: DomainSpec, args: argparse.Namespace, results: dict[str, dict[s
             name,
             f"{result['success']:.3f}",
             f"{low:.3f}–{high:.3f}",
-            f"{result['violations']:.3f}",
+            "–" if result["violations"] is None else f"{result['violations']:.3f}",
             "–" if steps is None else f"{steps:.1f}",
             f"{result['feasible']:.2f}",
             str(result["episodes"]),
