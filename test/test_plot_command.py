@@ -1,12 +1,14 @@
 """`skm plot`: which pictures there are, what is in them, and refusals."""
 
 import argparse
+import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skm_cli import plot_command, plot_office, plot_safety
+from skm_cli import plot_command, plot_moving_targets, plot_office, plot_safety
 from skm_cli.plot_curve import learning_curve_figure
 from skm_machine.errors import SkmError
 from skm_machine.tracker import Status, Step
@@ -83,6 +85,9 @@ def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
         (["trajectories", "office", "--starts", "0,0"], "a wall"),
         (["trajectories", "office", "--finetuned", "coffee"], "TASK=FILE"),
         (["trajectories", "office", "--task", "tea"], "no task 'tea'"),
+        (["returns", "moving_targets", "--episodes", 0], "--episodes is 0"),
+        (["returns", "moving_targets", "--starts", "2,2"], "office domains"),
+        (["return", "moving_targets"], "did you mean 'returns moving_targets'"),
     ],
 )
 def test_refusals(arguments, message):
@@ -106,3 +111,39 @@ def test_machine_states_change_with_the_step_after_a_transition():
     moves = (Step(2, 0, 1, frozenset(), 0.0), Step(3, 1, 2, frozenset(), 1.0))
     episode = Episode(Status.ACCEPTED, 3, 1.0, 1.0, 1, moves, (), ())
     assert plot_safety.machine_states(episode) == [0, 0, 1]
+
+
+def test_returns_stand_beside_the_reference_on_the_same_boards(tmp_path, capsys):
+    out = tmp_path / "r.png"
+    arguments = ("returns", "moving_targets", "--task", "2", "4", "--episodes", 2, "--dpi", 30)
+    assert plot(*arguments, "--out", out, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["planner"] == "grounded"
+    assert list(document["tasks"]) == ["2", "4"]
+    assert all(result["episodes"] == 2 for result in document["tasks"].values())
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_bars_are_as_high_as_the_means_and_errors_as_long_as_the_intervals():
+    result = {"mission": "F a", "mean_return": 3.0, "mean_return_interval": (2.0, 4.5),
+              "optimal_return": 4.0, "optimal_return_interval": (3.5, 4.5), "ratio": 0.75,
+              "episodes": 9}  # fmt: skip
+    axes = plot_moving_targets.returns_figure({"1": result}).axes[0]
+    assert [bar.get_height() for bar in axes.patches] == [4.0, 3.0]
+    lines = [bars.lines[2][0].get_segments()[0][:, 1].tolist() for bars in axes.containers[::2]]
+    assert lines == [[3.5, 4.5], [2.0, 4.5]]
+    assert "75.0% of the reference" in axes.get_xticklabels()[0].get_text()
+
+
+def test_the_curve_is_that_of_the_shipped_checkpoint_and_of_the_documents(tmp_path, capsys):
+    out = tmp_path / "c.png"
+    assert plot("curve", "moving_targets", "--out", out, "--dpi", 30, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    data = Path(__file__).parents[1] / "docs" / "data" / "moving_targets_curve.csv"
+    with data.open(newline="") as file:
+        rows = [{key: float(text) for key, text in row.items()} for row in csv.DictReader(file)]
+    assert document["curve"] == rows
+    chance = document["random"]
+    assert chance["only"] < chance["kind"] < chance["colour"] < chance["shape"] < 0.75
+    assert all(rows[0][group] > chance[group] for group in chance)
+    assert out.read_bytes().startswith(b"\x89PNG")

@@ -29,7 +29,10 @@ def run(args: argparse.Namespace) -> int:
     spec = get_domain(args.domain)
     primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
     results = {
-        task.name: _evaluate(spec, primitives, task, args) for task in _tasks(spec, args.task)
+        task.name: evaluate(
+            spec, primitives, task, args.planner, args.seed, args.episodes or DEFAULT_EPISODES
+        )
+        for task in _tasks(spec, args.task)
     }
     document = {
         "domain": spec.name,
@@ -56,14 +59,13 @@ def _tasks(spec: DomainSpec, name: str) -> list[Task]:
     return found or [spec.task(name)]
 
 
-def _evaluate(
-    spec: DomainSpec, primitives: Primitives, task: Task, args: argparse.Namespace
+def evaluate(
+    spec: DomainSpec, primitives: Primitives, task: Task, planner: str, seed: int, count: int
 ) -> dict[str, Any]:
-    """Run one task on random boards; the reference runs on the same boards."""
-    count = args.episodes or DEFAULT_EPISODES
+    """Run one task on `count` random boards; the reference runs on the same boards."""
     mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
-    policy = make_policy(mission, primitives, args.planner)
-    boards = board.sample(np.random.default_rng([args.seed, 7]), count)
+    policy = make_policy(mission, primitives, planner)
+    boards = board.sample(np.random.default_rng([seed, 7]), count)
     env = gymnasium.make(spec.env_id, max_episode_steps=-1)
     episodes: list[Episode] = []
     optimal: list[int] = []
@@ -75,7 +77,7 @@ def _evaluate(
                 env, primitives, policy, max_steps=task.max_steps, seed=index, options=options
             )
         )
-        rng = np.random.default_rng([args.seed, index])
+        rng = np.random.default_rng([seed, index])
         optimal.append(optimal_rounds(boards[index], mission.machine, task.max_steps, rng))
     env.close()
     returns = [float(episode.accepting_visits) for episode in episodes]

@@ -16,6 +16,8 @@ FIGURES: Final = {
     ("trajectories", "office"): "skm_cli.plot_office:trajectories",
     ("trajectories", "office_absorbing"): "skm_cli.plot_office:trajectories",
     ("trajectories", "safety"): "skm_cli.plot_safety:trajectories",
+    ("returns", "moving_targets"): "skm_cli.plot_moving_targets:returns",
+    ("curve", "moving_targets"): "skm_cli.plot_moving_targets:curve",
 }
 """For each kind of picture and domain, the function `(args) -> (Figure, JSON document)`."""
 
@@ -24,6 +26,8 @@ examples:
   skm plot values office --out values.png
   skm plot trajectories office --task coffee_mail --finetune-steps 100000 --out paths.png
   skm plot trajectories safety --out safety.png
+  skm plot returns moving_targets --episodes 20 --out returns.png
+  skm plot curve moving_targets --out curve.png
   skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
 
 The file name says the format: .png, .svg or .pdf.
@@ -36,8 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "plot",
         help="draw learned values, trajectories and returns",
-        description="Draw what was learned: the value functions of the skill primitives, or the"
-        " paths that solve a domain's tasks.",
+        description="Draw what was learned: the value functions of the skill primitives, the"
+        " paths that solve a domain's tasks, their returns, or how learning went.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -51,10 +55,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--dpi", type=int, default=120, help="pixels an inch (default: %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    paths = parser.add_argument_group("trajectories")
+    paths = parser.add_argument_group("trajectories and returns")
     paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
     paths.add_argument(
-        "--planner", choices=("grounded", "paper"), help="default: paper; safety: grounded"
+        "--planner",
+        choices=("grounded", "paper"),
+        help="default: paper in the office, else grounded",
     )
     paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
     paths.add_argument(
@@ -68,7 +74,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--finetune-steps", type=int, default=0, metavar="N", help="finetune on the fly, N steps"
     )
     paths.add_argument(
-        "--seed", type=int, default=0, help="of --finetune-steps; of safety's starts"
+        "--seed",
+        type=int,
+        default=0,
+        help="of --finetune-steps; of safety's starts; of the boards of returns",
+    )
+    paths.add_argument(
+        "--episodes", type=int, default=100, help="returns: runs of each task (default: 100)"
     )
     parser.set_defaults(run=run)
 
@@ -85,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         raise SkmError(f"--out writes .png, .svg or .pdf, not '{out.name}'.")
     if not 10 <= args.dpi <= 1200:
         raise SkmError(f"--dpi is {args.dpi}; it must be from 10 to 1200.")
-    args.planner = args.planner or ("grounded" if args.domain == "safety" else "paper")
+    args.planner = args.planner or ("paper" if args.domain.startswith("office") else "grounded")
     module, _, name = location.partition(":")
     figure, document = getattr(importlib.import_module(module), name)(args)
     try:
