@@ -69,7 +69,9 @@ def test_formulas_speak_only_of_the_propositions_and_close_their_parentheses(nam
 
 
 def test_an_unknown_domain_is_answered_with_the_nearest_and_all_known():
-    with pytest.raises(DomainError, match=r"'ofice'; did you mean 'office'\? Known: .*office_absorbing"):
+    with pytest.raises(
+        DomainError, match=r"'ofice'; did you mean 'office'\? Known: .*office_absorbing"
+    ):
         get_domain("ofice")
 
 
