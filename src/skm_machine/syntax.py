@@ -7,7 +7,7 @@ and every algorithm walks a formula as a directed acyclic graph, in a loop and n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Final
 from weakref import WeakValueDictionary
 
@@ -153,14 +153,6 @@ def _chain(operator: str, operands: tuple[Formula, ...], unit: Formula, zero: Fo
     return Formula(operator, tuple(distinct)) if distinct else unit
 
 
-def fold(formula: Formula, value: Callable[[Formula, list[bool]], bool]) -> bool:
-    """Return the truth of `formula`, computed from the bottom up by `value(sub, operand values)`."""
-    values: dict[Formula, bool] = {}
-    for sub in formula.subformulas():
-        values[sub] = value(sub, [values[operand] for operand in sub.operands])
-    return values[formula]
-
-
 def boolean_value(operator: str, operands: list[bool]) -> bool:
     """Return the truth of a Boolean operator applied to truth values."""
     match operator:
@@ -184,12 +176,13 @@ def boolean_value(operator: str, operands: list[bool]) -> bool:
 
 def evaluate(formula: Formula, labels: frozenset[str] | set[str]) -> bool:
     """Return the truth of a Boolean formula where exactly the propositions in `labels` hold."""
-    return fold(
-        formula,
-        lambda sub, operands: (
-            sub.name in labels if sub.operator == "prop" else boolean_value(sub.operator, operands)
-        ),
-    )
+    values: dict[Formula, bool] = {}
+    for sub in formula.subformulas():
+        if sub.operator == "prop":
+            values[sub] = sub.name in labels
+        else:
+            values[sub] = boolean_value(sub.operator, [values[operand] for operand in sub.operands])
+    return values[formula]
 
 
 def to_text(formula: Formula) -> str:
