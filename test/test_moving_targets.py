@@ -14,7 +14,9 @@ from skm_sim import moving_targets_board as board
 from skm_sim.checker import check_domain
 from skm_sim.domain import DomainError, get_domain
 from skm_sim.moving_targets_board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
-from skm_sim.moving_targets_view import PIXELS, picture_tables, render
+from skm_sim.moving_targets_drawing import picture
+from skm_sim.moving_targets_scene import board_scene
+from skm_sim.moving_targets_view import COLOURS, PIXELS, picture_tables, render
 
 SPEC = get_domain("moving_targets")
 
@@ -176,6 +178,45 @@ def test_every_kind_looks_different_everywhere_and_changes_only_its_tile():
     moved[0, 1] = min(free)
     changed = (render(state) != render(moved)).any(axis=(0, 3))
     assert 0 < changed.sum() <= 2 * 49
+
+
+def test_the_scene_shows_walls_and_objects_in_their_colours_and_the_agent():
+    state = boards(seed=4)[0]
+    scene = board_scene(state)
+    groups = [shape.group for shape in scene]
+    assert (groups.count("floor"), groups.count("wall"), groups.count("robot")) == (58, 42, 1)
+    things = {shape.group: shape for shape in scene if shape.group not in ("floor", "wall")}
+    for (colour, shape), cell in zip(KINDS, state[OBJECTS], strict=True):
+        thing = things[f"{colour} {shape}"]
+        assert thing.kind == {"square": "cube", "circle": "cylinder"}[shape]
+        assert np.round(np.array(thing.colour[:3]) * 255).tolist() == list(COLOURS[colour])
+        row, column = board.POSITIONS[cell]
+        assert thing.position[:2] == (column, 9 - row)
+    row, column = board.POSITIONS[state[AGENT]]
+    assert things["robot"].position[:2] == (column, 9 - row)
+
+
+def test_the_picture_shows_the_path_since_the_episode_began():
+    env = gymnasium.make("skm/MovingTargets-v0", render_mode="rgb_array").unwrapped
+    env.reset(seed=0)
+    start = env.state()
+    first = env.render()
+    for action in (0, 1, 2, 3):
+        env.step(action)
+    walked = env.render()
+    assert first.shape == walked.shape
+    assert (first != walked).any()
+    env.reset(options={"state": start})
+    assert (env.render() == first).all()
+
+
+def test_the_picture_marks_where_an_object_was_collected():
+    """Two states of a path, with the same end but for what the last step is said to have done."""
+    before, after = np.repeat(boards(seed=4), 2, axis=0)
+    after[COLLECTED] = 2
+    marked = picture(np.stack([before, after]))
+    assert (marked != picture(np.stack([before, before]))).any()
+    assert (picture(after[None]) == picture(before[None])).all()
 
 
 def test_speed_is_far_above_the_bar():

@@ -8,6 +8,7 @@ Rewards are 0: they come from the reward machine. Episodes never end: missions d
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, cast
 
 import gymnasium
@@ -21,10 +22,14 @@ from skm_machine.errors import did_you_mean
 from skm_sim import moving_targets_board as board
 from skm_sim.domain import DomainError
 from skm_sim.moving_targets_board import COLLECTED, KINDS, MOVES, NUM_CELLS, STATE_BYTES, States
+from skm_sim.moving_targets_scene import board_scene
 from skm_sim.moving_targets_spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.moving_targets_view import PIXELS, Frames, render
+from skm_sim.scene import Shape
 
 _OPTIONS = ("state", "reset_mask")
+DRAWN_STATES = 100
+"""Most states of the path that a picture shows."""
 
 
 def _observation_space() -> Box:
@@ -35,7 +40,8 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
     """One board. Actions: 0 up, 1 right, 2 down, 3 left; observation: `(84, 84, 3)` bytes.
 
     `state()` is all there is to know in eight bytes, `set_state` goes back to it, and
-    `reset(options={"state": state})` starts there.
+    `reset(options={"state": state})` starts there. With `render_mode="rgb_array"`, `render()` draws
+    the board with the agent's path, and beside it what the agent sees.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
@@ -53,6 +59,7 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
         self.observation_space = cast("Space[Frames]", _observation_space())
         self.action_space = cast("Space[int]", Discrete(len(MOVES)))
         self._states = board.sample(np.random.default_rng(0), 1)
+        self._drawn: deque[States] = deque([self._states], maxlen=DRAWN_STATES)
 
     def state(self) -> bytes:
         """Return the current state."""
@@ -61,6 +68,7 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
     def set_state(self, state: bytes) -> None:
         """Go to a state that `state()` gave."""
         self._states = checked_states(np.frombuffer(state, np.uint8), 1)
+        self._begin_path()
 
     def labels(self) -> frozenset[str]:
         """Return the colour and shape of what the last step collected, if it collected anything."""
@@ -77,6 +85,7 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
             self.set_state(given["state"])
         else:
             self._states = board.sample(self.np_random, 1)
+            self._begin_path()
         return render(self._states)[0], {"labels": self.labels()}
 
     def step(self, action: int) -> tuple[Frames, float, bool, bool, dict[str, Any]]:
@@ -84,11 +93,25 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
         if not 0 <= action < len(MOVES):
             raise DomainError(f"action {action} is not from 0 to {len(MOVES) - 1}.")
         self._states = board.step(self._states, np.array([action]), self.np_random)
+        if self.render_mode is not None:
+            self._drawn.append(self._states)
         return render(self._states)[0], 0.0, False, False, {"labels": self.labels()}
 
+    def _begin_path(self) -> None:
+        self._drawn.clear()
+        self._drawn.append(self._states)
+
     def render(self) -> Frames | None:
-        """Return what the agent sees, or None without a render mode."""
-        return None if self.render_mode is None else render(self._states)[0]
+        """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
+        if self.render_mode is None:
+            return None
+        from skm_sim.moving_targets_drawing import picture  # noqa: PLC0415 (matplotlib is slow)
+
+        return picture(np.concatenate(self._drawn))
+
+    def scene(self) -> list[Shape]:
+        """Return the board as shapes for 3D views."""
+        return board_scene(self._states[0])
 
 
 class MovingTargetsVectorEnv(VectorEnv[Frames, NDArray[Any], NDArray[Any]]):

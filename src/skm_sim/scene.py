@@ -1,6 +1,7 @@
 """The world as simple shapes, for 3D views such as RViz.
 
 A domain that has such a view gives its environment a method `scene() -> Sequence[Shape]`.
+Its first shape of the group `robot` says where the robot is: pictures of a run follow that one.
 """
 
 from __future__ import annotations

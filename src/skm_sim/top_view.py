@@ -16,6 +16,10 @@ LARGEST_TEXT: Final = 9.0
 POINTS_PER_METRE: Final = 62.0
 """Size of text in an arena of a few metres; wider scenes have smaller text."""
 REFERENCE_WIDTH: Final = 4.5
+FADED: Final = 0.22
+"""Opacity of what is gone."""
+FADED_EDGE: Final = 0.7
+"""Its edge is the shape's colour, darker by this factor."""
 OVER_EVERYTHING: Final = 10.0
 """Drawing order of what is above all shapes."""
 
@@ -27,25 +31,40 @@ def extent(scene: Sequence[Shape]) -> NDArray[np.float64]:
     return np.array([every.min(axis=0), every.max(axis=0)])
 
 
-def draw_scene(axes: Axes, scene: Sequence[Shape]) -> None:
-    """Draw shapes into `axes`, the highest last."""
+def draw_scene(axes: Axes, scene: Sequence[Shape], gone: Sequence[Shape] = ()) -> None:
+    """Draw shapes into `axes`, the highest last; what is gone is pale, with a dashed edge."""
     low, high = extent(scene)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     axes.set_aspect("equal")
     axes.axis("off")
     scale = POINTS_PER_METRE * REFERENCE_WIDTH / max(high - low)
-    for shape in sorted(scene, key=lambda shape: shape.position[2] + shape.size[2] / 2):
+    drawn = [*((shape, True) for shape in gone), *((shape, False) for shape in scene)]
+    for shape, is_gone in sorted(drawn, key=lambda entry: _top(entry[0])):
         if shape.kind == "text":
             size = min(LARGEST_TEXT, shape.size[2] * scale)
             x, y, _ = shape.position
             axes.text(x, y, shape.text, size=size, color=shape.colour, ha="center", va="center")
         else:
-            axes.add_patch(_patch(shape))
+            axes.add_patch(_patch(shape, is_gone=is_gone))
 
 
-def _patch(shape: Shape) -> Patch:
+def gone_look(colour: Sequence[float]) -> dict[str, Any]:
+    """Return how a shape of this colour is drawn where it no longer is, as options of a patch."""
+    red, green, blue = colour[:3]
+    edge = (FADED_EDGE * red, FADED_EDGE * green, FADED_EDGE * blue)
+    look = {"linestyle": (0, (3, 2)), "linewidth": 1.1}
+    return {"facecolor": (red, green, blue, FADED), "edgecolor": edge, **look}
+
+
+def _top(shape: Shape) -> float:
+    return shape.position[2] + shape.size[2] / 2
+
+
+def _patch(shape: Shape, *, is_gone: bool) -> Patch:
     x, y, _ = shape.position
     look: dict[str, Any] = {"facecolor": shape.colour, "linewidth": 0.0}
+    if is_gone:
+        look = gone_look(shape.colour)
     if shape.kind in ("sphere", "cylinder"):
         angle = float(np.degrees(shape.heading))
         return Ellipse((x, y), shape.size[0], shape.size[1], angle=angle, **look)
