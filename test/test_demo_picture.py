@@ -1,5 +1,6 @@
 """The picture of a run is drawn from a recording alone: path, transitions, machine."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -68,6 +69,28 @@ def test_transitions_are_marked_where_they_happened_and_explained(run):
     assert any(text.startswith("step 2") and "on {button}" in text for text in said)
 
 
+def test_where_a_path_runs_over_itself_the_earlier_pass_is_wider(run):
+    there_and_back = [
+        Place(0, 0.0, 0.0),
+        Place(1, 0.5, 0.0),
+        Place(2, 0.0, 0.0),
+        Place(3, 0.0, 0.5),
+    ]
+    lines = run_figure(replace(run, path=there_and_back)).axes[0].lines
+    first, second, third = (line.get_linewidth() for line in lines if len(line.get_xdata()) == 2)
+    assert first > second == third
+
+
+def test_what_moved_is_dashed_where_it_was_and_explained(run):
+    world = World(get_domain("moving_targets"), seed=0)
+    was = next(shape for shape in world.scene() if shape.group == "blue circle")
+    figure = run_figure(replace(run, gone=[was]))
+    dashed = [patch for patch in figure.axes[0].patches if patch.get_linestyle() != "solid"]
+    assert [patch.center for patch in dashed] == [was.position[:2]]
+    assert any("before it moved" in text.get_text() for text in figure.texts)
+    assert not any("before it moved" in text.get_text() for text in run_figure(run).texts)
+
+
 def test_accepted_is_green_and_failed_is_red(run):
     machine = run.mission.machine
     assert state_colour(run, run.moves[-1].target) == ACCEPTED
@@ -108,6 +131,11 @@ def test_the_demo_is_a_feasible_run_of_safety_2_in_real_time():
     assert get_system("demo").mission({}) == MISSION == get_domain("safety").task("2").formula
     world = World(get_domain("safety"), seed=values["seed"])
     assert feasible(world._env.unwrapped.layout, STAGES["2"])
+
+
+def test_the_demo_of_moving_targets_collects_three_things_in_turn():
+    spec = get_domain("moving_targets")
+    assert get_system("demo").mission({"domain": spec.name}) == spec.task("2").formula
 
 
 def test_the_demo_of_another_domain_is_its_first_task():

@@ -28,6 +28,7 @@ examples:
   skm demo
   skm demo "F(button & X F region)" --seed 16
   skm demo --domain office --picture runs/office.svg
+  skm demo --domain moving_targets --seed 5
   skm demo "F(mail & X F office) & G !decoration" --domain office --mode lockstep
 
 By default a point robot presses a button, then goes to the cylinder, and never touches a region. The
@@ -49,7 +50,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "mission", metavar="MISSION", nargs="?", help="default: safety/2, else the first task"
+        "mission",
+        metavar="MISSION",
+        nargs="?",
+        help="default: task 2 of safety and moving_targets, else the first one",
     )
     parser.add_argument("--domain", help="default: safety")
     parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")

@@ -19,7 +19,7 @@ from skm_machine.errors import SkmError, did_you_mean
 
 Value = str | int | float | bool
 AUTO: Final = "auto"
-DEMO_TASKS: Final = {"safety": "2"}
+DEMO_TASKS: Final = {"safety": "2", "moving_targets": "2"}
 """The task that is a domain's demo; of other domains, it is the first."""
 
 

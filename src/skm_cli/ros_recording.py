@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from skm.action import ExecuteMission
 from skm.msg import MachineState, Observation, PrimitivesInfo
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from skm_cli.ros_client import RosClient
 from skm_cli.ros_mission import OUTCOMES
@@ -27,6 +27,8 @@ NO_MARKERS: Final = (
 KEPT_SCENES: Final = 100
 """The world in as many of the latest states is at hand for the end of a run."""
 Key = tuple[int, int, int]
+Thing = tuple[str, float, float]
+"""A thing in a scene: its group, x and y."""
 
 
 class Recording:
@@ -39,6 +41,9 @@ class Recording:
         """States and places that wait for each other, by their stamp."""
         self._places: dict[Key, tuple[float, float]] = {}
         self._scenes: deque[tuple[int, MarkerArray]] = deque(maxlen=KEPT_SCENES)
+        self._things: dict[Thing, Marker] = {}
+        self._gone: dict[int, list[Marker]] = {}
+        """What had been where it was in the markers before, and is there no more, by their stamp."""
         self._stamps: dict[Key, int] = {}
         self._primitives: PrimitivesInfo | None = None
         self._began: Key | None = None
@@ -71,7 +76,9 @@ class Recording:
         ]
         if not path or self._primitives is None:
             return None
-        end = self._stamps[session, episode, first + path[-1].step]
+        stamps = [self._stamps[session, episode, first + place.step] for place in path]
+        gone = [marker for stamp in stamps[1:] for marker in self._gone.get(stamp, ())]
+        end = stamps[-1]
         scene = min(self._scenes, key=lambda entry: abs(entry[0] - end))[1]
         return RecordedRun(
             mission=compile_mission(
@@ -90,6 +97,7 @@ class Recording:
                 Move(move.step, move.from_state, move.to_state, tuple(move.labels), move.reward)
                 for move in result.transitions
             ],
+            gone=scene_of(MarkerArray(markers=gone)),
         )
 
     def save(
@@ -116,7 +124,20 @@ class Recording:
             stamp = _nanoseconds(robot.header.stamp)
             self._place_at[stamp] = robot.pose.position.x, robot.pose.position.y
             self._scenes.append((stamp, message))
+            self._compare(message, stamp)
             self._join(stamp)
+
+    def _compare(self, message: MarkerArray, stamp: int) -> None:
+        """Note what is no longer where it was; the robot, and names, are not meant."""
+        before = self._things
+        self._things = {
+            (marker.ns, marker.pose.position.x, marker.pose.position.y): marker
+            for marker in message.markers
+            if marker.ns != "robot" and marker.type != Marker.TEXT_VIEW_FACING
+        }
+        gone = [marker for thing, marker in before.items() if thing not in self._things]
+        if gone:
+            self._gone[stamp] = gone
 
     def _join(self, stamp: int) -> None:
         if stamp in self._key_at and stamp in self._place_at:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from skm_cli.output import labels_text
 from skm_machine import Mission, plan_paper
@@ -25,7 +27,7 @@ from skm_machine.drawing import draw_machine
 from skm_machine.errors import SkmError
 from skm_machine.lettering import words_broken
 from skm_sim.scene import Shape
-from skm_sim.top_view import OVER_EVERYTHING, draw_scene, extent
+from skm_sim.top_view import OVER_EVERYTHING, draw_scene, extent, gone_look
 
 COLOURS: Final = ("#2f6fd0", "#e08e1b", "#6a4c93", "#1f8a8c", "#8c5a3c", "#b8518f", "#7a8b2a")
 ACCEPTED: Final = "#2f8f63"
@@ -36,8 +38,14 @@ GAP: Final = 10.0
 MARKED: Final = 20
 """Most transitions that are marked along the path."""
 MARK_POINTS: Final = 20.0
+PATH_POINTS: Final = 2.6
+PASS_POINTS: Final = 3.0
+"""Where a path runs over itself, earlier passes are wider by so much each, so that all are seen."""
+MOST_PASSES: Final = 3
 NEARBY: Final = 8
 """Steps before and after a transition from whose places its number keeps away."""
+GONE_KEY: Final = (0.6, 0.6, 0.6)
+"""The colour that stands for all where the list says how what is gone is drawn."""
 SUFFIXES: Final = (".svg", ".png")
 
 Look = dict[str, Any]
@@ -76,6 +84,8 @@ class RecordedRun:
     """The world, the robot where it was at the end."""
     path: Sequence[Place]
     moves: Sequence[Move]
+    gone: Sequence[Shape] = ()
+    """What was somewhere during the run and then was there no more, as it was."""
 
 
 def check_picture(path: Path) -> Path:
@@ -133,14 +143,14 @@ def run_figure(run: RecordedRun) -> Figure:
     moves = [move for move in run.moves if move.step <= run.steps][:MARKED]
     states = list(dict.fromkeys(_state_at(run, place.step) for place in run.path[:-1]))
     title = words_broken(run.mission.text.strip(), 11, 440)
-    rows = len(moves) + (len(states) + 3) // 4
+    rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone)
     head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2
     low, high = extent(run.scene)
     view = 5.8 * min(1.5, float((high[1] - low[1]) / (high[0] - low[0])))
     width, height = 6.0, view + head + foot
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.1 / width, foot / height, 5.8 / width, view / height))
-    draw_scene(axes, run.scene)
+    draw_scene(axes, run.scene, run.gone)
     _draw_path(axes, run)
     for number, move in enumerate(moves, start=1):
         _mark(axes, run, number, move)
@@ -161,10 +171,16 @@ def _draw_path(axes: Axes, run: RecordedRun) -> None:
         "solid_joinstyle": "round",
         "zorder": OVER_EVERYTHING,
     }
-    for before, after in pairwise(run.path):
-        xs, ys = (before.x, after.x), (before.y, after.y)
+    xs, ys = [place.x for place in run.path], [place.y for place in run.path]
+    axes.plot(xs, ys, color="white", lw=PATH_POINTS + 1.6, **outline)
+    stretches = list(pairwise(run.path))
+    to_come = Counter(map(_ends, stretches))
+    for before, after in stretches:
+        to_come[_ends((before, after))] -= 1
+        wider = min(to_come[_ends((before, after))], MOST_PASSES - 1)
         colour = state_colour(run, _state_at(run, before.step))
-        axes.plot(xs, ys, color=colour, lw=2.6, **outline)
+        ends = (before.x, after.x), (before.y, after.y)
+        axes.plot(*ends, color=colour, lw=PATH_POINTS + PASS_POINTS * wider, **outline)
     if run.path:
         start = run.path[0]
         look: Look = {
@@ -175,6 +191,11 @@ def _draw_path(axes: Axes, run: RecordedRun) -> None:
             "zorder": OVER_EVERYTHING + 1,
         }
         axes.plot(start.x, start.y, "o", **look)
+
+
+def _ends(stretch: tuple[Place, Place]) -> frozenset[tuple[float, float]]:
+    """Return what tells whether two stretches are the same, whichever way they were gone."""
+    return frozenset((place.x, place.y) for place in stretch)
 
 
 def _mark(axes: Axes, run: RecordedRun, number: int, move: Move) -> None:
@@ -226,6 +247,14 @@ def _list(
         said = f"in state {names[state]}"
         figure.text((x + 0.33) / width, line / height, said, size=9, color=MUTED, va="center")
     y -= 0.2 * ((len(states) + 3) // 4)
+    if run.gone:
+        size = 0.15
+        corner = (0.245 - size / 2) / width, (y - size / 2) / height
+        box = Rectangle(corner, size / width, size / height, **gone_look(GONE_KEY))
+        figure.add_artist(box)
+        said = "where something was before it moved; the rest is as at the end"
+        figure.text(0.45 / width, y / height, said, size=9, color=MUTED, va="center")
+        y -= 0.2
     for number, move in enumerate(moves, start=1):
         said = (
             f"step {move.step}: {names[move.source]} → {names[move.target]}"

@@ -153,8 +153,15 @@ def test_up_with_a_mission_runs_it_and_stays_up(domain_id, processes, tmp_path):
     [
         ([], ("safety", "F(button & X F cylinder) & G !region")),
         (["--domain", "office"], ("office", "F(coffee & X F office) & G !decoration")),
+        (
+            ["--domain", "moving_targets"],
+            (
+                "moving_targets",
+                "F(blue & X F(purple & X F((circle | square) & !(blue | purple))))",
+            ),
+        ),
     ],
-    ids=["safety", "office"],
+    ids=["safety", "office", "moving_targets"],
 )
 def test_demo_ends_with_the_mission_accepted_and_a_picture(
     domain_id, processes, tmp_path, options, shown
