@@ -46,6 +46,15 @@ def test_run_prints_for_people_and_draws(capsys, tmp_path):
         assert film.n_frames > 4
 
 
+def test_run_films_every_state_of_a_board_from_the_first_to_the_last(capsys, tmp_path):
+    gif = tmp_path / "run.gif"
+    code, out, _ = call(capsys, "run", "moving_targets", "F blue", "--render", str(gif), "--json")
+    assert code == 0
+    with Image.open(gif) as film:
+        assert film.n_frames == json.loads(out)["steps"] + 1
+        assert film.size[0] > 400
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -21,6 +21,9 @@ examples:
 
 The exit code is 0 if the mission succeeds (without end: if it completes a round), else 1.
 """
+FRAME_MILLISECONDS = 120
+END_MILLISECONDS = 2000
+"""How long a film stays at its last picture."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -70,13 +73,17 @@ def run(args: argparse.Namespace) -> int:
     env = gymnasium.make(
         spec.env_id, render_mode="rgb_array" if args.render else None, max_episode_steps=-1
     )
+    options = _start_options(args.start)
+    if args.render:
+        env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too
+        film.step(env)
     episode = run_episode(
         env,
         primitives,
         policy,
         max_steps=args.max_steps,
         seed=args.seed,
-        options=_start_options(args.start),
+        options=options,
         watch=lambda *_: film.step(env),
     )
     film.save(env)
@@ -124,7 +131,7 @@ class Film:
         more: dict[str, Any] = {
             "save_all": True,
             "append_images": images[1:],
-            "duration": 120,
+            "duration": [*(FRAME_MILLISECONDS for _ in images[1:]), END_MILLISECONDS],
             "loop": 0,
         }
         images[0].save(self.path, **(more if self.path.suffix == ".gif" else {}))
