@@ -97,6 +97,18 @@ def test_accepted_is_green_and_failed_is_red(run):
     assert {state_colour(run, state) for state in machine.failure} == {FAILED}
 
 
+def test_a_mission_that_repeats_counts_its_rounds_and_is_no_failure(run):
+    mission = compile_mission(
+        "F button", propositions=run.mission.machine.propositions, repeat=True
+    )
+    start = mission.machine.initial
+    moves = [Move(step, start, start, ("button",), 1.0) for step in (1, 3)]
+    figure = run_figure(replace(run, mission=mission, moves=moves, outcome="timed out"))
+    said = next(text for text in figure.texts if "timed out" in text.get_text())
+    assert said.get_text() == "timed out after 3 steps, 2 rounds completed"
+    assert said.get_color() == ACCEPTED
+
+
 def test_the_svg_has_the_machine_with_the_same_colours_and_is_the_same_each_time(run):
     text = run_svg(run)
     assert text == run_svg(run)

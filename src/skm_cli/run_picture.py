@@ -158,11 +158,20 @@ def run_figure(run: RecordedRun) -> Figure:
     for line in title:
         figure.text(0.02, top / height, line, size=11, color=INK, weight="bold", va="center")
         top -= 0.22
-    said = f"{run.outcome} after {run.steps} steps"
-    colour = ACCEPTED if run.outcome == "accepted" else FAILED
+    said, colour = _outcome(run)
     figure.text(0.02, top / height, said, size=9.5, color=colour, va="center")
     _list(figure, run, moves, states, foot)
     return figure
+
+
+def _outcome(run: RecordedRun) -> tuple[str, str]:
+    """Return how the run ended, and its colour; time being up is no failure if there were rounds."""
+    said = f"{run.outcome} after {run.steps} steps"
+    rounds = sum(move.reward > 0 for move in run.moves) if run.mission.machine.endless else 0
+    succeeded = run.outcome == "accepted" or (run.outcome == "timed out" and rounds > 0)
+    if rounds:
+        said += f", {rounds} rounds completed"
+    return said, ACCEPTED if succeeded else FAILED
 
 
 def _draw_path(axes: Axes, run: RecordedRun) -> None:
