@@ -14,9 +14,10 @@ from skm_primitives.deep import pixel_serving
 from skm_primitives.deep.pixel_experience import SWEEP_STEPS, StateReplay, sweep
 from skm_primitives.deep.pixel_goals import PixelGoals
 from skm_primitives.deep.pixel_learner import PixelLearner
-from skm_primitives.deep.pixel_networks import NatureNetwork, TileNetwork
+from skm_primitives.deep.pixel_networks import Heads, NatureNetwork, Outputs, TileNetwork
 from skm_primitives.deep.pixel_parts import averaging, dictionary, parts, patches
 from skm_primitives.deep.pixel_report import skill_report
+from skm_primitives.deep.pixel_targets import PixelTargets
 from skm_primitives.deep.pixel_validation import group_scores, skill_tests, success
 from skm_primitives.deep.serving import ObservationError
 from skm_primitives.goals import Goal
@@ -99,30 +100,32 @@ def test_a_picture_is_the_sum_of_its_parts(seed):
     empty, changes = dictionary()
     table = np.zeros((len(empty) + 6 * 100, 100, 27), np.float32)
     table[: len(empty)] = empty
-    for kind in range(6):
-        table[len(empty) + 100 * kind + np.arange(100), np.arange(100)] = changes[kind]
+    for tile, kind in np.ndindex(100, 6):
+        table[len(empty) + 6 * tile + kind, tile] = changes[tile, kind]
     assert np.allclose(table[parts(states)].sum(axis=1), patches(render(states)), atol=1e-5)
 
 
 def test_the_network_on_states_is_the_network_on_frames_with_its_gradients():
     torch.manual_seed(0)
-    network = TileNetwork(3, 4, 5, (16, 8))
+    network = TileNetwork(Heads(2, 3, 4), 5, (16, 8))
     states = boards(6)
     gradients = []
-    for logits in (network.on_states()(states), network(render(states))):
+    for outputs in (network.on_states()(states), network(render(states))):
         network.zero_grad()
-        logits.square().sum().backward()
+        (outputs.values.square().sum() + outputs.onward.square().sum()).backward()
         gradients.append([parameter.grad.clone() for parameter in network.parameters()])
-        outcome = logits.detach()
-    assert torch.allclose(network.on_states()(states), outcome, atol=1e-5)
+    for first, second in zip(network.on_states()(states), outputs, strict=True):
+        assert torch.allclose(first, second, atol=1e-5)
     for first, second in zip(*gradients, strict=True):
         assert torch.allclose(first, second, rtol=1e-3, atol=1e-4)
 
 
 def test_the_papers_network_gives_values_of_all_goals_and_actions():
-    network = NatureNetwork(len(GOALS), 4, (8,))
+    network = NatureNetwork(Heads(6, len(GOALS), 4), (8,))
     with torch.no_grad():
-        assert network(render(boards(2))).shape == (2, 42, 4)
+        outputs = network(render(boards(2)))
+    assert outputs.values.shape == (2, 42, 4)
+    assert outputs.onward.shape == (2, 6, 42)
 
 
 # Experience
@@ -130,7 +133,13 @@ def test_the_papers_network_gives_values_of_all_goals_and_actions():
 
 def test_a_sweep_holds_every_transition_of_its_boards():
     batch = sweep(np.random.default_rng(0), 3)
+    assert batch.closed
     assert batch.actions.size == 3 * SWEEP_STEPS
+    assert (batch.next_states[batch.own] == batch.states).all()
+    for kind in range(6):
+        reached = batch.next_states[batch.collecting[:, kind]]
+        assert (reached[:, COLLECTED] == kind).all()
+        assert (reached[:, AGENT] == batch.states[:, OBJECTS][:, kind]).all()
     for index, state in enumerate(batch.states):
         for column, action in enumerate(batch.actions[index]):
             reached = batch.next_states[batch.arrival[index, column]]
@@ -154,6 +163,82 @@ def test_a_replay_gives_back_the_latest_transitions():
         assert len(source) == 1
         assert action == source[0] % 4
         assert (after[source[0]] == reached).all()
+
+
+# Targets
+
+
+def logits(values):
+    return torch.log(values) - torch.log1p(-values)
+
+
+def fixed_network(states):
+    """A stand-in for a target network: what it says depends on where the agent is."""
+    value = 0.1 + 0.01 * torch.from_numpy(states[:, AGENT].astype(np.float32))
+    return Outputs(
+        logits(value)[:, None, None].expand(-1, len(GOALS), 4),
+        logits(value / 2)[:, None, None].expand(-1, 6, len(GOALS)),
+    )
+
+
+def test_a_sweep_backs_values_up_through_the_whole_board():
+    """Where touching anything else rules the goal out, that gives the true distances."""
+    batch = sweep(np.random.default_rng(1), 4)
+    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
+    for kind in range(6):
+        others = [k for k in range(6) if k != kind]
+        goal = GOALS.goals.index(Goal(frozenset(KINDS[kind]), frozenset()))
+        steps = goal_distances(batch.states, [kind], others).astype(float)
+        expected = np.where(steps == UNREACHABLE, 0, 0.9 ** (steps - 1))
+        assert np.allclose(targets.values[:, :, goal].amax(dim=1), expected, atol=1e-6)
+
+
+def test_where_something_else_may_be_touched_the_network_says_what_follows():
+    batch = sweep(np.random.default_rng(1), 2)
+    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
+    free = [GOALS.goals.index(Goal(frozenset(k), frozenset(SPEC.constraints))) for k in KINDS]
+    rows, actions = np.nonzero(batch.touched != NOTHING)
+    for row, action in zip(rows, actions, strict=True):
+        reached = batch.next_states[batch.arrival[row, action]]
+        for kind in range(6):
+            value = targets.values[row, action, free[kind]].item()
+            if kind == reached[COLLECTED]:
+                assert value == 1
+            else:
+                assert value == pytest.approx(0.9 * (0.1 + 0.01 * reached[AGENT]), abs=1e-6)
+
+
+def test_onward_values_are_those_where_each_kind_is_collected():
+    batch = sweep(np.random.default_rng(2), 2)
+    onward = PixelTargets(GOALS, 0.9, 0.8).of(batch, fixed_network).onward
+    cells = torch.from_numpy(batch.states[:, OBJECTS].astype(np.float32))
+    assert torch.allclose(onward, (0.1 + 0.01 * cells)[:, :, None].expand_as(onward), atol=1e-6)
+
+
+def test_the_action_gap_widens_what_is_lost_and_leaves_the_best():
+    batch = sweep(np.random.default_rng(3), 2)
+    plain = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network).values
+    wide = PixelTargets(GOALS, 0.9, 0.75).of(batch, fixed_network).values
+    best = plain.amax(dim=1, keepdim=True)
+    assert torch.allclose(wide.amax(dim=1, keepdim=True), best)
+    assert torch.allclose(wide, (best - 4 * (best - plain)).clamp(min=0), atol=1e-6)
+
+
+def test_a_transition_of_a_replay_is_backed_up_one_step():
+    states, random = boards(40), np.random.default_rng(0)
+    replay = StateReplay(40)
+    actions = random.integers(4, size=40)
+    replay.add(states, actions, board.step(states, actions, random))
+    batch = replay.sample(random, 200)
+    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
+    touched = batch.touched[:, 0]
+    assert (touched != NOTHING).any()
+    after = 0.1 + 0.01 * batch.next_states[:, AGENT].astype(float)
+    expected = GOALS.achieved[touched] + 0.9 * GOALS.alive[touched] * after[:, None]
+    assert np.allclose(targets.values[:, 0], expected, atol=1e-6)
+    for kind in range(6):
+        expected = np.where(touched == kind, after, after / 2)
+        assert np.allclose(targets.onward[:, kind, 0], expected, atol=1e-6)
 
 
 # Learning
@@ -192,7 +277,8 @@ def test_a_resumed_run_equals_one_that_was_never_stopped(tmp_path, options):
 
 def test_learning_finds_the_values_next_to_objects():
     """One step away, the value of the achieving action is 1; the network learns it soon."""
-    learner = PixelLearner.start(SPEC, {"boards": 2, "round_updates": 150, "hidden": (64, 32)})
+    options = {"boards": 4, "round_updates": 600, "hidden": (256, 64), "learning_rate": 8e-3}
+    learner = PixelLearner.start(SPEC, options)
     learner.run_round()
     batch = sweep(np.random.default_rng(5), 10)
     values = 1 / (1 + np.exp(-learner.judge()(batch.states)))
@@ -263,11 +349,12 @@ def test_served_values_are_those_of_the_learned_network(served):
     learner, primitives, _ = served
     frame = render(boards(1))[0]
     with torch.no_grad():
-        expected = torch.sigmoid(learner.network(frame[None]))[0].numpy()
+        expected, onward = (torch.sigmoid(x)[0].numpy() for x in learner.network(frame[None]))
     values = primitives.values(frame, frozenset())
     both = np.maximum(values.move, values.stop)
     power = np.log(0.99) / np.log(0.9)
     assert np.allclose(both, np.minimum(expected**power, 1), atol=0.02)
+    assert np.allclose(values.onward, onward**power, atol=0.02)
     assert values.move.max() <= SPEC.gamma
     assert ((values.stop == 0) | (values.stop > (1 + SPEC.gamma) / 2)).all()
 

@@ -43,6 +43,7 @@ from skm_machine.ros_execution import Execution, Key, PeerError
 from skm_machine.ros_node import OK, WARN, Setting, SkmNode
 from skm_machine.ros_process import run_node
 from skm_machine.ros_reports import describe_mission
+from skm_primitives.goals import label_sets_of
 from skm_primitives.policy import PLANNERS
 from skm_primitives.primitives import AnyGoalValues
 from skm_primitives.remote import RemotePrimitives
@@ -129,7 +130,8 @@ class MachineNode(SkmNode):
             self.read_observation = observation_reader(self.primitives.observation_space)
             self.read_labels = labels_reader(self.primitives.propositions)
             actions = self.primitives.action_space
-            self.read_values = values_reader(len(self.primitives.goals), actions)
+            sizes = len(self.primitives.goals), len(label_sets_of(self.primitives.goals))
+            self.read_values = values_reader(*sizes, actions)
             self._request.parts = needed_parts(actions)
             self._request.digest = info.digest
             self.get_logger().info(f"primitives: {info.checkpoint} of {info.domain}")

@@ -32,7 +32,12 @@ from skm_primitives.primitives import (
 from skm_primitives.remote import RemotePrimitives
 
 ENCODINGS: Final = {1: "mono8", 3: "rgb8"}
-ALL_PARTS: Final = QueryValues.Request.MOVE | QueryValues.Request.STOP | QueryValues.Request.BEST
+ALL_PARTS: Final = (
+    QueryValues.Request.MOVE
+    | QueryValues.Request.STOP
+    | QueryValues.Request.BEST
+    | QueryValues.Request.ONWARD
+)
 
 
 class ConversionError(SkmError):
@@ -293,6 +298,8 @@ def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: in
         response.move = float_array(values.move)
     if parts & QueryValues.Request.STOP:
         response.stop = float_array(values.stop)
+    if parts & QueryValues.Request.ONWARD and values.onward is not None:
+        response.onward = float_array(values.onward)
     if parts & QueryValues.Request.BEST:
         either = np.maximum(values.move, values.stop)
         action = either.argmax(axis=1)
@@ -320,19 +327,21 @@ def _fill_continuous(
 def needed_parts(action_space: Space[Any]) -> int:
     """Return the parts of an answer that `read_values` needs, for actions of a space."""
     if isinstance(action_space, Discrete):
-        return int(QueryValues.Request.MOVE | QueryValues.Request.STOP)
+        request = QueryValues.Request
+        return int(request.MOVE | request.STOP | request.ONWARD)
     return int(QueryValues.Request.BEST)
 
 
 def values_reader(
-    goals: int, action_space: Space[Any]
+    goals: int, label_sets: int, action_space: Space[Any]
 ) -> Callable[[QueryValues.Response], AnyGoalValues]:
     """Return a function that reads answers with the needed parts, and refuses all others."""
     if isinstance(action_space, Discrete):
         shape: tuple[int, int] = goals, int(action_space.n)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            return GoalValues(_table(response.move, shape), _table(response.stop, shape))
+            onward = _table(response.onward, (label_sets, goals)) if response.onward else None
+            return GoalValues(_table(response.move, shape), _table(response.stop, shape), onward)
 
         return read_discrete
     shape = goals, int(np.prod(action_space.shape or ()))

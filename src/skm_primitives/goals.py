@@ -35,6 +35,11 @@ class Goal:
         return self.describe()
 
 
+def label_sets_of(goals: Iterable[Goal]) -> tuple[frozenset[str], ...]:
+    """Return the label sets of goals, in the order in which they first appear."""
+    return tuple(dict.fromkeys(goal.labels for goal in goals))
+
+
 class GoalBuffer:
     """The goals achieved so far (G of Algorithm 1), in the order of their discovery.
 

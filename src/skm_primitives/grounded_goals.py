@@ -5,13 +5,15 @@ As in `skm_primitives.grounded`, the composed skill is a weighted maximum over g
     max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g),
 
 with w_u(g) = δ_r + γ · (what can be done after g). Where a goal is a set of labels, what lies behind it
-is known on average only: `goal_to_goal[g, h]` is the mean value of h from states that achieve g. A goal
-with the violations V allows any label set whose constraints lie in V on the way, so it is worth no more
+is known on average only: `goal_to_goal[g, h]` is the mean value of h from states that achieve g. Where
+primitives also serve onward values, the next goals are planned with those (`lookahead`). A goal with
+the violations V allows any label set whose constraints lie in V on the way, so it is worth no more
 than the worst that these do to the machine: nothing, if one of them fails the mission.
 """
 
 from __future__ import annotations
 
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +21,15 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
-from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.reward_machine import RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.achievability import blocking_clause
 from skm_primitives.deep.pursuit import Pursuit
+from skm_primitives.goal_outcomes import FloatArray, GoalOutcomes, goal_outcomes
+from skm_primitives.goals import label_sets_of
+from skm_primitives.lookahead import Lookahead
 from skm_primitives.policy import Decision, best_of_goals, choose_action, memory_for
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
-
-FloatArray = NDArray[np.float64]
 
 CONVERGED: Final = 1e-9
 
@@ -43,14 +46,21 @@ class GroundedGoalPolicy:
 
     def __init__(self, mission: Mission, primitives: Primitives) -> None:
         self.mission = mission
-        self.weights = goal_weights(mission.machine, primitives)
+        outcomes = goal_outcomes(mission.machine, primitives)
+        self.weights, anywhere = goal_weights(outcomes, primitives)
         if not self.weights[mission.machine.initial].any():
-            labels = {goal.labels for goal in primitives.goals}
+            labels = set(label_sets_of(primitives.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
+        self._new_lookahead = partial(Lookahead, primitives, outcomes, anywhere)
         self._state = -1
         self._pursuit = Pursuit()
         self._revisits = memory_for(primitives)
+
+    @cached_property
+    def _lookahead(self) -> Lookahead:
+        """Made when it is first needed: with the first onward values."""
+        return self._new_lookahead()
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin with no goal in pursuit, and nothing tried yet."""
@@ -69,14 +79,22 @@ class GroundedGoalPolicy:
 
     def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
         """Return the weighted value of each goal."""
-        composed: NDArray[np.float32] = best_of_goals(values)[1] * self.weights[state]
-        return composed
+        composed = best_of_goals(values)[1] * self._weights_here(state, values)
+        return composed.astype(np.float32)
+
+    def _weights_here(self, state: int, values: AnyGoalValues) -> FloatArray:
+        """Return what each goal is worth: as seen from here, or on average."""
+        if isinstance(values, ContinuousGoalValues) or values.onward is None:
+            weights: FloatArray = self.weights[state]
+            return weights
+        return self._lookahead.weights(state, values.onward)
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum."""
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
-        worth = np.maximum(values.move, values.stop) * self.weights[state][:, None]
+        weights = self._weights_here(state, values)
+        worth = np.maximum(values.move, values.stop) * weights[:, None]
         goal, action = choose_action(worth, self._revisits)
         return Decision(action, goal, float(worth[goal, action]))
 
@@ -90,43 +108,27 @@ class GroundedGoalPolicy:
         return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
 
 
-def goal_weights(machine: RewardMachine, primitives: Primitives) -> FloatArray:
-    """Return w[u, g]: what achieving each goal is worth in each machine state, by value iteration."""
-    goals, gamma = primitives.goals, primitives.gamma
+def goal_weights(outcomes: GoalOutcomes, primitives: Primitives) -> tuple[FloatArray, FloatArray]:
+    """Return w[u, g], what achieving each goal is worth in each machine state, by value iteration;
+
+    and what each machine state is worth in a typical state of the world.
+    """
+    gamma = primitives.gamma
     after = np.asarray(primitives.goal_to_goal, np.float64)
-    if after.shape != (len(goals), len(goals)):
+    if after.shape != (len(primitives.goals), len(primitives.goals)):
         raise SkmError(
             f"the primitives of '{primitives.domain}' do not say what lies behind their goals "
             "(goal_to_goal); use planner 'paper'"
         )
-    label_sets = list(dict.fromkeys(goal.labels for goal in goals))
-    running = [u for u in range(machine.num_states) if u not in machine.terminal]
     typical = after.mean(axis=0)
-    weights = np.zeros((machine.num_states, len(goals)))
+    weights = np.zeros(outcomes.moves.shape)
     while True:
         onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
         anywhere = (typical * weights).max(axis=1)  # [u]: best from a typical state in u
-        updated = np.zeros_like(weights)
-        for u in running:
-            for index, goal in enumerate(goals):
-                outcome = machine.step(u, goal.labels)
-                if _stays(u, outcome):
-                    continue
-                worth = outcome.reward + gamma * onward[outcome.target, index]
-                for labels in label_sets:
-                    touched = labels & frozenset(primitives.constraints)
-                    if labels != goal.labels and touched and touched <= goal.violated:
-                        passing = machine.step(u, labels)
-                        if not _stays(u, passing):
-                            worth = min(worth, passing.reward + gamma * anywhere[passing.target])
-                updated[u, index] = worth
+        updated = outcomes.worth(onward, outcomes.most(anywhere, gamma), gamma)
         if np.abs(updated - weights).max() <= CONVERGED:
-            return updated
+            return updated, anywhere
         weights = updated
-
-
-def _stays(state: int, outcome: Outcome) -> bool:
-    return outcome.target == state and outcome.reward <= 0
 
 
 def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set[frozenset[str]]]:

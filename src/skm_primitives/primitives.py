@@ -39,6 +39,9 @@ class GoalValues:
     """`move[goal, action]`: the value of ⟨a, 0⟩."""
     stop: FloatArray
     """`stop[goal, action]`: the value of ⟨a, 1⟩."""
+    onward: FloatArray | None = None
+    """`onward[label set, goal]`: the value that each goal will have where that label set of the goal
+    buffer is shown next; None where only the mean, `goal_to_goal`, is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,10 +131,23 @@ FLOATS = st.floats(0, 1, width=32)
 def test_values_of_discrete_actions_come_out_as_they_went_in(move, stop):
     space, response = Discrete(3), QueryValues.Response()
     convert.fill_values(response, GoalValues(move, stop), convert.needed_parts(space))
-    read = convert.values_reader(5, space)(response)
+    read = convert.values_reader(5, 2, space)(response)
     np.testing.assert_array_equal(read.move, move)
     np.testing.assert_array_equal(read.stop, stop)
+    assert read.onward is None
     assert not response.best_value
+
+
+def test_onward_values_come_out_as_they_went_in():
+    rng = np.random.default_rng(2)
+    values = GoalValues(*(rng.random(shape, np.float32) for shape in ((5, 3), (5, 3), (2, 5))))
+    space, response = Discrete(3), QueryValues.Response()
+    convert.fill_values(response, values, convert.needed_parts(space))
+    np.testing.assert_array_equal(
+        convert.values_reader(5, 2, space)(response).onward, values.onward
+    )
+    with pytest.raises(convert.ConversionError, match="10 values, not 3 x 5"):
+        convert.values_reader(5, 3, space)(response)
 
 
 @given(arrays(np.float32, (4, 3), elements=FLOATS), arrays(np.float32, (4, 3), elements=FLOATS))
@@ -154,7 +167,7 @@ def test_values_of_continuous_actions_come_out_as_they_went_in():
     values = ContinuousGoalValues(*(rng.random(shape, np.float32) for shape in shapes))
     space, response = Box(-1, 1, (2,)), QueryValues.Response()
     convert.fill_values(response, values, convert.needed_parts(space))
-    read = convert.values_reader(6, space)(response)
+    read = convert.values_reader(6, 6, space)(response)
     for name in ("action", "value", "spread", "detour"):
         np.testing.assert_array_equal(getattr(read, name), getattr(values, name))
 
@@ -162,7 +175,7 @@ def test_values_of_continuous_actions_come_out_as_they_went_in():
 def test_answers_of_another_size_are_refused():
     response = QueryValues.Response(goals=2, actions=2, move=array.array("f", [0.0] * 4))
     with pytest.raises(convert.ConversionError, match="0 values, not 2 x 2"):
-        convert.values_reader(2, Discrete(2))(response)
+        convert.values_reader(2, 2, Discrete(2))(response)
 
 
 def test_what_is_known_of_primitives_comes_out_as_it_went_in():

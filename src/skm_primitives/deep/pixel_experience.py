@@ -24,6 +24,7 @@ from skm_sim.moving_targets_board import (
     MOVES,
     NOTHING,
     NUM_CELLS,
+    OBJECTS,
     TRANSITIONS,
     IntArray,
     States,
@@ -49,6 +50,16 @@ class Transitions:
     """`(m, 8)`: all the states arrived at; several transitions may share one."""
     arrival: IntArray
     """`(n, k)`: which of them each action led to."""
+    own: IntArray | None = None
+    """`(n,)`: where the states themselves are among `next_states`, if they all are: the batch is
+    then closed but for what objects that were collected lead to."""
+    collecting: IntArray | None = None
+    """`(n, kinds)`: of each state, where the one is that collecting each kind next leads to."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether all that can follow is in the batch, until something is collected."""
+        return self.own is not None
 
     @property
     def touched(self) -> IntArray:
@@ -65,10 +76,12 @@ def sweep(random: np.random.Generator, boards: int) -> Transitions:
     # A state with the agent on an object stands for having just collected it: it respawns.
     after = board.collect(states, random)
     free = np.flatnonzero(after[:, COLLECTED] == NOTHING)
-    first_row = free - states[free, AGENT]
+    first_row = (free - states[free, AGENT])[:, None]
     actions = np.broadcast_to(np.arange(len(MOVES)), (len(free), len(MOVES)))
-    arrival = first_row[:, None] + TRANSITIONS[states[free, AGENT]]
-    return Transitions(states[free], actions, after, arrival)
+    arrival = first_row + TRANSITIONS[states[free, AGENT]]
+    return Transitions(
+        states[free], actions, after, arrival, free, first_row + states[free, OBJECTS]
+    )
 
 
 class StateReplay:

@@ -26,7 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from skm_machine.errors import SkmError
@@ -34,8 +34,15 @@ from skm_primitives.checkpoint import Card, checkpoint_path
 from skm_primitives.deep.algorithm import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.deep.pixel_experience import SWEEP_STEPS, StateReplay, Transitions, sweep
 from skm_primitives.deep.pixel_goals import PixelGoals
-from skm_primitives.deep.pixel_networks import OnStates, make_network, set_weights, weights
+from skm_primitives.deep.pixel_networks import (
+    Heads,
+    OnStates,
+    make_network,
+    set_weights,
+    weights,
+)
 from skm_primitives.deep.pixel_settings import PixelSettings, with_preset
+from skm_primitives.deep.pixel_targets import PixelTargets, taken
 from skm_primitives.deep.pixel_validation import (
     VALIDATION_SEED,
     Judge,
@@ -52,6 +59,8 @@ WARM_UP = 100
 """Updates over which the step size rises."""
 LEAST_RATE = 0.02
 """What is left of the step size at the end of the run."""
+ONWARD_WEIGHT = 0.5
+"""How much the error of `onward` counts beside that of the values."""
 CLIP = 1.0
 """The largest norm of a gradient."""
 
@@ -74,9 +83,9 @@ class PixelLearner(DeepLearner):
         torch.manual_seed(settings.seed)
         self.settings = settings
         self.goals = PixelGoals(spec.constraints, [frozenset(kind) for kind in KINDS])
-        shape = len(self.goals), len(MOVES)
-        self.network = make_network(self.options, *shape)
-        self.target = make_network(self.options, *shape)
+        heads = Heads(len(KINDS), len(self.goals), len(MOVES))
+        self.network = make_network(self.options, heads)
+        self.target = make_network(self.options, heads)
         self.target.load_state_dict(self.network.state_dict())
         self.target.requires_grad_(False)
         self._on_target: OnStates = self.target.on_states()
@@ -89,8 +98,7 @@ class PixelLearner(DeepLearner):
         """The scores of every validation, with environment steps and CPU minutes."""
         self._cpu = time.process_time()
         self._cpu_before = 0.0
-        self._achieved = torch.from_numpy(self.goals.achieved).float()
-        self._alive = torch.from_numpy(self.goals.alive).float() * settings.gamma
+        self._targets = PixelTargets(self.goals, settings.gamma, settings.action_gap)
 
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
@@ -121,7 +129,8 @@ class PixelLearner(DeepLearner):
         epsilon = first + (last - first) * min(1.0, 2 * self.steps / self.settings.horizon)
         for _ in range(self.spec.primitive_steps):
             with torch.no_grad():
-                logits = on_states(states)[torch.arange(agents), torch.from_numpy(pursued)]
+                values = on_states(states).values
+                logits = values[torch.arange(agents), torch.from_numpy(pursued)]
             actions = logits.argmax(dim=1).numpy()
             chance = random.random(agents) < epsilon
             actions = np.where(chance, random.integers(len(MOVES), size=agents), actions)
@@ -144,20 +153,14 @@ class PixelLearner(DeepLearner):
             self._update(self.replay.sample(random, settings.batch))
 
     def _update(self, batch: Transitions) -> None:
-        """Learn all goals from a batch (see `pixel_goals` for the targets)."""
-        touched = torch.from_numpy(batch.touched)
-        with torch.no_grad():
-            best = torch.sigmoid(self._on_target(batch.next_states)).amax(dim=2)
-            onward = best[torch.from_numpy(batch.arrival)]
-            targets = self._achieved[touched] + self._alive[touched] * onward
-            if self.settings.action_gap > 0:
-                here = torch.sigmoid(self._on_target(batch.states)).transpose(1, 2)
-                lost = here.amax(dim=1, keepdim=True) - self._taken(here, batch)
-                targets = (targets - self.settings.action_gap * lost).clamp(0, 1)
-        logits = self._taken(self.network.on_states()(batch.states).transpose(1, 2), batch)
-        loss = functional.binary_cross_entropy_with_logits(logits, targets)
+        """Learn all goals from a batch."""
+        targets = self._targets.of(batch, self._on_target)
+        outputs = self.network.on_states()(batch.states)
+        logits = taken(outputs.values.transpose(1, 2), batch)
+        loss = functional.binary_cross_entropy_with_logits(logits, targets.values)
+        onward = functional.binary_cross_entropy_with_logits(outputs.onward, targets.onward)
         self.optimiser.zero_grad()
-        (loss * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
+        ((loss + ONWARD_WEIGHT * onward) * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
         for group in self.optimiser.param_groups:
             group["lr"] = self._learning_rate()
@@ -167,13 +170,6 @@ class PixelLearner(DeepLearner):
         self.goal_seen += counts @ self.goals.achieved
         if self.updates % self.settings.copy_every == 0:
             self._copy()
-
-    def _taken(self, values: Tensor, batch: Transitions) -> Tensor:
-        """Return values `(n, actions, goals)` of the actions that were taken, `(n, k, goals)`."""
-        if batch.actions.shape[1] == len(MOVES):
-            return values
-        taken = torch.from_numpy(batch.actions)[:, :, None].expand(-1, -1, len(self.goals))
-        return values.gather(1, taken)
 
     def _learning_rate(self) -> float:
         progress = self.steps / self.settings.horizon
@@ -195,7 +191,7 @@ class PixelLearner(DeepLearner):
 
         def values(states: States) -> np.ndarray[Any, np.dtype[np.float32]]:
             with torch.no_grad():
-                return on_states(states).numpy()
+                return on_states(states).values.numpy()
 
         return values
 

@@ -1,4 +1,4 @@
-"""Networks from frames to the values of all goals and actions, as logits.
+"""Networks from frames to the values of all goals, now and after each label set, as logits.
 
 `TileNetwork` (preset `cpu`): a linear layer shared by all 3 × 3 patches of the frame averaged to
 30 × 30, then a perceptron. It knows nothing of the board, of the torus, or of where the agent is.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -22,21 +22,53 @@ from skm_primitives.deep.pixel_parts import PATCH_INPUTS, PATCHES, dictionary, p
 from skm_sim.moving_targets_board import States
 from skm_sim.moving_targets_view import Frames, render
 
-OnStates: TypeAlias = Callable[[States], Tensor]
+
+class Outputs(NamedTuple):
+    """What a network says of n frames, as logits."""
+
+    values: Tensor
+    """`(n, goals, actions)`: the value of each goal by each action."""
+    onward: Tensor
+    """`(n, label sets, goals)`: the value that each goal will have where that label set is shown
+    next, the best action taken from there."""
+
+
+OnStates: TypeAlias = Callable[[States], Outputs]
 """The network on states: their frames are drawn, or put together inside the first layer."""
 
 FIRST_LOGIT = -2.0
 """Where all values begin: near 0.1, since most goals are many steps away."""
 
 
+class Heads(NamedTuple):
+    """How many outputs a network has of each kind."""
+
+    label_sets: int
+    goals: int
+    actions: int
+
+    @property
+    def size(self) -> int:
+        """All outputs in a row: values first, then `onward`."""
+        return self.goals * (self.actions + self.label_sets)
+
+    def split(self, outputs: Tensor) -> Outputs:
+        """Return a network's last layer `(n, size)` as what it stands for."""
+        values = self.goals * self.actions
+        return Outputs(
+            outputs[:, :values].view(-1, self.goals, self.actions),
+            outputs[:, values:].view(-1, self.label_sets, self.goals),
+        )
+
+
 class PixelNetwork(nn.Module):
-    """A network from frames to logits `(n, goals, actions)`."""
+    """A network from frames to `Outputs`."""
 
-    def __init__(self, goals: int, actions: int) -> None:
+    def __init__(self, heads: Heads) -> None:
         super().__init__()
-        self.goals, self.actions = goals, actions
+        self.heads = heads
 
-    def forward(self, frames: Frames) -> Tensor:
+    def forward(self, frames: Frames) -> Outputs:
         """Return the logits of frames `(n, 84, 84, 3)`."""
         raise NotImplementedError
 
@@ -44,31 +76,33 @@ class PixelNetwork(nn.Module):
         """Return the network, with its weights as they are now, as a function of states."""
         return lambda states: self(render(states))
 
-    def _heads(self, outputs: Tensor) -> Tensor:
-        return outputs.view(-1, self.goals, self.actions)
-
 
 class TileNetwork(PixelNetwork):
     """See the module. All up to the first ReLU is linear, so states need not be drawn to train."""
 
-    def __init__(self, goals: int, actions: int, channels: int, hidden: Sequence[int]) -> None:
-        super().__init__(goals, actions)
+    def __init__(self, heads: Heads, channels: int, hidden: Sequence[int]) -> None:
+        super().__init__(heads)
         self.patch = nn.Linear(PATCH_INPUTS, channels)
-        self.layers = _perceptron(PATCHES * channels, hidden, goals * actions)
+        # Inputs come first, unlike in `nn.Linear`: the table below needs them patch by patch.
+        bound = (PATCHES * channels) ** -0.5
+        self.first = nn.Parameter(
+            torch.empty(PATCHES * channels, hidden[0]).uniform_(-bound, bound)
+        )
+        self.first_bias = nn.Parameter(torch.empty(hidden[0]).uniform_(-bound, bound))
+        self.layers = _perceptron(hidden, heads.size)
         empty, changes = dictionary()
         self.register_buffer("_empty", torch.from_numpy(empty), persistent=False)
         self.register_buffer("_changes", torch.from_numpy(changes), persistent=False)
 
-    def forward(self, frames: Frames) -> Tensor:
+    def forward(self, frames: Frames) -> Outputs:
         """Return the logits of frames."""
-        inputs = torch.from_numpy(patches(frames))
-        return self._rest(self.layers[0](self.patch(inputs).flatten(1)))
+        return self._rest(self._first(torch.from_numpy(patches(frames))))
 
     def on_states(self) -> OnStates:
         """Return the network on states, from the table of what their parts add to the first layer."""
         table = self._table()
 
-        def logits(states: States) -> Tensor:
+        def logits(states: States) -> Outputs:
             index = torch.from_numpy(parts(states))
             return self._rest(functional.embedding_bag(index, table, mode="sum"))
 
@@ -76,26 +110,22 @@ class TileNetwork(PixelNetwork):
 
     def _table(self) -> Tensor:
         """Return what each part adds to the first hidden layer, `(parts, hidden)`."""
-        first = self.layers[0]
-        assert isinstance(first, nn.Linear)
-        empty = first(self.patch(self.get_buffer("_empty")).flatten(1))
         changes = functional.linear(self.get_buffer("_changes"), self.patch.weight)
-        weights = first.weight.view(len(first.weight), PATCHES, -1)
-        added = torch.bmm(changes.transpose(0, 1), weights.permute(1, 2, 0)).transpose(0, 1)
-        return torch.cat([empty, added.reshape(-1, added.shape[-1])])
+        added = torch.bmm(changes, self.first.view(PATCHES, -1, self.first.shape[1]))
+        return torch.cat([self._first(self.get_buffer("_empty")), added.flatten(0, 1)])
 
-    def _rest(self, first: Tensor) -> Tensor:
-        hidden = first
-        for layer in list(self.layers)[1:]:
-            hidden = layer(torch.relu(hidden))
-        return self._heads(hidden)
+    def _first(self, inputs: Tensor) -> Tensor:
+        return torch.addmm(self.first_bias, self.patch(inputs).flatten(1), self.first)
+
+    def _rest(self, first: Tensor) -> Outputs:
+        return self.heads.split(_through(self.layers, torch.relu(first)))
 
 
 class NatureNetwork(PixelNetwork):
     """The convolutions of Mnih et al. (2015), and a perceptron."""
 
-    def __init__(self, goals: int, actions: int, hidden: Sequence[int]) -> None:
-        super().__init__(goals, actions)
+    def __init__(self, heads: Heads, hidden: Sequence[int]) -> None:
+        super().__init__(heads)
         self.convolutions = nn.Sequential(
             nn.Conv2d(3, 32, 8, 4),
             nn.ReLU(),
@@ -104,20 +134,18 @@ class NatureNetwork(PixelNetwork):
             nn.Conv2d(64, 64, 3, 1),
             nn.ReLU(),
         )
-        self.layers = _perceptron(64 * 7 * 7, hidden, goals * actions)
+        self.layers = _perceptron([64 * 7 * 7, *hidden], heads.size)
 
-    def forward(self, frames: Frames) -> Tensor:
+    def forward(self, frames: Frames) -> Outputs:
         """Return the logits of frames."""
         inputs = torch.from_numpy(frames).permute(0, 3, 1, 2).float() * (4 / 255) - 1
-        hidden = self.layers[0](self.convolutions(inputs).flatten(1))
-        for layer in list(self.layers)[1:]:
-            hidden = layer(torch.relu(hidden))
-        return self._heads(hidden)
+        return self.heads.split(_through(self.layers, self.convolutions(inputs).flatten(1)))
 
 
-def _perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.ModuleList:
-    sizes = [inputs, *hidden, outputs]
-    layers = nn.ModuleList(nn.Linear(size, following) for size, following in pairwise(sizes))
+def _perceptron(sizes: Sequence[int], outputs: int) -> nn.ModuleList:
+    layers = nn.ModuleList(
+        nn.Linear(size, following) for size, following in pairwise([*sizes, outputs])
+    )
     with torch.no_grad():
         last = layers[-1]
         assert isinstance(last, nn.Linear)
@@ -125,12 +153,21 @@ def _perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.ModuleLi
     return layers
 
 
-def make_network(details: Mapping[str, Any], goals: int, actions: int) -> PixelNetwork:
+def _through(layers: nn.ModuleList, inputs: Tensor) -> Tensor:
+    """Return the outputs of a perceptron, with a ReLU between its layers."""
+    first, *others = layers
+    hidden: Tensor = first(inputs)
+    for layer in others:
+        hidden = layer(torch.relu(hidden))
+    return hidden
+
+
+def make_network(details: Mapping[str, Any], heads: Heads) -> PixelNetwork:
     """Return a network of the kind, channels and hidden sizes in `details`, freshly initialised."""
     hidden = tuple(details["hidden"])
     if details["network"] == "nature":
-        return NatureNetwork(goals, actions, hidden)
-    return TileNetwork(goals, actions, details["channels"], hidden)
+        return NatureNetwork(heads, hidden)
+    return TileNetwork(heads, details["channels"], hidden)
 
 
 def weights(network: PixelNetwork) -> dict[str, NDArray[np.float32]]:

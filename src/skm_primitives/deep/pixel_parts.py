@@ -61,18 +61,18 @@ def patches(frames: Frames) -> Floats:
 @cache
 def dictionary() -> tuple[Floats, Floats]:
     """Return the parts: views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object
-    adds to the patch that it is in, `(kinds, PATCHES, PATCH_INPUTS)`.
+    adds to the patch that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
     """
     tables = picture_tables()
     floor = np.tile(np.array(FLOOR, np.uint8), (SIZE * SIZE, PIXELS * PIXELS))
     plain = patches(floor[:1].reshape(1, PIXELS, PIXELS, 3))[0]
     tile = np.arange(SIZE * SIZE)
-    changes = np.empty((len(KINDS), SIZE * SIZE, PATCH_INPUTS), np.float32)
+    changes = np.empty((SIZE * SIZE, len(KINDS), PATCH_INPUTS), np.float32)
     for kind in range(len(KINDS)):
         frames = floor.copy()
         np.put_along_axis(frames, tables.pixels, tables.block[kind], axis=1)
         seen = patches(frames.reshape(-1, PIXELS, PIXELS, 3))
-        changes[kind] = seen[tile, tile] - plain
+        changes[:, kind] = seen[tile, tile] - plain
     return patches(tables.empty), changes
 
 
@@ -81,5 +81,5 @@ def parts(states: States) -> NDArray[np.int64]:
     index = np.empty((len(states), 1 + len(KINDS)), np.int64)
     index[:, 0] = states[:, AGENT]
     tile = picture_tables().tile[states[:, :1], states[:, OBJECTS]]
-    index[:, 1:] = tile + (NUM_CELLS + SIZE * SIZE * np.arange(len(KINDS)))
+    index[:, 1:] = NUM_CELLS + len(KINDS) * tile.astype(np.int64) + np.arange(len(KINDS))
     return index

@@ -26,8 +26,8 @@ from skm_sim.moving_targets_view import PIXELS, Frames, render
 
 Floats: TypeAlias = NDArray[np.float32]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-OnFrames: TypeAlias = Callable[[Frames], Floats]
-"""Logits `(n, goals, actions)` of frames `(n, 84, 84, 3)`."""
+OnFrames: TypeAlias = Callable[[Frames], tuple[Floats, Floats]]
+"""Logits `(n, goals, actions)` and onward `(n, label sets, goals)` of frames `(n, 84, 84, 3)`."""
 
 _SHAPE = (PIXELS, PIXELS, 3)
 MEASURE_BOARDS = 100
@@ -64,7 +64,7 @@ class PixelPrimitives:
         self.visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
         self.goal_seen: NDArray[np.int64] = arrays["goal_seen"]
         self.goal_to_goal: Floats = arrays["goal_to_goal"]
-        self.logits = on_frames(arrays, details, len(self.goals))
+        self._network = on_frames(arrays, details, self.goal_space)
         self._power = _power(details)
         self._nearer = np.float32((1 + self.gamma) / 2)
         self._possible: dict[frozenset[str], NDArray[np.bool_]] = {}
@@ -79,10 +79,16 @@ class PixelPrimitives:
         the goal (stop), any other that more moves follow. Goals that forbid what has already
         happened are worth 0.
         """
-        best = _values(self.logits(self._check(observation)[None])[0], self._power)
+        logits, onward = self._network(self._check(observation)[None])
+        best = _values(logits[0], self._power)
         best[~self._still_possible(violated)] = 0
         stop = np.where(best > self._nearer, best, np.float32(0))
-        return GoalValues(np.minimum(best, np.float32(self.gamma)), stop)
+        later = _values(onward[0], self._power)
+        return GoalValues(np.minimum(best, np.float32(self.gamma)), stop, later)
+
+    def logits(self, frames: Frames) -> Floats:
+        """Return the action values of many frames, `(n, goals, actions)`, as logits."""
+        return self._network(frames)[0]
 
     def _still_possible(self, violated: frozenset[str]) -> NDArray[np.bool_]:
         if violated not in self._possible:
@@ -104,7 +110,7 @@ class PixelPrimitives:
         return seen
 
 
-def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: int) -> OnFrames:
+def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> OnFrames:
     """Return the network of a checkpoint as a function of frames."""
     named: dict[str, Floats] = {
         name.removeprefix("network."): value.astype(np.float32)
@@ -113,36 +119,41 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: int) -> OnFrame
     }
     if details["network"] != "tiles":
         return _on_frames_torch(named, details, goals)
-    depth = len(details["hidden"]) + 1
+    depth = len(details["hidden"])
     matrix = [np.ascontiguousarray(named[f"layers.{i}.weight"].T) for i in range(depth)]
     bias = [named[f"layers.{i}.bias"] for i in range(depth)]
     patch, patch_bias = np.ascontiguousarray(named["patch.weight"].T), named["patch.bias"]
+    values = len(goals) * len(MOVES)
 
-    def logits(frames: Frames) -> Floats:
-        features = patches(frames) @ patch + patch_bias
-        hidden: NDArray[Any] = features.reshape(len(frames), -1) @ matrix[0] + bias[0]
-        for weight, shift in zip(matrix[1:], bias[1:], strict=True):
+    def logits(frames: Frames) -> tuple[Floats, Floats]:
+        features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
+        hidden: NDArray[Any] = features @ named["first"] + named["first_bias"]
+        for weight, shift in zip(matrix, bias, strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
-        answer: Floats = hidden.astype(np.float32).reshape(len(frames), goals, len(MOVES))
-        return answer
+        now, onward = hidden[:, :values], hidden[:, values:]
+        return now.reshape(-1, len(goals), len(MOVES)), onward.reshape(len(frames), -1, len(goals))
 
     return logits
 
 
 def _on_frames_torch(
-    named: Mapping[str, Floats], details: Mapping[str, Any], goals: int
+    named: Mapping[str, Floats], details: Mapping[str, Any], goals: PixelGoals
 ) -> OnFrames:
     import torch  # noqa: PLC0415 (only where it is needed)
 
-    from skm_primitives.deep.pixel_networks import make_network, set_weights  # noqa: PLC0415
+    from skm_primitives.deep.pixel_networks import (  # noqa: PLC0415
+        Heads,
+        make_network,
+        set_weights,
+    )
 
-    network = make_network(details, goals, len(MOVES))
+    network = make_network(details, Heads(len(goals.label_sets), len(goals), len(MOVES)))
     set_weights(network, named)
 
-    def logits(frames: Frames) -> Floats:
+    def logits(frames: Frames) -> tuple[Floats, Floats]:
         with torch.no_grad():
-            answer: Floats = network(frames).numpy()
-        return answer
+            outputs = network(frames)
+        return outputs.values.numpy(), outputs.onward.numpy()
 
     return logits
 
@@ -165,7 +176,7 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
     Measured with no constraint violated, by going for each kind of object on random boards with the
     network itself. How the way there was restricted does not matter for what comes after.
     """
-    network = on_frames(arrays, details, len(goals))
+    network = on_frames(arrays, details, goals)
     random = np.random.default_rng(_MEASURE_SEED)
     power = _power(details)
     result = np.zeros((len(goals), len(goals)), np.float32)
@@ -175,7 +186,7 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
         states = board.sample(random, MEASURE_BOARDS)
         arrived = []
         for _ in range(get_domain("moving_targets").primitive_steps):
-            actions = network(render(states))[:, free].argmax(axis=1)
+            actions = network(render(states))[0][:, free].argmax(axis=1)
             states = board.step(states, actions, random)
             here = states[:, COLLECTED] == kind
             arrived.append(states[here])
@@ -184,7 +195,7 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
                 break
         ends = np.concatenate(arrived)
         if len(ends):
-            values = _values(network(render(ends)), power).max(axis=2).mean(axis=0)
+            values = _values(network(render(ends))[0], power).max(axis=2).mean(axis=0)
             result[rows] = values
     return result
 

@@ -35,12 +35,12 @@ PAPER: dict[str, Any] = {
 class PixelSettings(TrainerSettings):
     """Everything about a run; a resumed run keeps what it was started with."""
 
-    validate_rounds: int = 20
+    validate_rounds: int = 25
     network: str = "tiles"
     """`tiles`: a shared linear layer on patches, then a perceptron. `nature`: convolutions."""
     channels: int = 16
     """Outputs of the shared layer of `tiles`."""
-    hidden: tuple[int, ...] = (768, 384)
+    hidden: tuple[int, ...] = (1024, 384)
     experience: str = "sweep"
     """`sweep`: all transitions of random boards. `replay`: what agents lived through."""
     boards: int = 8
@@ -57,7 +57,7 @@ class PixelSettings(TrainerSettings):
     """Replay: transitions remembered."""
     epsilon: tuple[float, float] = (1.0, 0.1)
     """Replay: share of random actions, at first and after half of the run."""
-    learning_rate: float = 8e-3
+    learning_rate: float = 4e-3
     """After a short warm-up; constant for the first quarter of the run, then falling in a line."""
     copy_every: int = 10
     """Updates after which the target network becomes a copy of the trained one. A value travels one
@@ -65,12 +65,12 @@ class PixelSettings(TrainerSettings):
     gamma: float = 0.9
     """The discount while learning. In a deterministic world a value γ^k is turned into that of any
     other discount by a power, so it changes no preference; a smaller one is told apart better."""
-    action_gap: float = 0.7
+    action_gap: float = 0.8
     """How much of an action's disadvantage is taken off its target once more (advantage learning);
     the gap between the best action and the others grows by 1 / (1 − action_gap)."""
-    horizon: int = 26_624_000
+    horizon: int = 74_880_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
-    validation_boards: int = 64
+    validation_boards: int = 128
     """Boards of each skill in a validation."""
 
     def __post_init__(self) -> None:

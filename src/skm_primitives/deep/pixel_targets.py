@@ -1,0 +1,87 @@
+"""What the learner from pixels learns towards: the targets of all goals, for a batch of transitions.
+
+What a step gives is known for every goal at once (`pixel_goals`); what comes after it is not:
+
+- **Replay**: after one step the target network says what the rest is worth, as in deep Q-learning.
+- **Sweep**: a batch holds all transitions of whole boards, so values are backed up through it until
+  nothing changes, as in value iteration. The target network is asked only where something is
+  collected: there the board becomes another one.
+
+Both learn besides the values *onward*: the value that each goal will have where a label set is shown
+next. It is learned once, for all missions, and lets a planner see which of two goals leaves the one
+after it nearer.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from skm_primitives.deep.pixel_experience import Transitions
+from skm_primitives.deep.pixel_goals import PixelGoals
+from skm_primitives.deep.pixel_networks import OnStates, Outputs
+from skm_sim.moving_targets_board import COLLECTED, MOVES, NOTHING, NUM_CELLS
+
+
+class PixelTargets:
+    """Targets with a discount, and with the gap between actions widened (advantage learning)."""
+
+    def __init__(self, goals: PixelGoals, gamma: float, action_gap: float) -> None:
+        self._achieved = torch.from_numpy(goals.achieved).float()
+        self._alive = torch.from_numpy(goals.alive).float() * gamma
+        self._gamma = gamma
+        self._gap = action_gap
+
+    def of(self, batch: Transitions, target: OnStates) -> Outputs:
+        """Return values `(n, k, goals)` of the actions taken, and onward `(n, label sets, goals)`."""
+        with torch.no_grad():
+            return self._of_boards(batch, target) if batch.closed else self._one_step(batch, target)
+
+    def _arriving(self, kinds: Tensor, values: Tensor) -> Tensor:
+        """Return what arriving with these kinds collected gives, the states there having values."""
+        return self._achieved[kinds] + self._alive[kinds] * values
+
+    def _of_boards(self, batch: Transitions, target: OnStates) -> Outputs:
+        assert batch.own is not None
+        assert batch.collecting is not None
+        kinds = torch.from_numpy(batch.next_states[:, COLLECTED].astype("int64"))
+        ends = torch.nonzero(kinds != NOTHING).squeeze(1)
+        after = torch.sigmoid(target(batch.next_states[ends.numpy()]).values).amax(dim=2)
+        known = torch.zeros(len(kinds), after.shape[1])
+        known[ends] = after
+        onward = known[torch.from_numpy(batch.collecting)]
+        arriving = torch.zeros_like(known)
+        arriving[ends] = self._arriving(kinds[ends], after)
+        own, arrival = torch.from_numpy(batch.own), torch.from_numpy(batch.arrival)
+        for _ in range(NUM_CELLS):
+            values = arriving[arrival]
+            best = values.amax(dim=1)
+            backed_up = self._gamma * best
+            if torch.equal(backed_up, arriving[own]):
+                break
+            arriving[own] = backed_up
+        # The fixed point of advantage learning: every disadvantage, over 1 - gap.
+        lost = best[:, None] - values
+        return Outputs((best[:, None] - lost / (1 - self._gap)).clamp(min=0), onward)
+
+    def _one_step(self, batch: Transitions, target: OnStates) -> Outputs:
+        following = target(batch.next_states)
+        after = torch.sigmoid(following.values).amax(dim=2)
+        arrival, touched = torch.from_numpy(batch.arrival), torch.from_numpy(batch.touched)
+        values = self._arriving(touched, after[arrival])
+        if self._gap > 0:
+            here = torch.sigmoid(target(batch.states).values).transpose(1, 2)
+            lost = here.amax(dim=1, keepdim=True) - taken(here, batch)
+            values = (values - self._gap * lost).clamp(0, 1)
+        onward = torch.sigmoid(following.onward)[arrival[:, 0]]
+        rows = torch.nonzero(touched[:, 0] != NOTHING).squeeze(1)
+        onward[rows, touched[rows, 0]] = after[arrival[rows, 0]]
+        return Outputs(values, onward)
+
+
+def taken(values: Tensor, batch: Transitions) -> Tensor:
+    """Return values `(n, actions, goals)` of the actions that were taken, `(n, k, goals)`."""
+    if batch.actions.shape[1] == len(MOVES):
+        return values
+    actions = torch.from_numpy(batch.actions)[:, :, None].expand(-1, -1, values.shape[2])
+    return values.gather(1, actions)

@@ -1,0 +1,84 @@
+"""What achieving each goal does to a mission's machine, as arrays over machine states and goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_primitives.goals import label_sets_of
+from skm_primitives.primitives import Primitives
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GoalOutcomes:
+    """The machine's move for each [machine state, goal], and what may happen on the way to it."""
+
+    moves: NDArray[np.bool_]
+    """Whether achieving the goal moves the machine at all, or rewards."""
+    target: IntArray
+    """The machine state δ_u that it leads to."""
+    reward: FloatArray
+    """The reward δ_r."""
+    passing: IntArray
+    """`(n, 3)`: machine state, goal, and the machine state that another label set leads to, which the
+    way to the goal is allowed to touch."""
+    passing_reward: FloatArray
+    """`(n,)`: the reward of that."""
+
+    def worth(self, onward: FloatArray, most: FloatArray, gamma: float) -> FloatArray:
+        """Return what each goal is worth, if `onward[u, g]` is the value of going on from it in u."""
+        after = np.take_along_axis(onward, self.target, axis=0)
+        return np.where(self.moves, np.minimum(self.reward + gamma * after, most), 0.0)
+
+    def most(self, anywhere: FloatArray, gamma: float) -> FloatArray:
+        """Return the most that each goal can be worth, for what may happen on the way to it.
+
+        `anywhere[u]` is what the machine state u is worth in a typical state of the world. A way that
+        may touch what fails the mission is worth nothing.
+        """
+        most = np.full(self.moves.shape, np.inf)
+        state, goal, target = self.passing.T
+        np.minimum.at(most, (state, goal), self.passing_reward + gamma * anywhere[target])
+        return most
+
+
+def goal_outcomes(machine: RewardMachine, primitives: Primitives) -> GoalOutcomes:
+    """Put the machine's answers to all label sets of the goal buffer into arrays."""
+    goals, constraints = primitives.goals, frozenset(primitives.constraints)
+    shape = machine.num_states, len(goals)
+    moves, target = np.zeros(shape, np.bool_), np.zeros(shape, np.int64)
+    reward = np.zeros(shape)
+    passing, passing_reward = [], []
+    label_sets = label_sets_of(goals)
+    for state in range(machine.num_states):
+        if state in machine.terminal:
+            continue
+        outcomes = {labels: machine.step(state, labels) for labels in label_sets}
+        moving = {labels for labels in label_sets if not _stays(state, outcomes[labels])}
+        for index, goal in enumerate(goals):
+            if goal.labels not in moving:
+                continue
+            moves[state, index] = True
+            target[state, index], reward[state, index] = outcomes[goal.labels]
+            for labels in moving - {goal.labels}:
+                touched = labels & constraints
+                if touched and touched <= goal.violated:
+                    passing.append((state, index, outcomes[labels].target))
+                    passing_reward.append(outcomes[labels].reward)
+    return GoalOutcomes(
+        moves,
+        target,
+        reward,
+        np.array(passing, np.int64).reshape(-1, 3),
+        np.array(passing_reward, np.float64),
+    )
+
+
+def _stays(state: int, outcome: Outcome) -> bool:
+    return outcome.target == state and outcome.reward <= 0
