@@ -21,6 +21,7 @@ examples:
   skm eval office --task all --seeds 5 --planner grounded
   skm eval office --task coffee --planner paper --json
   skm eval safety --task 2 --layouts test --episodes 20
+  skm eval moving_targets --task skills --episodes 500
 """
 
 
@@ -37,7 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--task",
         default="all",
-        help="a task of the domain, or all (the default); safety: also skills",
+        help="a task of the domain, or all (the default); safety, moving_targets: also skills; "
+        "moving_targets: also random, missions drawn before any training",
     )
     parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
     parser.add_argument(

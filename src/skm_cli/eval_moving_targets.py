@@ -1,4 +1,7 @@
-"""Evaluation of Moving Targets: missions that repeat, beside the reference on the true state."""
+"""Evaluation of Moving Targets: missions that repeat, beside the reference on the true state.
+
+`--task skills` pursues single skills instead, by the network alone and as they are executed.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from rich.table import Table
 from skm_cli.output import console, error_console, print_json
 from skm_cli.statistics import mean_interval, proportion_interval
 from skm_machine import Status, compile_mission
+from skm_machine.errors import SkmError
+from skm_primitives.deep.pixel_report import milliseconds_per_step, skill_report
+from skm_primitives.deep.pixel_serving import PixelPrimitives
 from skm_primitives.execution import Episode, run_episode
 from skm_primitives.policy import make_policy
 from skm_primitives.primitives import Primitives, default_checkpoint, load_primitives
@@ -22,12 +28,15 @@ from skm_sim.moving_targets_missions import random_missions
 from skm_sim.moving_targets_optimum import optimal_rounds
 
 DEFAULT_EPISODES = 100
+DEFAULT_SKILL_BOARDS = 500
 
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate the tasks, or the random missions, and print a table or JSON."""
     spec = get_domain(args.domain)
     primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
+    if args.task == "skills":
+        return _run_skills(spec, primitives, args)
     results = {
         task.name: evaluate(
             spec, primitives, task, args.planner, args.seed, args.episodes or DEFAULT_EPISODES
@@ -46,6 +55,43 @@ def run(args: argparse.Namespace) -> int:
         print_json(document)
     else:
         _print(spec, args, results)
+    return 0
+
+
+def _run_skills(spec: DomainSpec, primitives: Primitives, args: argparse.Namespace) -> int:
+    """Evaluate single skills, and the time that a composed step takes, and print them."""
+    if not isinstance(primitives, PixelPrimitives):
+        raise SkmError(f"these primitives of '{spec.name}' were not learned from pixels")
+    boards = args.episodes or DEFAULT_SKILL_BOARDS
+    task = list(spec.tasks.values())[1]
+    mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
+    policy = make_policy(mission, primitives, args.planner)
+    document = {
+        "domain": spec.name,
+        "seed": args.seed,
+        "checkpoint": primitives.digest,
+        "episodes": boards,
+        **skill_report(primitives, boards, args.seed),
+        "milliseconds_per_step": milliseconds_per_step(primitives, policy),
+    }
+    if args.json:
+        print_json(document)
+        return 0
+    title = (
+        f"{spec.name}, single skills on {boards} boards each, within {spec.primitive_steps} steps"
+    )
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for header in ("skill", "as executed", "95 %", "network alone", "95 %"):
+        table.add_column(header, justify="left" if header == "skill" else "right")
+    executed, alone = document["skills"]["executed"], document["skills"]["greedy"]
+    for name in executed:
+        row = [name]
+        for rate in (executed[name], alone[name]):
+            low, high = proportion_interval(round(rate * boards), boards)
+            row += [f"{rate:.3f}", f"{low:.3f}–{high:.3f}"]
+        table.add_row(*row)
+    console().print(table)
+    console().print(f"a composed step: {document['milliseconds_per_step']} ms of CPU time")
     return 0
 
 
