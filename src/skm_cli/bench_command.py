@@ -87,11 +87,15 @@ def _run_real_time(args: argparse.Namespace) -> int:
         asked = {"domain": args.domain, "mission": args.mission, "asked_rate": args.rate}
         print_json({**asked, "single_process": args.single_process, **found})
         return 0
-    latency = ", ".join(f"{name} {value:.1f}" for name, value in found["latency_ms"].items())
+    latency, bare = (
+        ", ".join(f"{name} {value:.1f}" for name, value in found[key].items())
+        for key in ("latency_ms", "bare_timer_late_ms")
+    )
     out = console()
     out.print(f"rate     {found['rate']:.2f} Hz of {args.rate:g}")
     out.print(f"late     {found['late_steps']} of {found['steps']} steps ({found['late']:.2%})")
     out.print(f"latency  {latency} ms")
+    out.print(f"machine  a thread that only sleeps woke late by {bare} ms")
     out.print(f"load     {found['load_before']:.1f} before, {found['load_after']:.1f} after")
     return 0
 

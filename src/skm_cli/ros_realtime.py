@@ -13,6 +13,7 @@ from typing import Any, Final
 from diagnostic_msgs.msg import DiagnosticArray
 from skm.action import ExecuteMission
 
+from skm_cli.bare_timer import BareTimer
 from skm_cli.captured_process import CapturedProcess
 from skm_cli.private_domain import private_domain_id, private_environment
 from skm_cli.ros_client import RosClient
@@ -58,7 +59,10 @@ class RealTime:
         sent = MissionGoal(self._client, goal)
         self._until(lambda: sent.machine_is_ready, START_SECONDS, "the nodes were not ready")
         sent.send(START_SECONDS)
-        self._until(lambda: sent.done, START_SECONDS + 3 * steps / rate, "no end of the mission")
+        with BareTimer(rate) as timer:
+            self._until(
+                lambda: sent.done, START_SECONDS + 3 * steps / rate, "no end of the mission"
+            )
         result = sent.result
         sent.close()
         if result.steps != steps:
@@ -82,6 +86,7 @@ class RealTime:
                 key: float(self._sim[f"action latency, {name} (ms)"])
                 for key, name in zip(KEYS, LATENCIES, strict=True)
             },
+            "bare_timer_late_ms": timer.late_ms,
             "load_before": load,
             "load_after": os.getloadavg()[0],
         }

@@ -229,3 +229,5 @@ def test_bench_of_real_time_tells_what_was_late(processes):
     assert 0 < document["rate"] < 25
     latency = document["latency_ms"]
     assert 0 < latency["median"] <= latency["p95"] <= latency["p99"] <= latency["worst"]
+    asleep = document["bare_timer_late_ms"]
+    assert 0 < asleep["median"] <= asleep["p99"] <= asleep["worst"]
