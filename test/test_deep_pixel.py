@@ -17,7 +17,7 @@ from skm_primitives.deep.pixel_learner import PixelLearner
 from skm_primitives.deep.pixel_networks import Heads, NatureNetwork, Outputs, TileNetwork
 from skm_primitives.deep.pixel_parts import averaging, dictionary, parts, patches
 from skm_primitives.deep.pixel_report import skill_report
-from skm_primitives.deep.pixel_targets import PixelTargets
+from skm_primitives.deep.pixel_targets import KEPT, PixelTargets
 from skm_primitives.deep.pixel_validation import group_scores, skill_tests, success
 from skm_primitives.deep.serving import ObservationError
 from skm_primitives.goals import Goal
@@ -216,12 +216,15 @@ def test_onward_values_are_those_where_each_kind_is_collected():
 
 
 def test_the_action_gap_widens_what_is_lost_and_leaves_the_best():
+    """A slower action keeps something of its value, one that rules the goal out has none."""
     batch = sweep(np.random.default_rng(3), 2)
     plain = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network).values
     wide = PixelTargets(GOALS, 0.9, 0.75).of(batch, fixed_network).values
     best = plain.amax(dim=1, keepdim=True)
     assert torch.allclose(wide.amax(dim=1, keepdim=True), best)
-    assert torch.allclose(wide, (best - 4 * (best - plain)).clamp(min=0), atol=1e-6)
+    expected = torch.maximum(best - 4 * (best - plain), KEPT * plain)
+    assert torch.allclose(wide, expected, atol=1e-6)
+    assert torch.equal(wide == 0, plain == 0)
 
 
 def test_a_transition_of_a_replay_is_backed_up_one_step():
@@ -277,8 +280,10 @@ def test_a_resumed_run_equals_one_that_was_never_stopped(tmp_path, options):
 
 def test_learning_finds_the_values_next_to_objects():
     """One step away, the value of the achieving action is 1; the network learns it soon."""
-    options = {"boards": 4, "round_updates": 600, "hidden": (256, 64), "learning_rate": 8e-3}
-    learner = PixelLearner.start(SPEC, options)
+    quick = {"gamma": 0.7, "action_gap": 0.5, "learning_rate": 8e-3}
+    learner = PixelLearner.start(
+        SPEC, {"boards": 4, "round_updates": 400, "hidden": (256, 64), **quick}
+    )
     learner.run_round()
     batch = sweep(np.random.default_rng(5), 10)
     values = 1 / (1 + np.exp(-learner.judge()(batch.states)))
@@ -352,7 +357,7 @@ def test_served_values_are_those_of_the_learned_network(served):
         expected, onward = (torch.sigmoid(x)[0].numpy() for x in learner.network(frame[None]))
     values = primitives.values(frame, frozenset())
     both = np.maximum(values.move, values.stop)
-    power = np.log(0.99) / np.log(0.9)
+    power = np.log(0.99) / np.log(learner.settings.gamma)
     assert np.allclose(both, np.minimum(expected**power, 1), atol=0.02)
     assert np.allclose(values.onward, onward**power, atol=0.02)
     assert values.move.max() <= SPEC.gamma

@@ -16,7 +16,7 @@ from skm_sim.domain import DomainError, get_domain
 from skm_sim.moving_targets_board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets_drawing import picture
 from skm_sim.moving_targets_scene import board_scene
-from skm_sim.moving_targets_view import COLOURS, PIXELS, picture_tables, render
+from skm_sim.moving_targets_view import COLOURS, PIXELS, picture_tables, read_state, render
 
 SPEC = get_domain("moving_targets")
 
@@ -178,6 +178,18 @@ def test_every_kind_looks_different_everywhere_and_changes_only_its_tile():
     moved[0, 1] = min(free)
     changed = (render(state) != render(moved)).any(axis=(0, 3))
     assert 0 < changed.sum() <= 2 * 49
+
+
+def test_a_frame_shows_the_whole_state():
+    for state, frame in zip(boards(50), render(boards(50)), strict=True):
+        assert read_state(frame).tolist() == state.tolist()
+
+
+def test_a_picture_of_something_else_is_refused():
+    frame = render(boards())[0]
+    for wrong in (np.zeros_like(frame), frame[::-1], picture_tables().empty[0]):
+        with pytest.raises(DomainError, match="no board"):
+            read_state(wrong)
 
 
 def test_the_scene_shows_walls_and_objects_in_their_colours_and_the_agent():

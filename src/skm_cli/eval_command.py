@@ -58,6 +58,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="safety: random feasible layouts (the default), or the authors' fixed one",
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="moving_targets: perfect skills, from the true state: what the planner alone can do",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the evaluation itself")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
@@ -73,4 +78,6 @@ def run(args: argparse.Namespace) -> int:
         raise SkmError("--seeds and --episodes must be at least 1")
     if not 0 <= args.epsilon <= 1:
         raise SkmError(f"--epsilon is a share between 0 and 1, not {args.epsilon}")
+    if args.exact and args.domain != "moving_targets":
+        raise SkmError("--exact goes with moving_targets only")
     return int(importlib.import_module(EVALUATORS[args.domain]).run(args))

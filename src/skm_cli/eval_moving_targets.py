@@ -17,6 +17,7 @@ from skm_cli.output import console, error_console, print_json
 from skm_cli.statistics import mean_interval, proportion_interval
 from skm_machine import Status, compile_mission
 from skm_machine.errors import SkmError
+from skm_primitives.deep.pixel_exact import ExactPixelPrimitives
 from skm_primitives.deep.pixel_report import milliseconds_per_step, skill_report
 from skm_primitives.deep.pixel_serving import PixelPrimitives
 from skm_primitives.execution import Episode, run_episode
@@ -34,7 +35,11 @@ DEFAULT_SKILL_BOARDS = 500
 def run(args: argparse.Namespace) -> int:
     """Evaluate the tasks, or the random missions, and print a table or JSON."""
     spec = get_domain(args.domain)
-    primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
+    primitives: Primitives
+    if args.exact:
+        primitives = ExactPixelPrimitives(spec)
+    else:
+        primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
     if args.task == "skills":
         return _run_skills(spec, primitives, args)
     results = {

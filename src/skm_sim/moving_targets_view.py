@@ -16,10 +16,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_sim.domain import DomainError
 from skm_sim.moving_targets_board import (
     AGENT,
     BOARD,
     KINDS,
+    NOTHING,
     NUM_CELLS,
     OBJECTS,
     POSITIONS,
@@ -71,6 +73,21 @@ def render(states: States) -> Frames:
     for kind in range(len(KINDS)):
         flat[rows, tables.pixels[tile[:, kind]]] = tables.block[kind, tile[:, kind]]
     return frames
+
+
+def read_state(frame: Frames) -> States:
+    """Return the state `(8,)` that a frame shows, with nothing just collected: a frame shows it all."""
+    tables = picture_tables()
+    flat = np.asarray(frame).reshape(-1)
+    blocks = flat[tables.pixels]
+    kinds, tiles = np.nonzero((tables.block == blocks[None]).all(axis=2))
+    bare = np.ones(flat.size, np.bool_)
+    bare[tables.pixels[tiles]] = False
+    cells = np.flatnonzero((tables.empty.reshape(NUM_CELLS, -1)[:, bare] == flat[bare]).all(axis=1))
+    if len(cells) != 1 or kinds.tolist() != list(range(len(KINDS))):
+        raise DomainError("the picture shows no board of Moving Targets.")
+    objects = [np.flatnonzero(tables.tile[cells[0]] == tile)[0] for tile in tiles]
+    return np.array([cells[0], *objects, NOTHING], np.uint8)
 
 
 @cache

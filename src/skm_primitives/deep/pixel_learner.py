@@ -8,7 +8,7 @@ transition, constraints that were violated rule goals out, and what is learned i
   r_min = 0, so it is not learned either.
 - **No constraint history in the input.** What a violated constraint changes is which goals are still
   possible, and that is known: they are masked when acting.
-- **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.9 while learning.
+- **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.95 while learning.
 - **A wider gap** between the best action and the others (advantage learning: what an action loses
   against the best is taken off its target once more), which leaves the values of the best actions as
   they are and is meant to make an approximate network dither less (not compared on its own here).
@@ -59,7 +59,7 @@ WARM_UP = 100
 """Updates over which the step size rises."""
 LEAST_RATE = 0.02
 """What is left of the step size at the end of the run."""
-ONWARD_WEIGHT = 0.5
+ONWARD_WEIGHT = 1.0
 """How much the error of `onward` counts beside that of the values."""
 CLIP = 1.0
 """The largest norm of a gradient."""

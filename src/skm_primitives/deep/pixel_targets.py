@@ -22,6 +22,10 @@ from skm_primitives.deep.pixel_goals import PixelGoals
 from skm_primitives.deep.pixel_networks import OnStates, Outputs
 from skm_sim.moving_targets_board import COLLECTED, MOVES, NOTHING, NUM_CELLS
 
+KEPT = 0.1
+"""What is left at least of an action's value when its disadvantage is taken off: an action that is
+slower than the best still stands out from one that rules the goal out."""
+
 
 class PixelTargets:
     """Targets with a discount, and with the gap between actions widened (advantage learning)."""
@@ -62,7 +66,7 @@ class PixelTargets:
             arriving[own] = backed_up
         # The fixed point of advantage learning: every disadvantage, over 1 - gap.
         lost = best[:, None] - values
-        return Outputs((best[:, None] - lost / (1 - self._gap)).clamp(min=0), onward)
+        return Outputs(torch.maximum(best[:, None] - lost / (1 - self._gap), KEPT * values), onward)
 
     def _one_step(self, batch: Transitions, target: OnStates) -> Outputs:
         following = target(batch.next_states)
@@ -72,7 +76,7 @@ class PixelTargets:
         if self._gap > 0:
             here = torch.sigmoid(target(batch.states).values).transpose(1, 2)
             lost = here.amax(dim=1, keepdim=True) - taken(here, batch)
-            values = (values - self._gap * lost).clamp(0, 1)
+            values = torch.maximum(values - self._gap * lost, KEPT * values)
         onward = torch.sigmoid(following.onward)[arrival[:, 0]]
         rows = torch.nonzero(touched[:, 0] != NOTHING).squeeze(1)
         onward[rows, touched[rows, 0]] = after[arrival[rows, 0]]
