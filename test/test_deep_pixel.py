@@ -385,6 +385,13 @@ def test_a_checkpoint_with_other_goals_is_refused(served):
         pixel_serving.PixelPrimitives({**arrays, "goal_seen": np.zeros(3)}, card)
 
 
+def test_a_checkpoint_of_another_network_is_refused(served):
+    _, _, (arrays, card) = served
+    other = {name: value for name, value in arrays.items() if name != "network.first"}
+    with pytest.raises(WrongDomainError, match="no 'first'; it was written by another version"):
+        pixel_serving.PixelPrimitives(other, card)
+
+
 def test_a_checkpoint_says_how_goals_lead_to_goals_and_how_often_each_was_seen(served):
     _, primitives, (arrays, card) = served
     assert primitives.goal_to_goal.shape == (42, 42)

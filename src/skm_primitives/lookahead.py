@@ -23,7 +23,7 @@ from skm_primitives.goal_outcomes import FloatArray, GoalOutcomes, IntArray
 from skm_primitives.goals import label_sets_of
 from skm_primitives.primitives import Primitives
 
-DEPTH: Final = 3
+DEPTH: Final = 4
 """Moves of the machine that are planned together."""
 CARELESS_STEPS: Final = 0.5
 """By how many steps a way counts as longer for each label set needed later that it may touch."""

@@ -64,7 +64,12 @@ class PixelPrimitives:
         self.visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
         self.goal_seen: NDArray[np.int64] = arrays["goal_seen"]
         self.goal_to_goal: Floats = arrays["goal_to_goal"]
-        self._network = on_frames(arrays, details, self.goal_space)
+        try:
+            self._network = on_frames(arrays, details, self.goal_space)
+        except KeyError as error:
+            raise WrongDomainError(
+                f"the checkpoint has no {error}; it was written by another version, train anew."
+            ) from None
         self._power = _power(details)
         self._nearer = np.float32((1 + self.gamma) / 2)
         self._possible: dict[frozenset[str], NDArray[np.bool_]] = {}
@@ -123,11 +128,12 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
     matrix = [np.ascontiguousarray(named[f"layers.{i}.weight"].T) for i in range(depth)]
     bias = [named[f"layers.{i}.bias"] for i in range(depth)]
     patch, patch_bias = np.ascontiguousarray(named["patch.weight"].T), named["patch.bias"]
+    first, first_bias = named["first"], named["first_bias"]
     values = len(goals) * len(MOVES)
 
     def logits(frames: Frames) -> tuple[Floats, Floats]:
         features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
-        hidden: NDArray[Any] = features @ named["first"] + named["first_bias"]
+        hidden: NDArray[Any] = features @ first + first_bias
         for weight, shift in zip(matrix, bias, strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
         now, onward = hidden[:, :values], hidden[:, values:]
