@@ -58,5 +58,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'? Known: …`, for the end of a message on an unknown name."""
     names = sorted(known)
     guess = nearest(name, names)
-    hint = f"; did you mean '{guess}'?" if guess else ""
+    hint = f"; did you mean '{guess}'?" if guess else "."
     return f"{hint} Known: {', '.join(names) or 'none'}."
