@@ -17,7 +17,7 @@ from skm_primitives.deep.pixel_learner import PixelLearner
 from skm_primitives.deep.pixel_networks import Heads, NatureNetwork, Outputs, TileNetwork
 from skm_primitives.deep.pixel_parts import averaging, dictionary, parts, patches
 from skm_primitives.deep.pixel_report import skill_report
-from skm_primitives.deep.pixel_targets import KEPT, PixelTargets
+from skm_primitives.deep.pixel_targets import KEPT, PixelTargets, loss
 from skm_primitives.deep.pixel_validation import group_scores, skill_tests, success
 from skm_primitives.deep.serving import ObservationError
 from skm_primitives.goals import Goal
@@ -112,7 +112,7 @@ def test_the_network_on_states_is_the_network_on_frames_with_its_gradients():
     gradients = []
     for outputs in (network.on_states()(states), network(render(states))):
         network.zero_grad()
-        (outputs.values.square().sum() + outputs.onward.square().sum()).backward()
+        sum(part.square().sum() for part in outputs).backward()
         gradients.append([parameter.grad.clone() for parameter in network.parameters()])
     for first, second in zip(network.on_states()(states), outputs, strict=True):
         assert torch.allclose(first, second, atol=1e-5)
@@ -124,7 +124,8 @@ def test_the_papers_network_gives_values_of_all_goals_and_actions():
     network = NatureNetwork(Heads(6, len(GOALS), 4), (8,))
     with torch.no_grad():
         outputs = network(render(boards(2)))
-    assert outputs.values.shape == (2, 42, 4)
+    assert outputs.values.shape == (2, 42)
+    assert outputs.action_values().shape == (2, 42, 4)
     assert outputs.onward.shape == (2, 6, 42)
 
 
@@ -176,7 +177,8 @@ def fixed_network(states):
     """A stand-in for a target network: what it says depends on where the agent is."""
     value = 0.1 + 0.01 * torch.from_numpy(states[:, AGENT].astype(np.float32))
     return Outputs(
-        logits(value)[:, None, None].expand(-1, len(GOALS), 4),
+        logits(value)[:, None].expand(-1, len(GOALS)),
+        torch.zeros(len(states), len(GOALS), 4),
         logits(value / 2)[:, None, None].expand(-1, 6, len(GOALS)),
     )
 
@@ -190,7 +192,8 @@ def test_a_sweep_backs_values_up_through_the_whole_board():
         goal = GOALS.goals.index(Goal(frozenset(KINDS[kind]), frozenset()))
         steps = goal_distances(batch.states, [kind], others).astype(float)
         expected = np.where(steps == UNREACHABLE, 0, 0.9 ** (steps - 1))
-        assert np.allclose(targets.values[:, :, goal].amax(dim=1), expected, atol=1e-6)
+        assert np.allclose(targets.best[:, goal], expected, atol=1e-6)
+        assert torch.equal(targets.actions[:, :, goal].amax(dim=1), targets.best[:, goal])
 
 
 def test_where_something_else_may_be_touched_the_network_says_what_follows():
@@ -201,7 +204,7 @@ def test_where_something_else_may_be_touched_the_network_says_what_follows():
     for row, action in zip(rows, actions, strict=True):
         reached = batch.next_states[batch.arrival[row, action]]
         for kind in range(6):
-            value = targets.values[row, action, free[kind]].item()
+            value = targets.actions[row, action, free[kind]].item()
             if kind == reached[COLLECTED]:
                 assert value == 1
             else:
@@ -218,8 +221,8 @@ def test_onward_values_are_those_where_each_kind_is_collected():
 def test_the_action_gap_widens_what_is_lost_and_leaves_the_best():
     """A slower action keeps something of its value, one that rules the goal out has none."""
     batch = sweep(np.random.default_rng(3), 2)
-    plain = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network).values
-    wide = PixelTargets(GOALS, 0.9, 0.75).of(batch, fixed_network).values
+    plain = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network).actions
+    wide = PixelTargets(GOALS, 0.9, 0.75).of(batch, fixed_network).actions
     best = plain.amax(dim=1, keepdim=True)
     assert torch.allclose(wide.amax(dim=1, keepdim=True), best)
     expected = torch.maximum(best - 4 * (best - plain), KEPT * plain)
@@ -238,10 +241,28 @@ def test_a_transition_of_a_replay_is_backed_up_one_step():
     assert (touched != NOTHING).any()
     after = 0.1 + 0.01 * batch.next_states[:, AGENT].astype(float)
     expected = GOALS.achieved[touched] + 0.9 * GOALS.alive[touched] * after[:, None]
-    assert np.allclose(targets.values[:, 0], expected, atol=1e-6)
+    assert np.allclose(targets.actions[:, 0], expected, atol=1e-6)
     for kind in range(6):
         expected = np.where(touched == kind, after, after / 2)
         assert np.allclose(targets.onward[:, kind, 0], expected, atol=1e-6)
+
+
+def test_outputs_that_are_the_targets_have_the_least_loss():
+    batch = sweep(np.random.default_rng(4), 1)
+    targets = PixelTargets(GOALS, 0.9, 0.5).of(batch, fixed_network)
+    shares = (targets.actions / targets.best[:, None]).nan_to_num(0.5).transpose(1, 2)
+    parts = [part.clamp(1e-6, 1 - 1e-6) for part in (targets.best, shares, targets.onward)]
+    least = loss(Outputs(*map(logits, parts)), targets, batch)
+    for index in range(3):
+        other = [part * 0.9 if index == place else part for place, part in enumerate(parts)]
+        assert loss(Outputs(*map(logits, other)), targets, batch) > least + 1e-3
+
+
+def test_action_values_are_shares_of_the_value():
+    values = torch.tensor([[0.8]])
+    shares = torch.tensor([[[0.5, 0.25, 0.05, 0.5]]])
+    outputs = Outputs(logits(values), logits(shares), torch.zeros(1, 1, 1))
+    assert torch.allclose(outputs.action_values(), torch.tensor([[[0.8, 0.4, 0.08, 0.8]]]))
 
 
 # Learning
@@ -286,7 +307,7 @@ def test_learning_finds_the_values_next_to_objects():
     )
     learner.run_round()
     batch = sweep(np.random.default_rng(5), 10)
-    values = 1 / (1 + np.exp(-learner.judge()(batch.states)))
+    values = np.exp(learner.judge()(batch.states))
     free = [GOALS.goals.index(Goal(frozenset(k), frozenset(SPEC.constraints))) for k in KINDS]
     near, other = [], []
     for row, action in zip(*np.nonzero(batch.touched != NOTHING), strict=True):
@@ -354,7 +375,9 @@ def test_served_values_are_those_of_the_learned_network(served):
     learner, primitives, _ = served
     frame = render(boards(1))[0]
     with torch.no_grad():
-        expected, onward = (torch.sigmoid(x)[0].numpy() for x in learner.network(frame[None]))
+        outputs = learner.network(frame[None])
+        expected = outputs.action_values()[0].numpy()
+        onward = torch.sigmoid(outputs.onward)[0].numpy()
     values = primitives.values(frame, frozenset())
     both = np.maximum(values.move, values.stop)
     power = np.log(0.99) / np.log(learner.settings.gamma)

@@ -27,7 +27,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card, checkpoint_path
@@ -42,7 +41,7 @@ from skm_primitives.deep.pixel_networks import (
     weights,
 )
 from skm_primitives.deep.pixel_settings import PixelSettings, with_preset
-from skm_primitives.deep.pixel_targets import PixelTargets, taken
+from skm_primitives.deep.pixel_targets import PixelTargets, loss
 from skm_primitives.deep.pixel_validation import (
     VALIDATION_SEED,
     Judge,
@@ -59,8 +58,6 @@ WARM_UP = 100
 """Updates over which the step size rises."""
 LEAST_RATE = 0.02
 """What is left of the step size at the end of the run."""
-ONWARD_WEIGHT = 1.0
-"""How much the error of `onward` counts beside that of the values."""
 CLIP = 1.0
 """The largest norm of a gradient."""
 
@@ -129,9 +126,8 @@ class PixelLearner(DeepLearner):
         epsilon = first + (last - first) * min(1.0, 2 * self.steps / self.settings.horizon)
         for _ in range(self.spec.primitive_steps):
             with torch.no_grad():
-                values = on_states(states).values
-                logits = values[torch.arange(agents), torch.from_numpy(pursued)]
-            actions = logits.argmax(dim=1).numpy()
+                shares = on_states(states).shares
+            actions = shares[torch.arange(agents), torch.from_numpy(pursued)].argmax(dim=1).numpy()
             chance = random.random(agents) < epsilon
             actions = np.where(chance, random.integers(len(MOVES), size=agents), actions)
             after = board.step(states, actions, random)
@@ -155,12 +151,9 @@ class PixelLearner(DeepLearner):
     def _update(self, batch: Transitions) -> None:
         """Learn all goals from a batch."""
         targets = self._targets.of(batch, self._on_target)
-        outputs = self.network.on_states()(batch.states)
-        logits = taken(outputs.values.transpose(1, 2), batch)
-        loss = functional.binary_cross_entropy_with_logits(logits, targets.values)
-        onward = functional.binary_cross_entropy_with_logits(outputs.onward, targets.onward)
+        error = loss(self.network.on_states()(batch.states), targets, batch)
         self.optimiser.zero_grad()
-        ((loss + ONWARD_WEIGHT * onward) * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
+        (error * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
         for group in self.optimiser.param_groups:
             group["lr"] = self._learning_rate()
@@ -185,13 +178,13 @@ class PixelLearner(DeepLearner):
         self._on_target = self.target.on_states()
 
     def judge(self) -> Judge:
-        """Return the action values of states, as logits, with the network as it is now."""
+        """Return the logarithms of the action values of states, by the network as it is now."""
         with torch.no_grad():
             on_states = self.network.on_states()
 
         def values(states: States) -> np.ndarray[Any, np.dtype[np.float32]]:
             with torch.no_grad():
-                return on_states(states).values.numpy()
+                return on_states(states).action_values().log().numpy()
 
         return values
 

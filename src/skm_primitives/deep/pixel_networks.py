@@ -1,5 +1,8 @@
 """Networks from frames to the values of all goals, now and after each label set, as logits.
 
+The value of a goal and the shares of it that the actions have are outputs of their own (as in Wang et
+al., 2016): how far a goal is, and which way to go, are learned side by side.
+
 `TileNetwork` (preset `cpu`): a linear layer shared by all 3 × 3 patches of the frame averaged to
 30 × 30, then a perceptron. It knows nothing of the board, of the torus, or of where the agent is.
 The patches do coincide with the tiles of the board. `NatureNetwork` (preset `paper`): the convolutions
@@ -27,10 +30,17 @@ class Outputs(NamedTuple):
     """What a network says of n frames, as logits."""
 
     values: Tensor
-    """`(n, goals, actions)`: the value of each goal by each action."""
+    """`(n, goals)`: the value of each goal, by its best action."""
+    shares: Tensor
+    """`(n, goals, actions)`: the share of that which each action has; the greatest counts as 1."""
     onward: Tensor
     """`(n, label sets, goals)`: the value that each goal will have where that label set is shown
-    next, the best action taken from there."""
+    next."""
+
+    def action_values(self) -> Tensor:
+        """Return `(n, goals, actions)`: the value of each goal by each action, from 0 to 1."""
+        shares = torch.sigmoid(self.shares)
+        return torch.sigmoid(self.values)[:, :, None] * shares / shares.amax(dim=2, keepdim=True)
 
 
 OnStates: TypeAlias = Callable[[States], Outputs]
@@ -49,15 +59,17 @@ class Heads(NamedTuple):
 
     @property
     def size(self) -> int:
-        """All outputs in a row: values first, then `onward`."""
-        return self.goals * (self.actions + self.label_sets)
+        """All outputs in a row: values, shares, onward."""
+        return self.goals * (1 + self.actions + self.label_sets)
 
     def split(self, outputs: Tensor) -> Outputs:
         """Return a network's last layer `(n, size)` as what it stands for."""
-        values = self.goals * self.actions
+        sizes = [self.goals * rows for rows in (1, self.actions, self.label_sets)]
+        values, shares, onward = torch.split(outputs, sizes, dim=1)
         return Outputs(
-            outputs[:, :values].view(-1, self.goals, self.actions),
-            outputs[:, values:].view(-1, self.label_sets, self.goals),
+            values,
+            shares.view(-1, self.goals, self.actions),
+            onward.view(-1, self.label_sets, self.goals),
         )
 
 

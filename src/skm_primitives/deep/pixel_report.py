@@ -29,7 +29,8 @@ def skill_report(primitives: PixelPrimitives, boards: int, seed: int = 0) -> dic
 
     def judge(states: States) -> NDArray[np.float32]:
         pieces = np.split(states, range(_CHUNK, len(states), _CHUNK))
-        return np.concatenate([primitives.logits(render(piece)) for piece in pieces])
+        values = [primitives.action_values(render(piece)) for piece in pieces]
+        return np.log(np.concatenate(values))
 
     tests = skill_tests()
     goals = primitives.goal_space

@@ -27,7 +27,8 @@ from skm_sim.moving_targets_view import PIXELS, Frames, render
 Floats: TypeAlias = NDArray[np.float32]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 OnFrames: TypeAlias = Callable[[Frames], tuple[Floats, Floats]]
-"""Logits `(n, goals, actions)` and onward `(n, label sets, goals)` of frames `(n, 84, 84, 3)`."""
+"""Action values `(n, goals, actions)` and onward values `(n, label sets, goals)` of frames
+`(n, 84, 84, 3)`, in the discount of learning."""
 
 _SHAPE = (PIXELS, PIXELS, 3)
 MEASURE_BOARDS = 100
@@ -84,15 +85,15 @@ class PixelPrimitives:
         the goal (stop), any other that more moves follow. Goals that forbid what has already
         happened are worth 0.
         """
-        logits, onward = self._network(self._check(observation)[None])
-        best = _values(logits[0], self._power)
+        values, onward = self._network(self._check(observation)[None])
+        best: Floats = values[0] ** self._power
         best[~self._still_possible(violated)] = 0
         stop = np.where(best > self._nearer, best, np.float32(0))
-        later = _values(onward[0], self._power)
-        return GoalValues(np.minimum(best, np.float32(self.gamma)), stop, later)
+        move = np.minimum(best, np.float32(self.gamma))
+        return GoalValues(move, stop, onward[0] ** self._power)
 
-    def logits(self, frames: Frames) -> Floats:
-        """Return the action values of many frames, `(n, goals, actions)`, as logits."""
+    def action_values(self, frames: Frames) -> Floats:
+        """Return the action values of many frames, `(n, goals, actions)`, as they were learned."""
         return self._network(frames)[0]
 
     def _still_possible(self, violated: frozenset[str]) -> NDArray[np.bool_]:
@@ -129,17 +130,20 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
     bias = [named[f"layers.{i}.bias"] for i in range(depth)]
     patch, patch_bias = np.ascontiguousarray(named["patch.weight"].T), named["patch.bias"]
     first, first_bias = named["first"], named["first_bias"]
-    values = len(goals) * len(MOVES)
+    ends = np.cumsum([len(goals), len(goals) * len(MOVES)])
 
-    def logits(frames: Frames) -> tuple[Floats, Floats]:
+    def outputs(frames: Frames) -> tuple[Floats, Floats]:
         features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
         hidden: NDArray[Any] = features @ first + first_bias
         for weight, shift in zip(matrix, bias, strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
-        now, onward = hidden[:, :values], hidden[:, values:]
-        return now.reshape(-1, len(goals), len(MOVES)), onward.reshape(len(frames), -1, len(goals))
+        sigmoid = np.float32(1) / (np.float32(1) + np.exp(-hidden))
+        values, shares, onward = np.split(sigmoid, ends, axis=1)
+        shares = shares.reshape(-1, len(goals), len(MOVES))
+        best = values[:, :, None] / shares.max(axis=2, keepdims=True)
+        return best * shares, onward.reshape(len(frames), -1, len(goals))
 
-    return logits
+    return outputs
 
 
 def _on_frames_torch(
@@ -156,24 +160,17 @@ def _on_frames_torch(
     network = make_network(details, Heads(len(goals.label_sets), len(goals), len(MOVES)))
     set_weights(network, named)
 
-    def logits(frames: Frames) -> tuple[Floats, Floats]:
+    def outputs(frames: Frames) -> tuple[Floats, Floats]:
         with torch.no_grad():
-            outputs = network(frames)
-        return outputs.values.numpy(), outputs.onward.numpy()
+            found = network(frames)
+            return found.action_values().numpy(), torch.sigmoid(found.onward).numpy()
 
-    return logits
+    return outputs
 
 
 def _power(details: Mapping[str, Any]) -> np.float32:
     """Return the power that turns γ^k of the learning discount into that of the domain's."""
     return np.float32(np.log(details["gamma"]) / np.log(details["learning_gamma"]))
-
-
-def _values(logits: Floats, power: np.float32) -> Floats:
-    """Return the values that logits stand for, in the discount of the domain."""
-    sigmoid: Floats = np.float32(1) / (np.float32(1) + np.exp(-logits))
-    values: Floats = sigmoid**power
-    return values
 
 
 def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> Floats:
@@ -201,8 +198,7 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
                 break
         ends = np.concatenate(arrived)
         if len(ends):
-            values = _values(network(render(ends))[0], power).max(axis=2).mean(axis=0)
-            result[rows] = values
+            result[rows] = (network(render(ends))[0].max(axis=2) ** power).mean(axis=0)
     return result
 
 

@@ -68,7 +68,7 @@ class PixelSettings(TrainerSettings):
     action_gap: float = 0.95
     """How much of an action's disadvantage is taken off its target once more (advantage learning);
     the gap between the best action and the others grows by 1 / (1 − action_gap)."""
-    horizon: int = 66_560_000
+    horizon: int = 39_936_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     validation_boards: int = 128
     """Boards of each skill in a validation."""

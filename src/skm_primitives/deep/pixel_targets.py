@@ -14,8 +14,11 @@ after it nearer.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from skm_primitives.deep.pixel_experience import Transitions
 from skm_primitives.deep.pixel_goals import PixelGoals
@@ -27,6 +30,20 @@ KEPT = 0.1
 slower than the best still stands out from one that rules the goal out."""
 
 
+TINY = 1e-6
+
+
+class Targets(NamedTuple):
+    """What to learn towards in n states."""
+
+    actions: Tensor
+    """`(n, k, goals)`: the values of the actions taken, the gap to the best one widened."""
+    best: Tensor | None
+    """`(n, goals)`: the values of the states, where all their actions are in the batch."""
+    onward: Tensor
+    """`(n, label sets, goals)`."""
+
+
 class PixelTargets:
     """Targets with a discount, and with the gap between actions widened (advantage learning)."""
 
@@ -36,8 +53,8 @@ class PixelTargets:
         self._gamma = gamma
         self._gap = action_gap
 
-    def of(self, batch: Transitions, target: OnStates) -> Outputs:
-        """Return values `(n, k, goals)` of the actions taken, and onward `(n, label sets, goals)`."""
+    def of(self, batch: Transitions, target: OnStates) -> Targets:
+        """Return the targets for a batch, with a target network to say what comes after it."""
         with torch.no_grad():
             return self._of_boards(batch, target) if batch.closed else self._one_step(batch, target)
 
@@ -45,12 +62,12 @@ class PixelTargets:
         """Return what arriving with these kinds collected gives, the states there having values."""
         return self._achieved[kinds] + self._alive[kinds] * values
 
-    def _of_boards(self, batch: Transitions, target: OnStates) -> Outputs:
+    def _of_boards(self, batch: Transitions, target: OnStates) -> Targets:
         assert batch.own is not None
         assert batch.collecting is not None
         kinds = torch.from_numpy(batch.next_states[:, COLLECTED].astype("int64"))
         ends = torch.nonzero(kinds != NOTHING).squeeze(1)
-        after = torch.sigmoid(target(batch.next_states[ends.numpy()]).values).amax(dim=2)
+        after = torch.sigmoid(target(batch.next_states[ends.numpy()]).values)
         known = torch.zeros(len(kinds), after.shape[1])
         known[ends] = after
         onward = known[torch.from_numpy(batch.collecting)]
@@ -66,21 +83,44 @@ class PixelTargets:
             arriving[own] = backed_up
         # The fixed point of advantage learning: every disadvantage, over 1 - gap.
         lost = best[:, None] - values
-        return Outputs(torch.maximum(best[:, None] - lost / (1 - self._gap), KEPT * values), onward)
+        actions = torch.maximum(best[:, None] - lost / (1 - self._gap), KEPT * values)
+        return Targets(actions, best, onward)
 
-    def _one_step(self, batch: Transitions, target: OnStates) -> Outputs:
+    def _one_step(self, batch: Transitions, target: OnStates) -> Targets:
         following = target(batch.next_states)
-        after = torch.sigmoid(following.values).amax(dim=2)
+        after = torch.sigmoid(following.values)
         arrival, touched = torch.from_numpy(batch.arrival), torch.from_numpy(batch.touched)
         values = self._arriving(touched, after[arrival])
         if self._gap > 0:
-            here = torch.sigmoid(target(batch.states).values).transpose(1, 2)
+            here = target(batch.states).action_values().transpose(1, 2)
             lost = here.amax(dim=1, keepdim=True) - taken(here, batch)
             values = torch.maximum(values - self._gap * lost, KEPT * values)
         onward = torch.sigmoid(following.onward)[arrival[:, 0]]
         rows = torch.nonzero(touched[:, 0] != NOTHING).squeeze(1)
         onward[rows, touched[rows, 0]] = after[arrival[rows, 0]]
-        return Outputs(values, onward)
+        return Targets(values, None, onward)
+
+
+def loss(outputs: Outputs, targets: Targets, batch: Transitions) -> Tensor:
+    """Return how far a network's outputs for a batch are from the targets: the cross-entropy.
+
+    With all actions of a state in the batch, its values and the actions' shares are learned each by
+    themselves: not to be sure of the way must not make a goal look farther away.
+    """
+    onward = functional.binary_cross_entropy_with_logits(outputs.onward, targets.onward)
+    if targets.best is None:
+        values = taken(outputs.action_values().transpose(1, 2), batch).clamp(TINY, 1 - TINY)
+        return onward + functional.binary_cross_entropy(values, targets.actions)
+    best = targets.best[:, None]
+    return (
+        onward
+        + functional.binary_cross_entropy_with_logits(outputs.values, targets.best)
+        + functional.binary_cross_entropy_with_logits(
+            outputs.shares.transpose(1, 2),
+            targets.actions / best.clamp(min=TINY),
+            weight=(best > 0).float(),  # where no way leads there, all actions are alike
+        )
+    )
 
 
 def taken(values: Tensor, batch: Transitions) -> Tensor:

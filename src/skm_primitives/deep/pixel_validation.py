@@ -29,7 +29,7 @@ from skm_sim.moving_targets_optimum import UNREACHABLE, goal_distances
 from skm_sim.moving_targets_spec import COLOURS, MOVING_TARGETS, SHAPES
 
 Judge: TypeAlias = Callable[[States], NDArray[np.float32]]
-"""Action values `(n, goals, actions)` of states, as logits."""
+"""Logarithms of the action values `(n, goals, actions)` of states."""
 
 VALIDATION_SEED = 90_001
 """Validation boards are drawn from here; reports use other seeds."""
@@ -106,12 +106,11 @@ def success(
     going = np.arange(len(states))
     tries = np.zeros((len(states), NUM_CELLS, len(MOVES)), np.int64)
     for _ in range(steps):
-        logits = np.where(masks[going][:, :, None], judge(states[going]), -np.inf).max(axis=1)
+        worth = np.where(masks[going][:, :, None], judge(states[going]), -np.inf).max(axis=1)
         cells = states[going, AGENT]
         if repeats is not None:
-            worth = -np.logaddexp(0, -logits)  # the logarithm of the value
-            logits = worth + REPEAT_STEPS * np.log(repeats) * tries[going, cells]
-        actions = logits.argmax(axis=1)
+            worth = worth + REPEAT_STEPS * np.log(repeats) * tries[going, cells]
+        actions = worth.argmax(axis=1)
         tries[going, cells, actions] += 1
         after = board.step(states[going], actions, random)
         kind = after[:, COLLECTED]
