@@ -5,7 +5,7 @@ import pytest
 
 from skm_primitives.revisits import REPEAT_STEPS, Revisits
 
-GAMMA = 0.9
+GAMMA = 0.99
 
 
 def picture(cell):

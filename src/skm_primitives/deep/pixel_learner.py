@@ -10,8 +10,10 @@ transition, constraints that were violated rule goals out, and what is learned i
   possible, and that is known: they are masked when acting.
 - **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.95 while learning.
 - **A wider gap** between the best action and the others (advantage learning: what an action loses
-  against the best is taken off its target once more), which leaves the values of the best actions as
-  they are and is meant to make an approximate network dither less (not compared on its own here).
+  against the best is taken off its target many times over), which leaves the values of the best actions
+  as they are. The value and the actions' shares of it are outputs of their own: were they one, not to
+  be sure of the way would make a goal look farther away.
+- **Onward values** are learned besides: see `pixel_targets`.
 - **Sweeps** (preset `cpu`) instead of one agent's life (preset `paper`): see `pixel_experience`.
 """
 
