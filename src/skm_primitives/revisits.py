@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-REPEAT_STEPS = 20
+REPEAT_STEPS = 10
 """How many steps further away a goal counts for each time that the action was tried here before."""
 
 

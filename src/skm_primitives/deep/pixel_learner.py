@@ -8,7 +8,7 @@ transition, constraints that were violated rule goals out, and what is learned i
   r_min = 0, so it is not learned either.
 - **No constraint history in the input.** What a violated constraint changes is which goals are still
   possible, and that is known: they are masked when acting.
-- **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.95 while learning.
+- **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.9 while learning.
 - **A wider gap** between the best action and the others (advantage learning: what an action loses
   against the best is taken off its target many times over), which leaves the values of the best actions
   as they are. The value and the actions' shares of it are outputs of their own: were they one, not to

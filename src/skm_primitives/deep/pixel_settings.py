@@ -62,13 +62,13 @@ class PixelSettings(TrainerSettings):
     copy_every: int = 10
     """Updates after which the target network becomes a copy of the trained one. A value travels one
     step a copy, so rare copies make learning crawl."""
-    gamma: float = 0.95
+    gamma: float = 0.9
     """The discount while learning. In a deterministic world a value γ^k is turned into that of any
     other discount by a power, so it changes no preference; a smaller one is told apart better."""
     action_gap: float = 0.95
     """How much of an action's disadvantage is taken off its target once more (advantage learning);
     the gap between the best action and the others grows by 1 / (1 − action_gap)."""
-    horizon: int = 39_936_000
+    horizon: int = 33_280_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     validation_boards: int = 128
     """Boards of each skill in a validation."""
