@@ -11,6 +11,7 @@ of Mnih et al. (2015) on the whole frame, then the paper's 3 × 1024.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -73,16 +74,16 @@ class Heads(NamedTuple):
         )
 
 
-class PixelNetwork(nn.Module):
+class PixelNetwork(nn.Module, ABC):
     """A network from frames to `Outputs`."""
 
     def __init__(self, heads: Heads) -> None:
         super().__init__()
         self.heads = heads
 
+    @abstractmethod
     def forward(self, frames: Frames) -> Outputs:
         """Return the logits of frames `(n, 84, 84, 3)`."""
-        raise NotImplementedError
 
     def on_states(self) -> OnStates:
         """Return the network, with its weights as they are now, as a function of states."""
