@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from skm_cli.ros_launch import launch_system
+from skm_ros.launch_system import launch_system
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skm_sim.safety_layout import Layout, sample_layouts
+from skm_sim.safety.layout import Layout, sample_layouts
 
 RECORD = Path(__file__).parent / "data" / "safety_gymnasium.npz"
 STEPS = 60
@@ -50,7 +50,7 @@ def roll_out(env):
 
 
 if __name__ == "__main__":
-    from skm_sim.safety_gymnasium_backend import SafetyGymnasiumEnv
+    from skm_sim.safety.gymnasium_backend import SafetyGymnasiumEnv
 
     observations, touched = roll_out(SafetyGymnasiumEnv())
     np.savez_compressed(RECORD, observations=observations, touched=touched)

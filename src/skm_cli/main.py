@@ -23,7 +23,7 @@ COMMANDS = (
     "status",
     "bench",
 )
-"""Each is the module `skm_cli.<name>_command` with `add_parser(subparsers)` and `run(args)`."""
+"""Each is the module `skm_cli.commands.<name>` with `add_parser(subparsers)` and `run(args)`."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -35,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        importlib.import_module(f"skm_cli.{name}_command").add_parser(subparsers)
+        importlib.import_module(f"skm_cli.commands.{name}").add_parser(subparsers)
     return parser
 
 

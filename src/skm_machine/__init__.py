@@ -1,24 +1,24 @@
 """Missions: from text to skill machine. No ROS, no learning, no robot: only logic and planning."""
 
 from skm_machine.analysis import analyse, judge
-from skm_machine.automaton import Automaton, Transition
+from skm_machine.automata.automaton import Automaton, Transition
+from skm_machine.automata.translate import translate
 from skm_machine.errors import (
     MissionError,
     SkmError,
     UnachievableMissionError,
     UnsupportedMissionError,
 )
-from skm_machine.export import to_dot, to_hoa
-from skm_machine.hoa import read_hoa
+from skm_machine.formats.export import to_dot, to_hoa
+from skm_machine.formats.hoa import read_hoa
+from skm_machine.formats.rm_file import read_reward_machine
+from skm_machine.logic.parser import parse
+from skm_machine.logic.semantics import holds
+from skm_machine.logic.syntax import Formula
 from skm_machine.mission import Mission, compile_mission
-from skm_machine.parser import parse
 from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
-from skm_machine.rm_file import read_reward_machine
-from skm_machine.semantics import holds
 from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
-from skm_machine.syntax import Formula
 from skm_machine.tracker import MissionTracker, Status
-from skm_machine.translate import translate
 
 __all__ = [
     "Automaton",

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from skm_machine.automaton import Automaton
+from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.translate import translate
 from skm_machine.errors import MissionError, did_you_mean
-from skm_machine.hoa import read_hoa
-from skm_machine.parser import parse
+from skm_machine.formats.hoa import read_hoa
+from skm_machine.formats.rm_file import read_reward_machine
+from skm_machine.logic.parser import parse
+from skm_machine.logic.syntax import Formula
 from skm_machine.recurrence import endless_machine, is_endless
 from skm_machine.reward_machine import RewardMachine, from_automaton
-from skm_machine.rm_file import read_reward_machine
 from skm_machine.spot_translator import endless_machine_with_spot
-from skm_machine.syntax import Formula
-from skm_machine.translate import translate
 
 FORMATS: Final = ("auto", "ltl", "hoa", "rm")
 HORIZONS: Final = ("auto", "finite", "infinite")

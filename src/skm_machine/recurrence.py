@@ -16,14 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from skm_machine.automaton import Automaton
-from skm_machine.bdd import Diagrams
-from skm_machine.decision import DecisionTable
+from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.bdd import Diagrams
+from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.translate import MAX_STATES, translate
 from skm_machine.errors import UnsupportedMissionError
-from skm_machine.normal_form import negation_normal_form
+from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 from skm_machine.reward_machine import Outcome, RewardMachine
-from skm_machine.syntax import TRUE, Formula, conjunction, negation
-from skm_machine.translate import MAX_STATES, translate
 
 WAY_OUT: Final = (
     "Supported without end: conjunctions of G F p and F G q (p, q Boolean) and of clauses that are safe "

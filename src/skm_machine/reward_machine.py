@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from skm_machine.automaton import Automaton
-from skm_machine.decision import DecisionTable, table_from_edges
-from skm_machine.graph import reachable, reaching
-from skm_machine.syntax import TRUE, Formula
+from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.decision import DecisionTable, table_from_edges
+from skm_machine.automata.reachability import reachable, reaching
+from skm_machine.logic.syntax import TRUE, Formula
 
 
 class Outcome(NamedTuple):

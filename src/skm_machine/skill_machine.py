@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from skm_machine.normal_form import negation_normal_form
+from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.syntax import FALSE, Formula, evaluate
 from skm_machine.reward_machine import Outcome, RewardMachine
-from skm_machine.syntax import FALSE, Formula, evaluate
 
 TOLERANCE: Final = 1e-9
 """Values closer than this are a tie."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from skm_machine.automaton import Automaton
+from skm_machine.automata.automaton import Automaton
 from skm_machine.errors import SkmError
-from skm_machine.hoa import read_hoa, read_hoa_automaton
+from skm_machine.formats.hoa import read_hoa, read_hoa_automaton
+from skm_machine.logic.syntax import Formula
 from skm_machine.reward_machine import RewardMachine
-from skm_machine.syntax import Formula
 
 
 class SpotMissingError(SkmError):

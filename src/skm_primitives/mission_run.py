@@ -10,7 +10,7 @@ from typing import Any
 
 from skm_machine.skill_machine import plan_paper
 from skm_machine.tracker import MissionTracker, Status
-from skm_primitives.policy import Decision, Policy, best_of_goals
+from skm_primitives.planning.policy import Decision, Policy, best_of_goals
 from skm_primitives.primitives import AnyGoalValues, Primitives
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives import checkpoint
 from skm_primitives.goals import Goal
-from skm_primitives.tabular import check_names
-from skm_primitives.tabular_state import LEARNER, TabularState
+from skm_primitives.tabular.learned_state import LEARNER, TabularState
+from skm_primitives.tabular.q_learning import check_names
 from skm_sim.domain import DomainSpec
 
 FloatArray = NDArray[np.float32]
@@ -25,8 +25,8 @@ CHECKPOINTS = Path(__file__).parent / "checkpoints"
 """Where the checkpoints that come with skm lie."""
 SERVERS = {
     LEARNER: "skm_primitives.primitives:load_tabular",
-    "box": "skm_primitives.deep.serving:load",
-    "pixel": "skm_primitives.deep.pixel_serving:load",
+    "box": "skm_primitives.deep.box_primitives:load",
+    "pixel": "skm_primitives.deep.moving_targets.pixel_primitives:load",
 }
 """Who serves what each learner writes: a function of (arrays, card, spec), imported on use."""
 

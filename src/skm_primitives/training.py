@@ -27,9 +27,9 @@ DEFAULT_STEPS = 100_000
 """Steps of a run, for learners that do not say otherwise by an attribute `default_steps`."""
 
 LEARNERS = {
-    ("Discrete", "Discrete"): "skm_primitives.tabular:TabularLearner",
+    ("Discrete", "Discrete"): "skm_primitives.tabular.q_learning:TabularLearner",
     ("Box", "Box"): "skm_primitives.deep.box_learner:BoxLearner",
-    ("Box", "Discrete"): "skm_primitives.deep.pixel_learner:PixelLearner",
+    ("Box", "Discrete"): "skm_primitives.deep.moving_targets.pixel_learner:PixelLearner",
 }
 """The learner for each kind of observation and action space; a `Learner` class, imported on use."""
 

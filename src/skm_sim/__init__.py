@@ -18,27 +18,27 @@ for _env_id, _options in (
 ):
     gymnasium.register(
         _env_id,
-        entry_point="skm_sim.office:OfficeEnv",
-        vector_entry_point="skm_sim.office:OfficeVectorEnv",
+        entry_point="skm_sim.office.environment:OfficeEnv",
+        vector_entry_point="skm_sim.office.environment:OfficeVectorEnv",
         max_episode_steps=1000,
         kwargs=_options,
     )
 
 gymnasium.register(
     "skm/Safety-v0",
-    entry_point="skm_sim.safety:SafetyEnv",
-    vector_entry_point="skm_sim.safety:SafetyVectorEnv",
+    entry_point="skm_sim.safety.environment:SafetyEnv",
+    vector_entry_point="skm_sim.safety.environment:SafetyVectorEnv",
     max_episode_steps=500,
 )
 
 gymnasium.register(
     "skm/MovingTargets-v0",
-    entry_point="skm_sim.moving_targets:MovingTargetsEnv",
-    vector_entry_point="skm_sim.moving_targets:MovingTargetsVectorEnv",
+    entry_point="skm_sim.moving_targets.environment:MovingTargetsEnv",
+    vector_entry_point="skm_sim.moving_targets.environment:MovingTargetsVectorEnv",
     max_episode_steps=50,
 )
 gymnasium.register(
     "skm/SafetyGymnasium-v0",
-    entry_point="skm_sim.safety_gymnasium_backend:SafetyGymnasiumEnv",
+    entry_point="skm_sim.safety.gymnasium_backend:SafetyGymnasiumEnv",
     max_episode_steps=500,
 )

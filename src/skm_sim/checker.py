@@ -5,7 +5,7 @@
 
 Gymnasium's own `check_env` is part of it; the rest is what `skm` needs beyond Gymnasium: names,
 labels, seeds that repeat, episodes without a hidden clock, and a batch that agrees with the single
-environment (`skm_sim.checker_vector`).
+environment (`skm_sim.batch_checker`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skm_machine.errors import SkmError
-from skm_sim.checker_vector import vector_problems
+from skm_sim.batch_checker import vector_problems
 from skm_sim.domain import Domain, DomainSpec, get_domain, name_problems
 
 if TYPE_CHECKING:

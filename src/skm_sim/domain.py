@@ -16,10 +16,10 @@ from typing import Protocol, runtime_checkable
 from skm_machine.errors import SkmError, did_you_mean
 
 _LOCATIONS = {
-    "office": "skm_sim.office_spec:OFFICE",
-    "office_absorbing": "skm_sim.office_spec:OFFICE_ABSORBING",
-    "safety": "skm_sim.safety_spec:SAFETY",
-    "moving_targets": "skm_sim.moving_targets_spec:MOVING_TARGETS",
+    "office": "skm_sim.office.spec:OFFICE",
+    "office_absorbing": "skm_sim.office.spec:OFFICE_ABSORBING",
+    "safety": "skm_sim.safety.spec:SAFETY",
+    "moving_targets": "skm_sim.moving_targets.spec:MOVING_TARGETS",
 }
 """Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""
 

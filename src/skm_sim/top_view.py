@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Patch, Polygon
 from numpy.typing import NDArray
 
-from skm_sim.scene import Shape
+from skm_sim.shapes import Shape
 
 LARGEST_TEXT: Final = 9.0
 POINTS_PER_METRE: Final = 62.0

@@ -72,7 +72,7 @@ class World:
         picture: NDArray[np.uint8] | None = self._env.render() if self.draws else None  # type: ignore[assignment]
         return picture
 
-    def scene(self) -> Any:  # noqa: ANN401 - see skm_sim.scene.Shape
+    def scene(self) -> Any:  # noqa: ANN401 - see skm_sim.shapes.Shape
         """Return the shapes of the world for a 3D view, empty where the domain has none."""
         scene = getattr(self._env.unwrapped, "scene", None)
         return () if scene is None else scene()

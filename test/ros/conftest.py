@@ -11,8 +11,8 @@ with warnings.catch_warnings():
 
 from harness import System
 
-from skm_cli.private_domain import private_domain_id
-from skm_cli.ros_client import RosClient
+from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.ros_client import RosClient
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,16 +14,16 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation
 
-from skm_cli.captured_process import CapturedProcess
-from skm_cli.private_domain import private_environment
-from skm_cli.ros_client import RosClient
-from skm_cli.ros_mission import MissionGoal
-from skm_machine import ros_qos
+from skm_ros import qos
+from skm_ros.bench.captured_process import CapturedProcess
+from skm_ros.bench.private_domain import private_environment
+from skm_ros.client.mission_goal import MissionGoal
+from skm_ros.client.ros_client import RosClient
 
 MODULES = {
-    "sim": "skm_sim.sim_node",
-    "primitives": "skm_primitives.primitives_node",
-    "machine": "skm_machine.machine_node",
+    "sim": "skm_ros.nodes.sim_node",
+    "primitives": "skm_ros.nodes.primitives_node",
+    "machine": "skm_ros.nodes.machine_node",
 }
 NODES = tuple(MODULES)
 START_SECONDS = 30.0
@@ -96,7 +96,7 @@ class System:
         for name in order:
             self.start(name)
         self.client = RosClient(namespace, domain_id)
-        self.states = Topic(self.client, MachineState, "machine_state", ros_qos.LATCHED)
+        self.states = Topic(self.client, MachineState, "machine_state", qos.LATCHED)
         self.traffic = Traffic(self.client)
         self._lasting = set(self.client.node.subscriptions)
 
@@ -237,9 +237,9 @@ class Traffic:
     """The three topics of the loop."""
 
     def __init__(self, client):
-        self.observations = Topic(client, Observation, "observation", ros_qos.STATE)
-        self.labels = Topic(client, Labels, "labels", ros_qos.STATE)
-        self.actions = Topic(client, Action, "action", ros_qos.COMMAND)
+        self.observations = Topic(client, Observation, "observation", qos.STATE)
+        self.labels = Topic(client, Labels, "labels", qos.STATE)
+        self.actions = Topic(client, Action, "action", qos.COMMAND)
 
     def clear(self):
         """Forget what has come in so far."""

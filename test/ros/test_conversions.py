@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
-from skm_machine import ros_conversions as convert
 from skm_machine.tracker import Step
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
@@ -20,6 +19,7 @@ from skm_primitives.primitives import (
     default_checkpoint,
     load_primitives,
 )
+from skm_ros import conversions as convert
 
 SPACES = [
     Discrete(120),

@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 
-from skm_cli import up_command
-from skm_cli.graph import GraphError, find_config, get_system, load_systems
+from skm_cli.commands import up as up_command
+from skm_ros.graph import GraphError, find_config, get_system, load_systems
 
 NODES = ["sim", "primitives", "machine"]
 

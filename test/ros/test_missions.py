@@ -9,9 +9,9 @@ from skm.action import ExecuteMission
 from skm.msg import Action, MachineState
 
 from skm_cli.main import main
-from skm_cli.ros_client import RosClient
-from skm_machine import ros_qos
 from skm_machine.errors import SkmError
+from skm_ros import qos
+from skm_ros.client.ros_client import RosClient
 from skm_sim.domain import get_domain
 
 RESULT = ExecuteMission.Result
@@ -112,9 +112,7 @@ def test_cancel(office):
 
 def test_preemption_ends_each_goal_exactly_once(office):
     """A newer mission takes the place of the one under way; both get one terminal status."""
-    statuses = Topic(
-        office.client, GoalStatusArray, "execute_mission/_action/status", ros_qos.LATCHED
-    )
+    statuses = Topic(office.client, GoalStatusArray, "execute_mission/_action/status", qos.LATCHED)
     old = office.send(**ENDLESS)
     office.wait_running(ENDLESS["mission"])
     new = office.send("F coffee")
@@ -202,7 +200,7 @@ def test_late_joiner_sees_the_machine_state(office):
     goal = office.send(**ENDLESS)
     office.wait_running(ENDLESS["mission"])
     with RosClient(domain_id=office.domain_id) as late:
-        states = Topic(late, MachineState, "machine_state", ros_qos.LATCHED)
+        states = Topic(late, MachineState, "machine_state", qos.LATCHED)
         assert late.spin_until(lambda: states.messages, 10)
         assert states.messages[0].phase == MachineState.RUNNING
         assert states.messages[0].mission == ENDLESS["mission"]
@@ -210,7 +208,7 @@ def test_late_joiner_sees_the_machine_state(office):
     office.finish(goal)
     office.wait_ready()
     with RosClient(domain_id=office.domain_id) as late:
-        states = Topic(late, MachineState, "machine_state", ros_qos.LATCHED)
+        states = Topic(late, MachineState, "machine_state", qos.LATCHED)
         assert late.spin_until(lambda: states.messages, 10)
         assert states.messages[0].phase == MachineState.IDLE
         assert states.messages[0].outcome == RESULT.CANCELLED

@@ -12,9 +12,9 @@ from skm.msg import Action, MachineState, Observation, PrimitivesInfo
 from skm.srv import QueryValues, Reset
 from std_srvs.srv import SetBool
 
-from skm_cli.ros_mission import MissionGoal
-from skm_machine import ros_qos
 from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_ros import qos
+from skm_ros.client.mission_goal import MissionGoal
 from skm_sim.domain import get_domain
 
 WAIT = 30.0
@@ -38,7 +38,7 @@ def test_sim_steps_resets_pauses_and_ends(client, domain_id, processes):
     at_a = traffic.labels.last
     assert [name for name, true in zip(at_a.names, at_a.values, strict=True) if true] == ["A"]
 
-    actions = client.node.create_publisher(Action, "action", ros_qos.COMMAND)
+    actions = client.node.create_publisher(Action, "action", qos.COMMAND)
     assert client.spin_until(lambda: actions.get_subscription_count() > 0, WAIT)
     stale = Action(session=first.session, episode=1, step=0, kind=Action.DISCRETE, discrete=1)
     step = Action(session=first.session, episode=2, step=0, kind=Action.DISCRETE, discrete=1)
@@ -71,7 +71,7 @@ def test_sim_in_real_time_keeps_publishing(client, domain_id, processes):
     traffic = Traffic(client)
     assert client.spin_until(lambda: traffic.observations.messages, WAIT)
     at = traffic.observations.last
-    actions = client.node.create_publisher(Action, "action", ros_qos.COMMAND)
+    actions = client.node.create_publisher(Action, "action", qos.COMMAND)
     assert client.spin_until(lambda: actions.get_subscription_count() > 0, WAIT)
     actions.publish(
         Action(session=at.session, episode=at.episode, step=at.step, kind=Action.DISCRETE)
@@ -99,7 +99,7 @@ def test_parameters_out_of_range_are_refused_at_run_time(client, domain_id, proc
 def test_primitives_serve_the_checkpoints_values(client, domain_id, processes):
     node = node_process("primitives", domain_id, domain="office")
     processes.append(node)
-    infos = Topic(client, PrimitivesInfo, "primitives_info", ros_qos.LATCHED)
+    infos = Topic(client, PrimitivesInfo, "primitives_info", qos.LATCHED)
     assert client.spin_until(lambda: infos.messages, WAIT)
     info = infos.last
     primitives = load_primitives(default_checkpoint("office"), get_domain("office"))
@@ -131,7 +131,7 @@ def test_primitives_serve_the_checkpoints_values(client, domain_id, processes):
 def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
     node = node_process("machine", domain_id, peer_timeout=0.5)
     processes.append(node)
-    states = Topic(client, MachineState, "machine_state", ros_qos.LATCHED)
+    states = Topic(client, MachineState, "machine_state", qos.LATCHED)
     assert client.spin_until(lambda: states.messages, WAIT)
     assert states.last.phase == MachineState.WAITING
     assert "simulator" in states.last.waiting_for

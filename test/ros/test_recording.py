@@ -6,10 +6,10 @@ from skm.action import ExecuteMission
 from skm.msg import MachineState, Observation, PrimitivesInfo
 from visualization_msgs.msg import MarkerArray
 
-from skm_cli.ros_recording import Recording
-from skm_machine import ros_qos
+from skm_ros import qos
+from skm_ros.client.recording import Recording
+from skm_ros.markers import marker_array, scene_of
 from skm_sim.domain import get_domain
-from skm_sim.ros_markers import marker_array, scene_of
 from skm_sim.world import World
 
 
@@ -43,9 +43,9 @@ def test_a_recording_tells_the_path_and_where_things_were_that_moved(client):
         bytes([16, 40, 41, 0, 42, 43, 44, 6])
     )  # the agent two cells below the blue square
     node = client.node
-    observations = node.create_publisher(Observation, "observation", ros_qos.STATE)
-    markers = node.create_publisher(MarkerArray, "markers", ros_qos.MARKERS)
-    primitives = node.create_publisher(PrimitivesInfo, "primitives_info", ros_qos.LATCHED)
+    observations = node.create_publisher(Observation, "observation", qos.STATE)
+    markers = node.create_publisher(MarkerArray, "markers", qos.MARKERS)
+    primitives = node.create_publisher(PrimitivesInfo, "primitives_info", qos.LATCHED)
     recording = Recording(client)
     primitives.publish(PrimitivesInfo(propositions=world.spec.propositions, gamma=0.99))
     before = world.scene()

@@ -7,8 +7,8 @@ from harness import NODES, PATROL, Topic
 from skm.action import ExecuteMission
 from skm.msg import MachineState, PrimitivesInfo
 
-from skm_cli.ros_mission import MissionLostError
-from skm_machine import ros_qos
+from skm_ros import qos
+from skm_ros.client.mission_goal import MissionLostError
 
 RESULT = ExecuteMission.Result
 ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
@@ -88,7 +88,7 @@ def test_sim_killed_in_a_mission_and_started_again(systems):
 def test_primitives_killed_in_a_mission_and_started_again(systems):
     """Likewise; the new ones serve the same skills, and are used as soon as they say so."""
     system = systems(parameters=IMPATIENT)
-    infos = Topic(system.client, PrimitivesInfo, "primitives_info", ros_qos.LATCHED)
+    infos = Topic(system.client, PrimitivesInfo, "primitives_info", qos.LATCHED)
     system.wait_ready()
     system.wait_until(lambda: infos.messages, "the primitives")
     goal = system.send(**ENDLESS)

@@ -19,7 +19,7 @@ from skm_sim.domain import DomainSpec
 
 Floats = NDArray[np.float32]
 
-BODIES = {"safety": "skm_primitives.deep.safety_body:SafetyBody"}
+BODIES = {"safety": "skm_sim.safety.body:SafetyBody"}
 """The body of each domain that has its own: `module:Class`, made without arguments."""
 
 

@@ -26,10 +26,10 @@ from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card
 from skm_primitives.deep.algorithm import Algorithm, Arrays, Bools, heads
 from skm_primitives.deep.body import body_for
+from skm_primitives.deep.box_settings import DeepSettings, with_preset
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.replay import Replay
-from skm_primitives.deep.settings import DeepSettings, with_preset
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.validation import Validator
 from skm_primitives.histories import IntArray
@@ -152,8 +152,8 @@ class BoxLearner(DeepLearner):
         """Add what lies behind each goal, measured once for what is served."""
         if "goal_to_goal" in arrays or not len(self.space):
             return arrays
-        from skm_primitives.deep.evaluation import goal_to_goal  # noqa: PLC0415
-        from skm_primitives.deep.serving import BoxPrimitives  # noqa: PLC0415
+        from skm_primitives.deep.box_primitives import BoxPrimitives  # noqa: PLC0415
+        from skm_primitives.deep.skill_runs import goal_to_goal  # noqa: PLC0415
 
         primitives = BoxPrimitives(arrays, card, self.spec)
         worlds = 4 * self.settings.validation_layouts

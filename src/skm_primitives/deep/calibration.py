@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from skm_primitives.deep.evaluation import SkillRuns
+from skm_primitives.deep.skill_runs import SkillRuns
 
 BINS = 10
 COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#4f9d4a", "#8c5a3c", "#3d4653")

@@ -28,11 +28,11 @@ from skm_primitives.deep.algorithm import (
     restore_optimiser,
 )
 from skm_primitives.deep.body import Body
+from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
-from skm_primitives.deep.settings import DeepSettings
 
 MEMBERS = 2
 

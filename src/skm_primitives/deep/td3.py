@@ -31,11 +31,11 @@ from skm_primitives.deep.algorithm import (
     restore_optimiser,
 )
 from skm_primitives.deep.body import Body
+from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
-from skm_primitives.deep.settings import DeepSettings
 
 CRITICS = 2
 DELAY = 2

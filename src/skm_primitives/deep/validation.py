@@ -39,7 +39,7 @@ class Validator:
         self._layouts: list[object] = []
         self._skills: dict[str, GoalPredicate] = {name: Literal(name) for name in spec.propositions}
         if spec.name == "safety":
-            from skm_sim.safety_feasible import SKILLS, sample_feasible  # noqa: PLC0415
+            from skm_sim.safety.feasibility import SKILLS, sample_feasible  # noqa: PLC0415
 
             self._skills = dict(SKILLS)
             random = np.random.default_rng(VALIDATION_SEED)
@@ -51,7 +51,7 @@ class Validator:
         goals = space.goals()
         options = {}
         if self._layouts:
-            from skm_sim.safety_layout import Layout, concatenate  # noqa: PLC0415
+            from skm_sim.safety.layout import Layout, concatenate  # noqa: PLC0415
 
             options["layout"] = concatenate([x for x in self._layouts if isinstance(x, Layout)])
         observation, info = self._env.reset(seed=VALIDATION_SEED, options=options)

@@ -1,0 +1,1 @@
+"""One module for each sub-command: arguments in, library call, output."""

@@ -1,0 +1,112 @@
+"""`skm plot`: the pictures of the paper, drawn from what was learned."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Final
+
+from skm_cli.output import print_json
+from skm_machine.errors import SkmError, did_you_mean
+
+FIGURES: Final = {
+    ("values", "office"): "skm_primitives.figures.plot_office:values",
+    ("values", "office_absorbing"): "skm_primitives.figures.plot_office:values",
+    ("trajectories", "office"): "skm_primitives.figures.plot_office:trajectories",
+    ("trajectories", "office_absorbing"): "skm_primitives.figures.plot_office:trajectories",
+    ("trajectories", "safety"): "skm_primitives.figures.plot_safety:trajectories",
+    ("returns", "moving_targets"): "skm_primitives.figures.plot_moving_targets:returns",
+    ("curve", "moving_targets"): "skm_primitives.figures.plot_moving_targets:curve",
+}
+"""For each kind of picture and domain, the function `(args) -> (Figure, JSON document)`."""
+
+EPILOG = """\
+examples:
+  skm plot values office --out values.png
+  skm plot trajectories office --task coffee_mail --finetune-steps 100000 --out paths.png
+  skm plot trajectories safety --out safety.png
+  skm plot returns moving_targets --episodes 20 --out returns.png
+  skm plot curve moving_targets --out curve.png
+  skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
+
+The file name says the format: .png, .svg or .pdf.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm plot` to the command."""
+    kinds = tuple(dict.fromkeys(kind for kind, _ in FIGURES))
+    parser = subparsers.add_parser(
+        "plot",
+        help="draw learned values, trajectories and returns",
+        description="Draw what was learned: the value functions of the skill primitives, the"
+        " paths that solve a domain's tasks, their returns, or how learning went.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("kind", metavar="KIND", help=f"one of: {', '.join(kinds)}")
+    parser.add_argument("domain", metavar="DOMAIN", help="a domain, such as office")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.png", help="picture to write (default: DOMAIN_KIND.png)"
+    )
+    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--dpi", type=int, default=120, help="pixels an inch (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    paths = parser.add_argument_group("trajectories and returns")
+    paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
+    paths.add_argument(
+        "--planner",
+        choices=("grounded", "paper"),
+        help="default: paper in the office, else grounded",
+    )
+    paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
+    paths.add_argument(
+        "--finetuned",
+        nargs="+",
+        default=[],
+        metavar="TASK=FILE",
+        help="checkpoints of skm finetune, drawn to the right of the zero-shot paths",
+    )
+    paths.add_argument(
+        "--finetune-steps", type=int, default=0, metavar="N", help="finetune on the fly, N steps"
+    )
+    paths.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="of --finetune-steps; of safety's starts; of the boards of returns",
+    )
+    paths.add_argument(
+        "--episodes", type=int, default=100, help="returns: runs of each task (default: 100)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw one picture, and say where it was written."""
+    location = FIGURES.get((args.kind, args.domain))
+    if location is None:
+        names = [f"{kind} {domain}" for kind, domain in FIGURES]
+        wanted = f"{args.kind} {args.domain}"
+        raise SkmError(f"there is no picture '{wanted}'{did_you_mean(wanted, names)}")
+    out = args.out or Path(f"{args.domain}_{args.kind}.png")
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        raise SkmError(f"--out writes .png, .svg or .pdf, not '{out.name}'.")
+    if not 10 <= args.dpi <= 1200:
+        raise SkmError(f"--dpi is {args.dpi}; it must be from 10 to 1200.")
+    args.planner = args.planner or ("paper" if args.domain.startswith("office") else "grounded")
+    module, _, name = location.partition(":")
+    figure, document = getattr(importlib.import_module(module), name)(args)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(out, dpi=args.dpi)
+    except OSError as error:
+        raise SkmError(f"cannot write {out}: {error.strerror or error}.") from error
+    if args.json:
+        print_json({"kind": args.kind, "domain": args.domain, "out": str(out), **document})
+    else:
+        print(f"{args.kind} of {args.domain} -> {out}")
+    return 0

@@ -1,0 +1,1 @@
+"""From formulas to deterministic automata, on decision diagrams."""

@@ -1,0 +1,310 @@
+"""Reduced ordered binary decision diagrams: functions of Booleans as shared nodes, equal iff identical.
+
+Small on purpose: what the translator needs, in plain Python. Nodes are integers; 0 is false, 1 true.
+Further leaves hold other values, such as the next state of an automaton: a diagram with such leaves
+is a function from label sets to states that never lists the label sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from skm_machine.errors import UnsupportedMissionError
+from skm_machine.logic.syntax import FALSE, TRUE, Formula, conjunction, disjunction, negation
+
+ZERO: Final = 0
+ONE: Final = 1
+_LEAF_VARIABLE: Final = 1 << 60
+
+MAX_NODES: Final = 500_000
+"""A mission that needs more is refused, before it takes minutes."""
+
+MAX_CUBES: Final = 100
+"""Formulas for people: a label with more parts than this is written in another way."""
+
+Cube = tuple[tuple[int, bool], ...]
+"""A conjunction of literals: pairs (variable, whether it is true)."""
+
+
+class Diagrams:
+    """A table of decision diagrams over the variables 0, 1, 2, … which are tested in that order."""
+
+    def __init__(self) -> None:
+        self.variable: list[int] = [_LEAF_VARIABLE, _LEAF_VARIABLE]
+        self.low: list[int] = [ZERO, ONE]
+        self.high: list[int] = [ZERO, ONE]
+        self._nodes: dict[tuple[int, int, int], int] = {}
+        self._values: dict[int, int] = {}
+        self._if_then_else: dict[tuple[int, int, int], int] = {}
+
+    def node(self, variable: int, low: int, high: int) -> int:
+        """Return the function that is `high` where `variable` holds and `low` elsewhere."""
+        if low == high:
+            return low
+        key = (variable, low, high)
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = len(self.variable)
+            if found > MAX_NODES:
+                raise UnsupportedMissionError(
+                    f"the mission needs a table of more than {MAX_NODES} nodes: split it into several"
+                )
+            self.variable.append(variable)
+            self.low.append(low)
+            self.high.append(high)
+        return found
+
+    def leaf(self, value: int) -> int:
+        """Return the leaf that holds `value`, for functions whose values are not truth values."""
+        node = self.node(_LEAF_VARIABLE, ~value, value)
+        self._values[node] = value
+        return node
+
+    def value(self, node: int) -> int | None:
+        """Return what the leaf `node` holds, or None if it is no such leaf."""
+        return self._values.get(node)
+
+    def literal(self, variable: int) -> int:
+        """Return the function that is the variable itself."""
+        return self.node(variable, ZERO, ONE)
+
+    def if_then_else(self, test: int, then: int, other: int) -> int:
+        """Return `then` where `test` holds and `other` elsewhere; every Boolean operator is a case.
+
+        `test` must be Boolean; the other two may have leaves of any kind.
+        """
+        if test == ONE or then == other:
+            return then
+        if test == ZERO:
+            return other
+        if then == ONE and other == ZERO:
+            return test
+        key = (test, then, other)
+        found = self._if_then_else.get(key)
+        if found is not None:
+            return found
+        variable, low, high = self.variable, self.low, self.high
+        top = min(variable[test], variable[then], variable[other])
+        test_low, test_high = (low[test], high[test]) if variable[test] == top else (test, test)
+        then_low, then_high = (low[then], high[then]) if variable[then] == top else (then, then)
+        other_low, other_high = (
+            (low[other], high[other]) if variable[other] == top else (other, other)
+        )
+        found = self.node(
+            top,
+            self.if_then_else(test_low, then_low, other_low),
+            self.if_then_else(test_high, then_high, other_high),
+        )
+        self._if_then_else[key] = found
+        return found
+
+    def negation(self, function: int) -> int:
+        """Return the negation of `function`."""
+        return self.if_then_else(function, ZERO, ONE)
+
+    def conjunction(self, left: int, right: int) -> int:
+        """Return the conjunction of two functions."""
+        return self.if_then_else(left, right, ZERO)
+
+    def disjunction(self, left: int, right: int) -> int:
+        """Return the disjunction of two functions."""
+        return self.if_then_else(left, ONE, right)
+
+    def of_formula(self, formula: Formula, atom: Callable[[Formula], int]) -> int:
+        """Return the function that a Boolean formula says; `atom` gives that of anything not Boolean."""
+        functions: dict[Formula, int] = {}
+        for sub in formula.subformulas():
+            operands = [functions[operand] for operand in sub.operands]
+            functions[sub] = self.operation(sub, operands, atom)
+        return functions[formula]
+
+    def operation(
+        self, formula: Formula, operands: list[int], atom: Callable[[Formula], int]
+    ) -> int:
+        """Return the function of one operator applied to the functions of its operands."""
+        match formula.operator:
+            case "true":
+                return ONE
+            case "false":
+                return ZERO
+            case "!":
+                return self.negation(operands[0])
+            case "&":
+                result = ONE
+                for operand in reversed(operands):
+                    result = self.conjunction(operand, result)
+                return result
+            case "|":
+                result = ZERO
+                for operand in reversed(operands):
+                    result = self.disjunction(operand, result)
+                return result
+            case "->":
+                return self.if_then_else(operands[0], operands[1], ONE)
+            case "<->":
+                return self.if_then_else(operands[0], operands[1], self.negation(operands[1]))
+            case "xor":
+                return self.if_then_else(operands[0], self.negation(operands[1]), operands[1])
+            case _:
+                return atom(formula)
+
+    def cubes(self, function: int, most: int) -> list[Cube] | None:
+        """Return an irredundant disjunction of cubes equal to `function` (Minato and Morreale).
+
+        None if it would have more than `most` cubes.
+        """
+        memo: dict[tuple[int, int], tuple[list[Cube], int]] = {}
+
+        def cover(lower: int, upper: int) -> tuple[list[Cube], int]:
+            """Cover all of `lower` and nothing outside of `upper`; also return what was covered."""
+            if lower == ZERO:
+                return [], ZERO
+            if upper == ONE:
+                return [()], ONE
+            key = (lower, upper)
+            if key in memo:
+                return memo[key]
+            top = min(self.variable[lower], self.variable[upper])
+            lower_0, lower_1 = self._cofactors(lower, top)
+            upper_0, upper_1 = self._cofactors(upper, top)
+            cubes_0, done_0 = cover(self.conjunction(lower_0, self.negation(upper_1)), upper_0)
+            cubes_1, done_1 = cover(self.conjunction(lower_1, self.negation(upper_0)), upper_1)
+            left = self.disjunction(
+                self.conjunction(lower_0, self.negation(done_0)),
+                self.conjunction(lower_1, self.negation(done_1)),
+            )
+            cubes_both, done_both = cover(left, self.conjunction(upper_0, upper_1))
+            cubes = [((top, True), *cube) for cube in cubes_1]
+            cubes += [((top, False), *cube) for cube in cubes_0]
+            cubes += cubes_both
+            if len(cubes) > most:
+                raise _TooManyCubesError
+            memo[key] = (cubes, self.disjunction(done_both, self.node(top, done_0, done_1)))
+            return memo[key]
+
+        try:
+            return cover(function, function)[0]
+        except _TooManyCubesError:
+            return None
+
+    def below(self, root: int, variable: int) -> list[int]:
+        """Return the nodes first met below `root` that test no variable before `variable`."""
+        found, seen, stack = [], {root}, [root]
+        while stack:
+            node = stack.pop()
+            if self.variable[node] >= variable:
+                found.append(node)
+                continue
+            for child in (self.high[node], self.low[node]):
+                if child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+        return found
+
+    def rebuild(
+        self, root: int, into: Diagrams, leaf: Callable[[int], int | None], memo: dict[int, int]
+    ) -> int:
+        """Return a copy of `root` in another table.
+
+        Where `leaf(node)` is not None, it is what takes the place of that node. `memo` is shared
+        between the calls that copy with the same `leaf`.
+        """
+        found = memo.get(root)
+        if found is None:
+            found = leaf(root)
+            if found is None:
+                low = self.rebuild(self.low[root], into, leaf, memo)
+                high = self.rebuild(self.high[root], into, leaf, memo)
+                found = into.node(self.variable[root], low, high)
+            memo[root] = found
+        return found
+
+    def _cofactors(self, function: int, variable: int) -> tuple[int, int]:
+        if self.variable[function] == variable:
+            return self.low[function], self.high[function]
+        return function, function
+
+    def short_formula(self, function: int, atoms: list[Formula]) -> Formula:
+        """Return a short Boolean formula for `function`, whose variables stand for `atoms`.
+
+        The shorter of a disjunction of conjunctions and a conjunction of disjunctions, with the
+        literals that all its parts share written once; where both are long (as for a parity), the
+        case distinction that the diagram is.
+        """
+        candidates = []
+        cubes = self.cubes(function, MAX_CUBES)
+        if cubes is not None:
+            candidates.append(_factored(cubes, atoms))
+        if cubes is None or len(cubes) > 1:
+            dual_cubes = self.cubes(self.negation(function), MAX_CUBES)
+            if dual_cubes is not None:
+                candidates.append(_dual(_factored(dual_cubes, atoms)))
+        if not candidates:
+            return self._cases(function, atoms, {})
+        return min(candidates, key=_cost)
+
+    def _cases(self, function: int, atoms: list[Formula], memo: dict[int, Formula]) -> Formula:
+        """Return `function` as nested case distinctions, one for each node."""
+        if function <= ONE:
+            return TRUE if function == ONE else FALSE
+        if function not in memo:
+            atom = atoms[self.variable[function]]
+            low = self._cases(self.low[function], atoms, memo)
+            if self.high[function] == self.negation(self.low[function]):
+                memo[function] = Formula("xor", (atom, low))
+            else:
+                high = self._cases(self.high[function], atoms, memo)
+                memo[function] = disjunction(
+                    conjunction(atom, high), conjunction(negation(atom), low)
+                )
+        return memo[function]
+
+
+class _TooManyCubesError(Exception):
+    """Raised inside of `cubes` to give up."""
+
+
+def _factored(cubes: list[Cube], atoms: list[Formula]) -> Formula:
+    """Return the disjunction of `cubes`, with the literals common to all of them taken out."""
+    if not cubes:
+        return FALSE
+    common = [literal for literal in cubes[0] if all(literal in cube for cube in cubes)]
+    rest = [
+        conjunction(*(_literal(literal, atoms) for literal in cube if literal not in common))
+        for cube in cubes
+    ]
+    rest.sort(key=lambda formula: (len(formula.operands), str(formula)))
+    parts = [_literal(literal, atoms) for literal in common]
+    parts.sort(key=lambda formula: formula.operator == "!")
+    return conjunction(*parts, disjunction(*rest))
+
+
+def _literal(literal: tuple[int, bool], atoms: list[Formula]) -> Formula:
+    variable, positive = literal
+    return atoms[variable] if positive else negation(atoms[variable])
+
+
+def _dual(formula: Formula) -> Formula:
+    """Return the negation of a formula made of literals, `&` and `|`, with the negations pushed down."""
+    duals: dict[Formula, Formula] = {}
+    for sub in formula.subformulas():
+        operands = [duals[operand] for operand in sub.operands]
+        if sub.operator == "&":
+            duals[sub] = disjunction(*operands)
+        elif sub.operator == "|":
+            duals[sub] = conjunction(*operands)
+        else:
+            duals[sub] = negation(sub)
+    return duals[formula]
+
+
+def _cost(formula: Formula) -> tuple[int, int]:
+    """Return how long a formula is to read: first its literals, then its negations."""
+    literals, negations, stack = 0, 0, [formula]
+    while stack:
+        sub = stack.pop()
+        stack.extend(sub.operands)
+        literals += sub.operator == "prop"
+        negations += sub.operator == "!"
+    return (literals, negations)

@@ -1,0 +1,149 @@
+"""What a machine does on each label set, for each of its states: one decision diagram per state.
+
+Automata and reward machines both stand on this table. A step is a look-up; the symbolic edges that
+people read are computed from the diagrams when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from skm_machine.automata.bdd import ZERO, Diagrams
+from skm_machine.errors import NondeterministicError
+from skm_machine.logic.syntax import Formula, proposition
+
+
+class DecisionTable:
+    """For each state, a function from label sets to outcomes (numbers), as a decision diagram."""
+
+    def __init__(
+        self, propositions: tuple[str, ...], diagrams: Diagrams, roots: tuple[int, ...]
+    ) -> None:
+        self.propositions = propositions
+        self._atoms = [proposition(name) for name in propositions]
+        self._diagrams = diagrams
+        self._roots = roots
+        self._known: dict[tuple[int, frozenset[str]], int] = {}
+        self._first_with_root: dict[int, int] = {}
+        for state, root in enumerate(roots):
+            self._first_with_root.setdefault(root, state)
+        self._labels: dict[tuple[int, frozenset[int]], Formula] = {}
+
+    def __len__(self) -> int:
+        return len(self._roots)
+
+    def outcome(self, state: int, labels: Collection[str]) -> int:
+        """Return the outcome of `labels` in `state`: a look-up, from the second time on."""
+        key = (state, labels if isinstance(labels, frozenset) else frozenset(labels))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._walk(state, key[1])
+        return found
+
+    def _walk(self, state: int, labels: frozenset[str]) -> int:
+        node, diagrams = self._roots[state], self._diagrams
+        while (value := diagrams.value(node)) is None:
+            holds = self.propositions[diagrams.variable[node]] in labels
+            node = diagrams.high[node] if holds else diagrams.low[node]
+        return value
+
+    def outcomes(self, state: int) -> list[int]:
+        """Return the outcomes that some label set has in `state`, each once, in order."""
+        leaves = self._diagrams.below(self._roots[state], len(self.propositions))
+        return sorted(value for leaf in leaves if (value := self._diagrams.value(leaf)) is not None)
+
+    def example(self, state: int, outcome: int) -> frozenset[str]:
+        """Return a label set with this outcome in `state`, with as few propositions as can be."""
+        diagrams = self._diagrams
+        best: dict[int, frozenset[str] | None] = {}
+
+        def smallest(node: int) -> frozenset[str] | None:
+            if node not in best:
+                value = diagrams.value(node)
+                if value is not None:
+                    best[node] = frozenset() if value == outcome else None
+                else:
+                    low, high = smallest(diagrams.low[node]), smallest(diagrams.high[node])
+                    if high is not None:
+                        high |= {self.propositions[diagrams.variable[node]]}
+                    found = [labels for labels in (low, high) if labels is not None]
+                    best[node] = min(found, key=len, default=None)
+            return best[node]
+
+        labels = smallest(self._roots[state])
+        if labels is None:
+            raise ValueError(f"state {state} has no outcome {outcome}")
+        return labels
+
+    def same_as(self, state: int) -> int:
+        """Return the first state that has the same outcome as `state` on every label set."""
+        return self._first_with_root[self._roots[state]]
+
+    def mapped(
+        self, states: Iterable[int], outcome: Callable[[int], int], constants: Iterable[int] = ()
+    ) -> DecisionTable:
+        """Return the table of `states` with its outcomes renamed, then states with one outcome each."""
+        diagrams, memo = Diagrams(), dict[int, int]()
+
+        def leaf(node: int) -> int | None:
+            value = self._diagrams.value(node)
+            return None if value is None else diagrams.leaf(outcome(value))
+
+        roots = [
+            self._diagrams.rebuild(self._roots[state], diagrams, leaf, memo) for state in states
+        ]
+        roots += [diagrams.leaf(constant) for constant in constants]
+        return DecisionTable(self.propositions, diagrams, tuple(roots))
+
+    def edges(self, state: int) -> dict[int, Formula]:
+        """Return a short Boolean formula for each outcome of `state`: what leads to it."""
+        return {outcome: self.label(state, outcome) for outcome in self.outcomes(state)}
+
+    def label(self, state: int, *outcomes: int) -> Formula:
+        """Return a short Boolean formula of the label sets that lead from `state` to `outcomes`."""
+        key = (state, frozenset(outcomes))
+        found = self._labels.get(key)
+        if found is None:
+            diagrams = self._diagrams
+            chosen = {diagrams.leaf(outcome) for outcome in outcomes}
+
+            def leaf(node: int) -> int | None:
+                return None if diagrams.value(node) is None else int(node in chosen)
+
+            function = diagrams.rebuild(self._roots[state], diagrams, leaf, {})
+            found = self._labels[key] = diagrams.short_formula(function, self._atoms)
+        return found
+
+
+def table_from_edges(
+    propositions: Sequence[str], edges: Sequence[Iterable[tuple[Formula, int]]], default: int
+) -> DecisionTable:
+    """Build a table from Boolean edges `(formula, outcome)` for each state.
+
+    Label sets that no edge covers get the outcome `default`; edges that overlap with different
+    outcomes are an error, since the machine would not be deterministic.
+    """
+    diagrams = Diagrams()
+    number = {name: index for index, name in enumerate(propositions)}
+
+    def atom(formula: Formula) -> int:
+        return diagrams.literal(number[formula.name])
+
+    roots = []
+    for state, state_edges in enumerate(edges):
+        covered, root = ZERO, diagrams.leaf(default)
+        by_outcome: dict[int, int] = {}
+        for formula, outcome in state_edges:
+            function = diagrams.of_formula(formula, atom)
+            by_outcome[outcome] = diagrams.disjunction(by_outcome.get(outcome, ZERO), function)
+        for outcome, function in by_outcome.items():
+            overlap = diagrams.conjunction(covered, function)
+            if overlap != ZERO:
+                example = diagrams.short_formula(overlap, [proposition(p) for p in propositions])
+                raise NondeterministicError(
+                    f"state {state} is not deterministic: several edges fit where '{example}' holds"
+                )
+            covered = diagrams.disjunction(covered, function)
+            root = diagrams.if_then_else(function, diagrams.leaf(outcome), root)
+        roots.append(root)
+    return DecisionTable(tuple(propositions), diagrams, tuple(roots))

@@ -1,0 +1,1 @@
+"""Pictures of machines, in plain SVG."""

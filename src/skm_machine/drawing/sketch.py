@@ -1,0 +1,105 @@
+"""Sketches of machines too large for labels: small states in columns, and thin lines between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Final
+
+from skm_machine.drawing.layering import Node, order_columns, rank_states
+from skm_machine.drawing.lettering import symbolic
+from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
+from skm_machine.logic.syntax import FALSE
+from skm_machine.reward_machine import RewardMachine
+from skm_machine.skill_machine import Skill
+
+RADIUS: Final = 9.0
+MAX_TOOLTIPS: Final = 1000
+"""With more edges than this, labels are not even computed to be shown on hovering."""
+
+PITCH: Final = 26.0
+COLUMN: Final = 170.0
+
+
+def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: str) -> str:
+    """Return an SVG document with every state and edge of a large machine; labels show on hovering."""
+    links = [
+        (state, outcome)
+        for state in range(machine.num_states)
+        if state not in machine.terminal
+        for outcome in machine.successors(state)
+    ]
+    nodes = _place(machine, [(source, outcome.target) for source, outcome in links])
+    canvas = Canvas()
+    opacity = max(0.15, min(0.6, 10 / sqrt(max(1, len(links)))))
+    for source, outcome in links:
+        target = outcome.target
+        canvas.open("edge", {"source": source, "target": target})
+        if len(links) <= MAX_TOOLTIPS:
+            label = symbolic(machine.label(source, [outcome]))
+            canvas.tooltip(f"{machine.names[source]} → {machine.names[target]}: {label}")
+        rewarded = ACCEPTED if outcome.reward > 0 else WORKING
+        tone = FAILED if target in machine.failure else rewarded
+        piece = _curve(nodes[source], nodes[target])
+        canvas.path([piece], tone, dashed=tone is FAILED, width=0.5, opacity=opacity)
+        canvas.close()
+    for state, node in enumerate(nodes):
+        canvas.open("state", {"state": state})
+        canvas.tooltip(_description(machine, state, skills.get(state)))
+        tone = _tone(machine, state)
+        if state == machine.initial:
+            canvas.path([((node.x - 30, node.y), (node.x - RADIUS, node.y))], WORKING, arrow=True)
+        canvas.circle(node.x, node.y, RADIUS, tone, width=1.0)
+        if tone is ACCEPTED:
+            canvas.circle(node.x, node.y, RADIUS - 2, tone, width=0.7)
+        if tone is WORKING:
+            canvas.text(node.x, node.y + 2.2, machine.names[state], 6.0, tone.text)
+        else:
+            beside = node.x + RADIUS + 4
+            name = machine.names[state]
+            canvas.text(beside, node.y + 3, name, 9.0, tone.text, bold=True, anchor="start")
+        canvas.close()
+    return canvas.document(title)
+
+
+def _place(machine: RewardMachine, links: list[tuple[int, int]]) -> list[Node]:
+    """Place the states by rank, and within a rank near their neighbours."""
+    ranks, _ = rank_states(machine.num_states, machine.initial, links)
+    nodes = [Node(0.0, RADIUS, RADIUS, column=rank) for rank in ranks]
+    columns: list[list[Node]] = [[] for _ in range(max(ranks) + 1)]
+    for node in nodes:
+        columns[node.column].append(node)
+    for source, target in links:
+        if ranks[target] == ranks[source] + 1:
+            nodes[source].right.append(nodes[target])
+            nodes[target].left.append(nodes[source])
+    order_columns(columns)
+    for index, column in enumerate(columns):
+        for place, node in enumerate(column):
+            node.x, node.y = index * COLUMN, (place - (len(column) - 1) / 2) * PITCH
+    return nodes
+
+
+def _curve(source: Node, target: Node) -> tuple[tuple[float, float], ...]:
+    if source is target:
+        x, y = source.x, source.y - RADIUS
+        return (x - 3, y), (x - 9, y - 11), (x + 9, y - 11), (x + 3, y)
+    side = 1 if target.column > source.column else -1
+    start, end = source.x + side * RADIUS, target.x - side * RADIUS
+    bend = 0.45 * max(abs(end - start), 60) * side
+    return (start, source.y), (start + bend, source.y), (end - bend, target.y), (end, target.y)
+
+
+def _tone(machine: RewardMachine, state: int) -> Tone:
+    if state in machine.failure:
+        return FAILED
+    return ACCEPTED if state in machine.terminal else WORKING
+
+
+def _description(machine: RewardMachine, state: int, skill: Skill | None) -> str:
+    text = machine.names[state]
+    if skill is not None:
+        text += f": reach {symbolic(skill.reach)}"
+        if skill.avoid is not FALSE:
+            text += f", keep off {symbolic(skill.avoid)}"
+    return text

@@ -1,0 +1,1 @@
+"""Formulas: syntax, parser, semantics by definition, normal forms."""

@@ -1,0 +1,47 @@
+"""Negation normal form: an equal formula in which only propositions are negated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.logic.syntax import Formula, conjunction, disjunction, negation
+
+_DUAL: Final = {"X": "X", "F": "G", "G": "F", "U": "R", "R": "U", "W": "M", "M": "W"}
+
+
+def negation_normal_form(formula: Formula) -> Formula:
+    """Return `formula` with `->`, `<->` and `xor` resolved and negations at the propositions only.
+
+    On infinite traces, where `!X a` is `X !a`; Boolean formulas mean the same on any trace.
+    """
+    forms: dict[tuple[Formula, bool], Formula] = {}
+    for sub in formula.subformulas():
+        for positive in (True, False):
+            forms[sub, positive] = _form(sub, positive, forms)
+    return forms[formula, True]
+
+
+def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Formula]) -> Formula:
+    """Return the form of `formula`, or of its negation, from the forms of its operands."""
+    operands = formula.operands
+    match formula.operator:
+        case "prop" | "true" | "false":
+            return formula if positive else negation(formula)
+        case "!":
+            return forms[operands[0], not positive]
+        case "&" | "|" as operator:
+            join = conjunction if (operator == "&") == positive else disjunction
+            return join(*(forms[operand, positive] for operand in operands))
+        case "->":
+            join = disjunction if positive else conjunction
+            return join(forms[operands[0], not positive], forms[operands[1], positive])
+        case "<->" | "xor" as operator:
+            same = (operator == "<->") == positive
+            left, right = operands
+            return disjunction(
+                conjunction(forms[left, True], forms[right, same]),
+                conjunction(forms[left, False], forms[right, not same]),
+            )
+        case operator:
+            dual = operator if positive else _DUAL[operator]
+            return Formula(dual, tuple(forms[operand, positive] for operand in operands))

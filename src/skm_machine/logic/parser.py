@@ -1,0 +1,209 @@
+"""The one parser of missions: text to `Formula`, by operator precedence, in time linear in the text.
+
+The grammar is printed in docs/missions.md. There is no recursion, so no text can overflow the stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from skm_machine.errors import MissionError, did_you_mean
+from skm_machine.logic.syntax import (
+    FALSE,
+    FLAT,
+    PRECEDENCE,
+    RIGHT_ASSOCIATIVE,
+    TEMPORAL_BINARY,
+    TRUE,
+    UNARY,
+    Formula,
+    operator_prefix,
+    proposition,
+)
+
+MAX_DEPTH: Final = 300
+"""Formulas nested deeper than this are refused."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<quoted>"(?:[^"\\]|\\.)*")
+      | (?P<symbol><->|<=>|->|=>|&&|\|\||\[\]|<>|/\\|\\/|[!~¬&∧|∨^⊕()→↔□◇○])
+      | (?P<word>\w+)""",
+    re.VERBOSE,
+)
+_SYMBOLS: Final = {
+    **dict.fromkeys(("!", "~", "¬"), "!"),
+    **dict.fromkeys(("&", "&&", "∧", "/\\"), "&"),
+    **dict.fromkeys(("|", "||", "∨", "\\/"), "|"),
+    **dict.fromkeys(("^", "⊕"), "xor"),
+    **dict.fromkeys(("->", "=>", "→"), "->"),
+    **dict.fromkeys(("<->", "<=>", "↔"), "<->"),
+    **dict.fromkeys(("[]", "□"), "G"),
+    **dict.fromkeys(("<>", "◇"), "F"),
+    "○": "X",
+    "(": "(",
+    ")": ")",
+}
+_WORDS: Final = {
+    **dict.fromkeys(("true", "True", "TRUE", "1"), TRUE),
+    **dict.fromkeys(("false", "False", "FALSE", "0"), FALSE),
+}
+_ENGLISH: Final = {"and": "&", "or": "|", "not": "!", "AND": "&", "OR": "|", "NOT": "!"}
+
+
+class _Token(NamedTuple):
+    """An operator, a parenthesis (`kind` says which) or an operand (`kind` is "operand")."""
+
+    kind: str
+    position: int
+    text: str
+    operand: Formula | None = None
+
+
+def parse(text: str, propositions: Collection[str] | None = None) -> Formula:
+    """Return the formula that `text` says, or raise a `MissionError` that shows where it goes wrong.
+
+    Where the known `propositions` are given, any other name is an error, and a name such as `Goal`
+    among them is that proposition (without them, it reads `G oal`, as in Spot; quote it to be sure).
+    """
+    return _Parser(text, propositions).parse()
+
+
+class _Parser:
+    """The two stacks of an operator-precedence parser: operators waiting, and operands done."""
+
+    def __init__(self, text: str, propositions: Collection[str] | None) -> None:
+        self.text = text
+        self.known = propositions
+        self.operators: list[_Token] = []
+        self.operands: list[Formula] = []
+        self.open_levels = 0
+        """How many of the waiting operators nest: all but the links of a chain such as `a & b & c`."""
+
+    def parse(self) -> Formula:
+        previous: _Token | None = None
+        for token in self._tokens():
+            self._check_neighbours(previous, token)
+            self._take(token)
+            previous = token
+        if previous is None:
+            raise self._error("the mission is empty", 0)
+        if previous.kind not in ("operand", ")"):
+            raise self._error(f"nothing follows '{previous.text}'", previous.position)
+        while self.operators:
+            if self.operators[-1].kind == "(":
+                raise self._error("this '(' is never closed", self.operators[-1].position)
+            self._apply_last()
+        return self.operands[0]
+
+    def _take(self, token: _Token) -> None:
+        if token.operand is not None:
+            self.operands.append(token.operand)
+        elif token.kind == ")":
+            while self.operators and self.operators[-1].kind != "(":
+                self._apply_last()
+            if not self.operators:
+                raise self._error("this ')' closes nothing", token.position)
+            self.operators.pop()
+            self.open_levels -= 1
+        else:
+            if token.kind not in UNARY and token.kind != "(":
+                while self.operators and self._binds_first(self.operators[-1], token):
+                    self._apply_last()
+            self.operators.append(token)
+            self.open_levels += token.kind not in FLAT
+            if self.open_levels > MAX_DEPTH:
+                raise self._too_deep(token)
+
+    def _apply_last(self) -> None:
+        """Replace the operands of the last waiting operator by the formula that it makes of them."""
+        token = self.operators.pop()
+        self.open_levels -= token.kind not in FLAT
+        count = 1 if token.kind in UNARY else 2
+        while token.kind in FLAT and self.operators and self.operators[-1].kind == token.kind:
+            self.operators.pop()
+            count += 1
+        formula = Formula(token.kind, tuple(self.operands[-count:]))
+        if formula.depth > MAX_DEPTH:
+            raise self._too_deep(token)
+        self.operands[-count:] = [formula]
+
+    @staticmethod
+    def _binds_first(waiting: _Token, new: _Token) -> bool:
+        if waiting.kind == "(":
+            return False
+        if PRECEDENCE[waiting.kind] == PRECEDENCE[new.kind]:
+            return new.kind not in RIGHT_ASSOCIATIVE and new.kind not in FLAT
+        return PRECEDENCE[waiting.kind] > PRECEDENCE[new.kind]
+
+    def _check_neighbours(self, previous: _Token | None, token: _Token) -> None:
+        """Refuse operands with nothing between them, and a binary operator with nothing before it."""
+        after_operand = previous is not None and previous.kind in ("operand", ")")
+        if token.kind == "operand" or token.kind in UNARY or token.kind == "(":
+            if after_operand and previous is not None:
+                hint = _ENGLISH.get(token.text) or _ENGLISH.get(previous.text)
+                hint = f"; write '{hint}'" if hint else ", such as '&'"
+                raise self._error(
+                    f"expected an operator before '{token.text}'{hint}", token.position
+                )
+        elif not after_operand:
+            where = f"after '{previous.text}'" if previous else "at the start"
+            raise self._error(f"expected a proposition {where}, not '{token.text}'", token.position)
+
+    def _tokens(self) -> Iterator[_Token]:
+        position = 0
+        while position < len(self.text):
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                character = self.text[position]
+                problem = "this quote is never closed" if character == '"' else None
+                raise self._error(problem or f"unexpected character {character!r}", position)
+            text = match.group()
+            match match.lastgroup:
+                case "symbol":
+                    yield _Token(_SYMBOLS[text], position, text)
+                case "quoted":
+                    name = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
+                    yield self._proposition(name, position, text)
+                case "word":
+                    yield from self._word(text, position)
+            position = match.end()
+
+    def _word(self, word: str, position: int) -> Iterator[_Token]:
+        """Read a word: a constant, an operator, a proposition, or operators run together with one."""
+        if self.known is not None and word in self.known:
+            yield _Token("operand", position, word, proposition(word))
+        elif word in _WORDS:
+            yield _Token("operand", position, word, _WORDS[word])
+        elif word == "xor" or word in TEMPORAL_BINARY:
+            yield _Token(word, position, word)
+        elif prefix := operator_prefix(word):
+            for offset, operator in enumerate(prefix):
+                yield _Token(operator, position + offset, operator)
+            rest = word[len(prefix) :]
+            if rest in _WORDS:
+                yield _Token("operand", position + len(prefix), rest, _WORDS[rest])
+            elif rest:
+                yield self._proposition(rest, position + len(prefix), rest, split_from=word)
+        elif word[0].isdigit():
+            raise self._error(f"a proposition's name cannot start with a digit: '{word}'", position)
+        else:
+            yield self._proposition(word, position, word)
+
+    def _proposition(self, name: str, position: int, text: str, split_from: str = "") -> _Token:
+        if self.known is not None and name not in self.known:
+            operators = split_from.removesuffix(name)
+            read_as = (
+                f" ('{split_from}' reads '{operators} {name}', as in Spot)" if operators else ""
+            )
+            hint = did_you_mean(split_from or name, self.known)
+            raise self._error(f"unknown proposition '{name}'{read_as}{hint}", position)
+        return _Token("operand", position, text, proposition(name))
+
+    def _too_deep(self, token: _Token) -> MissionError:
+        return self._error(f"nested more than {MAX_DEPTH} deep", token.position)
+
+    def _error(self, message: str, position: int) -> MissionError:
+        return MissionError(message, self.text, position)

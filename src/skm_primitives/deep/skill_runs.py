@@ -1,0 +1,111 @@
+"""How good served primitives are: success of single skills, calibration, what lies behind goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_primitives.composition import GoalPredicate, goal_mask
+from skm_primitives.deep.box_primitives import BoxPrimitives
+from skm_primitives.deep.goal_space import HEADS
+from skm_primitives.planning.pursuit import Pursuit
+from skm_sim.domain import DomainSpec
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float32]
+
+GOAL_TO_GOAL_SEED = 70_001
+
+
+@dataclass(frozen=True)
+class SkillRuns:
+    """What came of pursuing a skill, an entry for every world."""
+
+    succeeded: Bools
+    steps: NDArray[np.int64]
+    """Steps to success; the limit where there was none."""
+    predicted: Floats
+    """The value at the start: γ to the steps that it was thought to take, less one."""
+    poses: NDArray[np.float64]
+    """`(steps + 1, worlds, …)`: where the robots were, if the environment tells."""
+
+
+def run_skill(
+    primitives: BoxPrimitives,
+    spec: DomainSpec,
+    skill: GoalPredicate,
+    options: dict[str, Any],
+    worlds: int,
+    steps: int,
+    seed: int = 0,
+) -> SkillRuns:
+    """Pursue a skill in a batch of worlds, reset with these options, for some steps."""
+    env = gymnasium.make_vec(spec.env_id, num_envs=worlds)
+    observation, info = env.reset(seed=seed, options=options)
+    space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
+    pursuit = Pursuit(worlds)
+    slots = space.discover(info["labels"])
+    violated, succeeded = np.zeros(worlds, np.bool_), np.zeros(worlds, np.bool_)
+    taken = np.full(worlds, steps)
+    predicted: Floats = np.zeros(worlds, np.float32)
+    poses = [getattr(env, "pose", np.zeros((worlds, 0)))]
+    for step in range(steps):
+        values = primitives.batch_values(observation, violated)
+        chosen = pursuit.choose(values, wanted)
+        if step == 0:
+            predicted = chosen.value
+        observation, _, _, _, info = env.step(chosen.action)
+        following = space.discover(info["labels"])
+        achieved = space.outcomes(slots, following)[0].reshape(worlds, -1)[:, : len(wanted)]
+        possible = wanted & ~(violated[:, None] & primitives.strict)
+        arrived = (achieved & possible).any(1) & ~succeeded
+        taken[arrived] = step + 1
+        succeeded |= arrived
+        violated |= space.changed(slots, following)
+        slots = following
+        poses.append(getattr(env, "pose", poses[0]))
+    env.close()
+    return SkillRuns(succeeded, taken, predicted, np.stack(poses))
+
+
+def goal_to_goal(
+    primitives: BoxPrimitives, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
+) -> Floats:
+    """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
+
+    No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
+    as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up.
+    """
+    env = gymnasium.make_vec(spec.env_id, num_envs=worlds)
+    random = np.random.default_rng(seed)
+    observation, info = env.reset(seed=seed)
+    space, count = primitives.space.copy(), len(primitives.goals)
+    used = len(space)
+    total, arrivals = np.zeros((space.capacity, count)), np.zeros(space.capacity)
+    pursuit = Pursuit(worlds)
+    slots = space.discover(info["labels"])
+    unharmed = np.zeros(worlds, np.bool_)
+    masks = space.random_masks(random, worlds)
+    for _ in range(spec.primitive_steps):
+        values = primitives.batch_values(observation, unharmed)
+        chosen = pursuit.choose(values, masks.reshape(worlds, -1)[:, :count])
+        observation, _, _, _, info = env.step(chosen.action)
+        following = space.discover(info["labels"])
+        achieved, alive = space.outcomes(slots, following)
+        moved = slots != following
+        if moved.any():
+            there = primitives.batch_values(observation[moved], unharmed[moved]).value
+            np.add.at(total, following[moved], there)
+            np.add.at(arrivals, following[moved], 1)
+        done: Bools = np.any(masks & achieved, axis=(1, 2)) | ~np.any(masks & alive, axis=(1, 2))
+        fresh = space.random_masks(random, worlds)
+        masks = np.where(done[:, None, None], fresh, masks & alive)
+        pursuit.restart(done)
+        slots = following
+    env.close()
+    mean = (total / np.maximum(arrivals, 1)[:, None])[:used]
+    return np.repeat(mean, HEADS, axis=0).astype(np.float32)

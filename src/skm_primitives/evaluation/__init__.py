@@ -1,0 +1,1 @@
+"""How well missions and skills are done: measured, with intervals."""

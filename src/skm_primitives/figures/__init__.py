@@ -1,0 +1,1 @@
+"""Pictures of what was learned and of runs, as matplotlib figures."""

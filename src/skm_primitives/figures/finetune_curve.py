@@ -1,0 +1,43 @@
+"""The picture of a learning curve: from the zero-shot level towards the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from skm_primitives.tabular.finetune import COLUMNS
+
+INK = "#222831"
+FEW_SHOT = "#1f7a8c"
+ZERO_SHOT = "#d1345b"
+PRINTED_RULE = "#e08e1b"
+
+
+def learning_curve_figure(curve: Sequence[Sequence[float]], title: str) -> Figure:
+    """Return the curve with `COLUMNS`, the zero-shot level and the optimum as lines to compare with."""
+    data = dict(zip(COLUMNS, np.array(curve).T, strict=True))
+    steps, ratio = data["steps"], data["return_ratio"]
+    figure = Figure(figsize=(6.4, 3.8), dpi=150, layout="constrained")
+    axes = figure.add_subplot(title=title, xlabel="environment steps", ylabel="return / optimum")
+    printed = data["printed_rule_ratio"]
+    axes.fill_between(steps, ratio[0], ratio, color=FEW_SHOT, alpha=0.1, lw=0)
+    axes.axhline(1.0, color=INK, lw=1, ls=(0, (1, 1.5)), label="optimum")
+    axes.plot(steps, ratio, color=FEW_SHOT, lw=2.2, zorder=3, label=f"few-shot: {ratio.max():.1%}")
+    label = f"the paper's rule on the same Q: {printed[-1]:.1%}"
+    axes.plot(steps, printed, color=PRINTED_RULE, lw=1.3, label=label)
+    label = f"zero-shot: {ratio[0]:.1%}"
+    axes.axhline(ratio[0], color=ZERO_SHOT, lw=1.2, ls=(0, (5, 2)), label=label)
+    end = max(float(steps[-1]), 1.0)
+    axes.set(xlim=(0, end), ylim=(-0.03, 1.06))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}k"))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(color="#e6e0d4", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0, labelsize=9)
+    for side in ("top", "right", "left", "bottom"):
+        axes.spines[side].set_visible(False)
+    axes.legend(loc="lower right", fontsize=9, framealpha=0.9, edgecolor="none", borderaxespad=1)
+    return figure

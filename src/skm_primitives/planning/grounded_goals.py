@@ -1,0 +1,141 @@
+"""The grounded planner where goals are label sets, as in domains learned with networks.
+
+As in `skm_primitives.planning.grounded`, the composed skill is a weighted maximum over goals,
+
+    max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g),
+
+with w_u(g) = δ_r + γ · (what can be done after g). Where a goal is a set of labels, what lies behind it
+is known on average only: `goal_to_goal[g, h]` is the mean value of h from states that achieve g. Where
+primitives also serve onward values, the next goals are planned with those (`lookahead`). A goal with
+the violations V allows any label set whose constraints lie in V on the way, so it is worth no more
+than the worst that these do to the machine: nothing, if one of them fails the mission.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.mission import Mission
+from skm_machine.reward_machine import RewardMachine
+from skm_machine.tracker import MissionTracker
+from skm_primitives.goals import label_sets_of
+from skm_primitives.planning.achievability import blocking_clause
+from skm_primitives.planning.goal_outcomes import FloatArray, GoalOutcomes, goal_outcomes
+from skm_primitives.planning.lookahead import Lookahead
+from skm_primitives.planning.policy import Decision, best_of_goals, choose_action, memory_for
+from skm_primitives.planning.pursuit import Pursuit
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
+
+CONVERGED: Final = 1e-9
+
+
+class GroundedGoalPolicy:
+    """Zero-shot execution with goal weights from planning on machine × goals.
+
+    There is no flapping between goals: where actions are continuous, `Pursuit` keeps to a goal unless
+    another is better by more than the networks disagree; where they are discrete, `Revisits` makes
+    what was tried in the same situation worth less each time.
+    """
+
+    planner = "grounded"
+
+    def __init__(self, mission: Mission, primitives: Primitives) -> None:
+        self.mission = mission
+        outcomes = goal_outcomes(mission.machine, primitives)
+        self.weights, anywhere = goal_weights(outcomes, primitives)
+        if not self.weights[mission.machine.initial].any():
+            labels = set(label_sets_of(primitives.goals))
+            clause = blocking_clause(mission, _shown(mission.machine, labels))
+            raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
+        self._new_lookahead = partial(Lookahead, primitives, outcomes, anywhere)
+        self._state = -1
+        self._pursuit = Pursuit()
+        self._revisits = memory_for(primitives)
+
+    @cached_property
+    def _lookahead(self) -> Lookahead:
+        """Made when it is first needed: with the first onward values."""
+        return self._new_lookahead()
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin with no goal in pursuit, and nothing tried yet."""
+        self.entered(observation, moved=True)
+
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+        """Take note of the state; once the machine has moved, goals are chosen afresh."""
+        if moved:
+            self._state = -1
+        if self._revisits is not None:
+            self._revisits.arrive(observation, moved)
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
+        """Return no constraint: the machine knows which violations mattered."""
+        return frozenset()
+
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
+        """Return the weighted value of each goal."""
+        composed = best_of_goals(values)[1] * self._weights_here(state, values)
+        return composed.astype(np.float32)
+
+    def _weights_here(self, state: int, values: AnyGoalValues) -> FloatArray:
+        """Return what each goal is worth: as seen from here, or on average."""
+        if isinstance(values, ContinuousGoalValues) or values.onward is None:
+            weights: FloatArray = self.weights[state]
+            return weights
+        return self._lookahead.weights(state, values.onward)
+
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
+        """Return the action of the weighted maximum."""
+        if isinstance(values, ContinuousGoalValues):
+            return self._pursue(state, values)
+        weights = self._weights_here(state, values)
+        worth = np.maximum(values.move, values.stop) * weights[:, None]
+        goal, action = choose_action(worth, self._revisits)
+        return Decision(action, goal, float(worth[goal, action]))
+
+    def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
+        """Return what a robot with continuous actions does; each machine state begins afresh."""
+        if state != self._state:
+            self._pursuit.restart()
+            self._state = state
+        worth = self.weights[state].astype(np.float32)
+        chosen = self._pursuit.choose(values, worth > 0, worth)
+        return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
+
+
+def goal_weights(outcomes: GoalOutcomes, primitives: Primitives) -> tuple[FloatArray, FloatArray]:
+    """Return w[u, g], what achieving each goal is worth in each machine state, by value iteration;
+
+    and what each machine state is worth in a typical state of the world.
+    """
+    gamma = primitives.gamma
+    after = np.asarray(primitives.goal_to_goal, np.float64)
+    if after.shape != (len(primitives.goals), len(primitives.goals)):
+        raise SkmError(
+            f"the primitives of '{primitives.domain}' do not say what lies behind their goals "
+            "(goal_to_goal); use planner 'paper'"
+        )
+    typical = after.mean(axis=0)
+    weights = np.zeros(outcomes.moves.shape)
+    while True:
+        onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
+        anywhere = (typical * weights).max(axis=1)  # [u]: best from a typical state in u
+        updated = outcomes.worth(onward, outcomes.most(anywhere, gamma), gamma)
+        if np.abs(updated - weights).max() <= CONVERGED:
+            return updated, anywhere
+        weights = updated
+
+
+def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set[frozenset[str]]]:
+    """Return the label sets for each machine state that they lead to."""
+    shown, queue = {}, [machine.initial]
+    for state in queue:
+        shown[state] = labels
+        targets = {machine.step(state, found).target for found in labels}
+        queue += sorted(targets - machine.terminal - set(queue))
+    return shown

@@ -1,0 +1,88 @@
+"""The policy that few-shot learning returns: the learned Q where it is known to succeed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine import compile_mission
+from skm_machine.errors import SkmError
+from skm_machine.mission import Mission
+from skm_machine.tracker import MissionTracker
+from skm_primitives import checkpoint
+from skm_primitives.planning.policy import Decision, Policy, make_policy
+from skm_primitives.primitives import AnyGoalValues, Primitives
+from skm_sim.domain import DomainSpec
+
+LEARNER = "finetune"
+
+
+class FinetunedPolicy:
+    """argmax_a Q(s, u, a) wherever max_a Q(s, u, a) > 0, and the zero-shot policy elsewhere.
+
+    Why that is safe is said in `skm_primitives.tabular.finetune`.
+    """
+
+    def __init__(self, zero_shot: Policy, q: NDArray[np.float64]) -> None:
+        self.zero_shot = zero_shot
+        self.planner = zero_shot.planner
+        self.mission: Mission = zero_shot.mission
+        self._q = q
+        self._cell = 0
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin an episode in the cell that is observed."""
+        self.zero_shot.start(observation)
+        self._cell = int(observation)
+
+    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+        """Note the cell that a step has ended in."""
+        self.zero_shot.entered(observation, moved)
+        self._cell = int(observation)
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return the violated constraints that the zero-shot policy asks with."""
+        return self.zero_shot.history(tracker)
+
+    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
+        """Return δ_Q of the zero-shot policy."""
+        return self.zero_shot.composed(state, values)
+
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
+        """Return the best action; with Q, no single goal of the buffer is in pursuit (−1)."""
+        row = self._q[self._cell, state]
+        action = int(row.argmax())
+        if row[action] > 0:
+            return Decision(action, -1, float(row[action]))
+        return self.zero_shot.choose(state, values)
+
+
+def load_finetuned(path: str | Path, spec: DomainSpec, primitives: Primitives) -> FinetunedPolicy:
+    """Return the policy that `skm finetune` has saved; it belongs to the primitives it began with."""
+    arrays, card = checkpoint.load(path, spec.name)
+    check_finetuned(card, path)
+    check_primitives(card, path, primitives)
+    mission = compile_mission(card.details["formula"], propositions=spec.propositions)
+    zero_shot = make_policy(mission, primitives, card.details["settings"]["planner"])
+    return FinetunedPolicy(zero_shot, arrays["best_q"])
+
+
+def check_finetuned(card: checkpoint.Card, path: str | Path) -> None:
+    """Refuse a checkpoint of another learner."""
+    if card.learner != LEARNER:
+        raise SkmError(
+            f"{path} was written by the learner '{card.learner}', not by `skm finetune`; give a"
+            " checkpoint that `skm finetune` has written."
+        )
+
+
+def check_primitives(card: checkpoint.Card, path: str | Path, primitives: Primitives) -> None:
+    """Refuse primitives other than those that a fine-tuned policy was learned on top of."""
+    if card.details["primitives"] != primitives.digest:
+        raise SkmError(
+            f"{path} was learned on top of other primitives (digest {card.details['primitives'][:12]}…,"
+            f" these are {primitives.digest[:12]}…); give those, or learn it anew."
+        )

@@ -1,0 +1,236 @@
+"""A mission in a tabular world as arrays: everything that Algorithm 3 looks up in a step.
+
+A *situation* is all that decides what happens next: the machine state u, the violated constraints c
+and the state of the world, hidden counters included. Those that can occur are numbered. The agent
+itself sees ⟨cell, u⟩ only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.mission import Mission
+from skm_machine.tracker import MissionTracker
+from skm_primitives.histories import Histories, pack
+from skm_primitives.planning.policy import PaperPolicy, Policy
+from skm_primitives.primitives import Primitives
+from skm_primitives.tabular.exact_evaluation import UNREACHABLE, optimal_steps
+from skm_sim.tabular.model import TabularModel
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+MAX_SITUATIONS: Final = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TabularMission:
+    """What each action does in each situation that can occur before the mission is over."""
+
+    mission: Mission
+    model: TabularModel
+    machine_state: IntArray
+    """`(situations,)`: u."""
+    violated: IntArray
+    """`(situations,)`: c, as bits over the constraints."""
+    state: IntArray
+    """`(situations,)`: the state of the world."""
+    following: IntArray
+    """`(situations, actions)`: the situation that the action leads to; 0 if the mission is over."""
+    reward: FloatArray
+    """`(situations, actions)`: δ_r."""
+    ended: BoolArray
+    """`(situations, actions)`: whether the action ends the mission, accepted or failed."""
+    starts: IntArray
+    """`(cells,)`: the situation in which an episode that starts in a cell begins."""
+    optimal: IntArray
+    """`(cells,)`: the fewest steps to success from each start cell; −1 where there are none."""
+
+    @property
+    def rows(self) -> int:
+        """The number of different ⟨cell, u⟩."""
+        return self.model.num_cells * self.mission.machine.num_states
+
+    @cached_property
+    def seen(self) -> IntArray:
+        """`(situations,)`: the row of Q(s, u, ·) for ⟨cell, u⟩, `cell · machine states + u`."""
+        rows: IntArray = self.model.cells[self.state] * self.mission.machine.num_states
+        return rows + self.machine_state
+
+    @cached_property
+    def markov(self) -> bool:
+        """Whether ⟨cell, u⟩, which the agent sees, determines the row and reward that follow.
+
+        If not (labels depend on hidden counters), Q(s, u, a) averages over what it cannot see.
+        """
+        for outcome in (np.where(self.ended, -1, self.seen[self.following]), self.reward):
+            any_of_row = np.zeros((self.rows, outcome.shape[1]), outcome.dtype)
+            any_of_row[self.seen] = outcome
+            if not np.array_equal(any_of_row[self.seen], outcome):
+                return False
+        return True
+
+
+def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
+    """Return the product of a mission, its constraint histories and a tabular world."""
+    machine, histories = mission.machine, Histories(model.constraints)
+    if machine.endless:
+        raise SkmError("few-shot learning is for missions that end; this one has no end.")
+    shape = machine.num_states, histories.sets, model.num_states
+    if np.prod(shape) > MAX_SITUATIONS:
+        raise SkmError(
+            f"the mission has {shape[0]} machine states x {shape[1]} constraint histories x"
+            f" {shape[2]} states of the world, more than {MAX_SITUATIONS} situations in all."
+        )
+    outcomes = [[machine.step(u, labels) for labels in model.label_sets] for u in range(shape[0])]
+    target = np.array([[outcome.target for outcome in row] for row in outcomes], np.int64)
+    reward = np.array([[outcome.reward for outcome in row] for row in outcomes], np.float64)
+    over = np.array([u in machine.terminal or u in machine.failure for u in range(shape[0])])
+    columns = [model.propositions.index(name) for name in model.constraints]
+    true_constraints = pack(model.labels[:, columns])
+
+    def act(codes: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Return what follows, what it earns and whether that is the end, `(codes, actions)`."""
+        u, violated, state = (part[:, None] for part in np.unravel_index(codes, shape))
+        after = model.transitions[state[:, 0]]
+        entered = model.label_ids[after]
+        moved_on = (target[u, entered] != u) | (reward[u, entered] > 0)
+        changed = true_constraints[state] ^ true_constraints[after]
+        history = np.where(moved_on, 0, violated | changed)
+        following = np.ravel_multi_index((target[u, entered], history, after), shape)
+        return following, reward[u, entered], over[target[u, entered]]
+
+    first = np.ravel_multi_index((machine.initial, 0, model.start_states), shape)
+    met = np.zeros(np.prod(shape), np.bool_)
+    frontier = first
+    while len(frontier):
+        met[frontier] = True
+        following, _, ended = act(frontier)
+        onward = np.unique(following[~ended])
+        frontier = onward[~met[onward]]
+    codes = np.flatnonzero(met)
+    number = np.cumsum(met) - 1
+    following, earned, ended = act(codes)
+    u, violated, state = np.unravel_index(codes, shape)
+    return TabularMission(
+        mission=mission,
+        model=model,
+        machine_state=u,
+        violated=violated,
+        state=state,
+        following=np.where(ended, 0, number[following]),
+        reward=earned,
+        ended=ended,
+        starts=number[first],
+        optimal=optimal_steps(model, machine),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroShot:
+    """A zero-shot policy as arrays over situations."""
+
+    composed: FloatArray
+    """δ_Q(u)(⟨s,c⟩, a), `[situation, action]`; 0 where the policy refuses to begin."""
+    action: IntArray
+    """What the policy does, `[situation]`."""
+
+
+def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> ZeroShot:
+    """Ask the policy once in every situation; the paper's sees the cell of the world's state only.
+
+    A policy may count visits, so it is led to each state of the world along a shortest path. What it
+    knows there must depend on that state alone, which holds for counters of visits.
+    """
+    sees = world.model.cells[world.state] if isinstance(policy, PaperPolicy) else world.state
+    views = np.stack([world.machine_state, world.violated, sees], axis=1)
+    _, asked, view = np.unique(views, axis=0, return_index=True, return_inverse=True)
+    histories = Histories(world.model.constraints)
+    composed = np.zeros((len(asked), world.model.num_actions))
+    action = np.zeros(len(asked), np.int64)
+    tracker = MissionTracker(world.mission.machine, world.model.constraints)
+    paths = _paths(world.model, policy)
+    here = UNREACHABLE
+    for index in np.argsort(world.state[asked]).tolist():
+        situation = asked[index]
+        state = int(world.state[situation])
+        if state not in paths:
+            continue
+        if state != here:
+            policy.start(paths[state][0])
+            for cell in paths[state][1:]:
+                policy.entered(cell)
+            here = state
+        tracker.state = int(world.machine_state[situation])
+        tracker.violated = histories.names(int(world.violated[situation]))
+        values = primitives.values(paths[state][-1], policy.history(tracker))
+        composed[index] = policy.composed(tracker.state, values)
+        action[index] = policy.choose(tracker.state, values).action
+    return ZeroShot(composed[view.reshape(-1)], action[view.reshape(-1)])
+
+
+def _paths(model: TabularModel, policy: Policy) -> dict[int, list[int]]:
+    """Return the cells of a shortest path to each state, from starts that the policy accepts."""
+    paths = {}
+    for cell, start in enumerate(model.start_states.tolist()):
+        try:
+            policy.start(cell)
+        except UnachievableMissionError:
+            continue
+        paths[start] = [cell]
+    queue = deque(paths)
+    transitions, cells = model.transitions.tolist(), model.cells.tolist()
+    while queue:
+        state = queue.popleft()
+        for after in transitions[state]:
+            if after not in paths:
+                paths[after] = [*paths[state], cells[after]]
+                queue.append(after)
+    return paths
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a policy does from all starts from which the mission can be done."""
+
+    return_ratio: float
+    """Mean discounted return / mean optimal return."""
+    success: float
+    mean_steps: float
+    """Over the runs that succeed; 0 if none does."""
+
+
+def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int) -> Score:
+    """Run `actions[situation]` from every start at once, exactly.
+
+    A run that comes back to a situation will do so for ever: it is given up at once.
+    """
+    solvable = world.optimal != UNREACHABLE
+    situation = world.starts[solvable]
+    running = np.arange(len(situation))
+    succeeded = np.zeros(len(situation), np.int64)
+    landmark, next_landmark = situation, 1
+    for step in range(1, max_steps + 1):
+        chosen = actions[situation]
+        rewarded = world.reward[situation, chosen] > 0
+        succeeded[running[rewarded]] = step
+        after = world.following[situation, chosen]
+        going = ~world.ended[situation, chosen] & (after != landmark)
+        running, situation, landmark = running[going], after[going], landmark[going]
+        if not len(running):
+            break
+        if step == next_landmark:
+            landmark, next_landmark = situation, 2 * step
+    won = succeeded > 0
+    returns = np.where(won, gamma ** (succeeded - 1.0), 0.0)
+    best = gamma ** (world.optimal[solvable] - 1.0)
+    steps = float(succeeded[won].mean()) if won.any() else 0.0
+    return Score(float(returns.mean() / best.mean()), float(won.mean()), steps)

@@ -1,0 +1,175 @@
+"""Algorithm 1 (Q-learning for skill primitives) for domains with discrete states and actions.
+
+What is as in the paper: Q_MAX over goals of a buffer that grows with what is achieved, every goal
+updated at every step, an episode's violated set drawn from 2^C, ε-greedy pursuit of a goal.
+
+What differs, and why:
+
+- **Goals are places.** A goal l' ∪ c is refined by the cell where it is achieved, unlabelled cells
+  included, so that a planner can ask what lies behind a goal. The paper's value is the maximum over
+  the places of a label set; `places=False` learns that one directly.
+- **Both a_τ are learned from each transition**, since what a_τ = 1 would have given is known. The
+  episode goes on instead of ending there: once its goal is reached, the agent takes a new one.
+- **Full backups** (`alpha=1`), exact in the deterministic worlds of the paper, together with replay
+  of the latest transition of every state and action (experience replay, as in Dyna-Q) at the end of
+  each round. In the office, 10 of 10 seeds are exact after 3e4 steps, 0 of 10 without replay.
+  `alpha=0.1` is the paper's step size, without replay.
+- **Labels may vary at a place** (hidden counters). Values are learned for the place, then shared
+  out by how often each label set was seen there: stopping is worth the probability of that variant.
+- **Curiosity.** Goals are drawn by label set first, then by place (the paper's buffer has only the
+  label sets), and a place just reached is entered again with probability ½, since only repeated
+  visits in one episode show labels that change with the visits.
+
+Learning goes in *rounds*: a batch of agents, an episode each. A round is a function of the tables,
+the seed and the round's number alone, so a run that is stopped and resumed equals one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete, Space
+from gymnasium.vector import AutoresetMode
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.checkpoint import Card, WrongDomainError, load
+from skm_primitives.histories import IntArray, pack
+from skm_primitives.tabular.behaviour import Behaviour
+from skm_primitives.tabular.learned_state import TabularSettings, TabularState
+from skm_primitives.tabular.tables import Transitions
+from skm_sim.domain import DomainSpec
+
+
+class TabularLearner:
+    """Learns the skill primitives of a domain with discrete observations and actions."""
+
+    def __init__(
+        self, spec: DomainSpec, settings: TabularSettings, state: TabularState | None = None
+    ) -> None:
+        self.spec = spec
+        self.settings = settings
+        self.env = gymnasium.make_vec(spec.env_id, num_envs=settings.agents)
+        mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        if mode != AutoresetMode.NEXT_STEP:
+            raise SkmError(f"{spec.env_id}: the batch must reset on the next step, not {mode}.")
+        states = _size(self.env.single_observation_space, f"{spec.env_id}: its observations")
+        actions = _size(self.env.single_action_space, f"{spec.env_id}: its actions")
+        self.state = state or TabularState.blank(spec, settings, states, actions)
+        if self.state.tables.next_state.shape != (states, actions):
+            raise WrongDomainError(
+                f"the checkpoint has {self.state.tables.next_state.shape} states and actions,"
+                f" {spec.env_id} has {(states, actions)}; it was trained in another version of it."
+            )
+        self._constraint_columns = [spec.propositions.index(name) for name in spec.constraints]
+
+    @classmethod
+    def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> TabularLearner:
+        """Return a learner that knows nothing yet; options are those of `TabularSettings`."""
+        known = [entry.name for entry in fields(TabularSettings)]
+        for name in options:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise SkmError(f"the tabular learner has no option '{name}'{hint}")
+        return cls(spec, TabularSettings(**options))
+
+    @classmethod
+    def resume(cls, spec: DomainSpec, path: str | Path) -> TabularLearner:
+        """Return the learner that a checkpoint was saved from, ready to go on."""
+        state = TabularState.restore(*load(path, spec.name))
+        check_names(state, spec)
+        return cls(spec, state.settings, state)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings of the run, by name."""
+        return asdict(self.settings)
+
+    @property
+    def round_steps(self) -> int:
+        """Environment steps of one round; a run has whole rounds."""
+        return self.settings.agents * self.spec.primitive_steps
+
+    @property
+    def steps(self) -> int:
+        """Environment steps taken so far."""
+        return self.state.rounds * self.round_steps
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write a checkpoint to serve or to resume from; return its card."""
+        return self.state.save(path, command, self.steps)
+
+    def run_round(self) -> None:
+        """Let every agent live one episode, learn from each step, then replay."""
+        tables, settings = self.state.tables, self.settings
+        states = len(tables.next_state)
+        seeds = np.random.SeedSequence([settings.seed, self.state.rounds])
+        state, info = self.env.reset(seed=int(seeds.generate_state(1)[0] >> 1))
+        constraints, _ = self._read_labels(info)
+        behaviour = Behaviour(self.state, self.spec.primitive_steps, np.random.default_rng(seeds))
+        everyone = np.arange(settings.agents)
+        entered = np.zeros((settings.agents, states), np.int64)
+        ended = np.zeros(settings.agents, np.bool_)
+        log: list[tuple[IntArray, IntArray, IntArray]] = []
+        for step in range(self.spec.primitive_steps):
+            action = behaviour.act(state, step)
+            next_state, _, terminated, truncated, info = self.env.step(action)
+            next_constraints, bits = self._read_labels(info)
+            if ended.any():  # These agents were reset instead of stepped: nothing to learn.
+                behaviour.restart(ended)
+                entered[ended] = 0
+            live = everyone[~ended]
+            place = next_state[live]
+            target = self._targets(place, bits[live])
+            changed = (constraints ^ next_constraints)[live]
+            after = np.where(terminated[live], states, place)
+            batch = Transitions(state[live], action[live], target, after, changed)
+            tables.update(batch, settings.alpha)
+            log.append((place, bits[live], entered[live, place]))
+            entered[live, place] += 1
+            behaviour.observe(live, target, changed, step)
+            state, constraints, ended = next_state, next_constraints, terminated | truncated
+        places, label_bits, visits = (np.concatenate(column) for column in zip(*log, strict=True))
+        self.state.visits.record(places, label_bits, visits)
+        if settings.alpha == 1:
+            for _ in range(settings.replays):
+                tables.replay()
+        self.state.rounds += 1
+
+    def _targets(self, places: IntArray, label_bits: IntArray) -> IntArray:
+        """Return what was achieved by arriving there: the place, or the label set."""
+        if self.settings.places:
+            return places
+        known = self.state.label_targets
+        targets = [known.setdefault(bits, len(known)) for bits in label_bits.tolist()]
+        self.state.tables.grow(len(known))
+        return np.array(targets, np.int64)
+
+    def _read_labels(self, info: dict[str, Any]) -> tuple[IntArray, IntArray]:
+        """Return the true constraints and the true propositions of each agent, as bits."""
+        labels = info["labels"]
+        if labels.dtype == object:  # From Gymnasium's own batch of single environments.
+            labels = np.array([[name in row for name in self.spec.propositions] for row in labels])
+        return pack(labels[:, self._constraint_columns]), pack(labels)
+
+
+def check_names(state: TabularState, spec: DomainSpec) -> None:
+    """Refuse a checkpoint whose propositions, constraints or discount are not the domain's."""
+    there = state.propositions, state.constraints, state.tables.discount
+    here = spec.propositions, spec.constraints, spec.gamma
+    if there != here:
+        raise WrongDomainError(
+            f"the checkpoint is of another version of the domain '{spec.name}': its propositions,"
+            f" constraints and discount are {there}, those of the domain {here}; train anew."
+        )
+
+
+def _size(space: Space[Any], what: str) -> int:
+    """Return the number of elements of a discrete space."""
+    if not isinstance(space, Discrete) or space.start != 0:
+        raise SkmError(f"{what} must be Discrete, from 0, for the tabular learner, not {space}.")
+    return int(space.n)

@@ -1,0 +1,1 @@
+"""How fast the nodes go round, and whether they are in time."""

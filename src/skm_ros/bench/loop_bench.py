@@ -1,0 +1,129 @@
+"""Measuring the loop of the nodes against the bare loop, round by round in turn."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Final, Protocol, Self
+
+from skm.action import ExecuteMission
+
+from skm_machine.errors import SkmError
+from skm_primitives.primitives import Primitives
+from skm_ros.bench.captured_process import CapturedProcess
+from skm_ros.bench.private_domain import private_domain_id, private_environment
+from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
+from skm_ros.client.ros_client import RosClient
+
+START_SECONDS: Final = 60.0
+STEP_SECONDS: Final = 0.5
+"""A loop that takes longer than this for a step, on average, is taken to be stuck."""
+HOPS: Final = 4
+"""Messages one after the other in a step: observation (with labels), query, answer, action."""
+
+
+class Loop(Protocol):
+    """Something that can be asked to take steps."""
+
+    def seconds(self, steps: int) -> float:
+        """Take so many steps and return how long they took."""
+        ...
+
+
+class BareLoop:
+    """The processes of `ros_bare_loop`, with messages of the sizes of these primitives."""
+
+    def __init__(self, primitives: Primitives, parts: Sequence[str]) -> None:
+        self._stack = ExitStack()
+        domain_id = self._stack.enter_context(private_domain_id())
+        sizes = [str(len(primitives.goals)), str(primitives.action_space.n)]  # type: ignore[attr-defined]
+        self._children = []
+        for part in parts:
+            command = [sys.executable, "-m", "skm_ros.bench.bare_loop", part, *sizes]
+            child = CapturedProcess(
+                [*command, *primitives.propositions], private_environment(domain_id)
+            )
+            self._stack.callback(child.stop)
+            self._children.append(child)
+
+    def seconds(self, steps: int) -> float:
+        """Ask the simulator's part, the last one, for a round."""
+        sim = self._children[-1]
+        before = len(sim.answers)
+        sim.send_line(str(steps))
+        deadline = time.monotonic() + START_SECONDS + STEP_SECONDS * steps
+        while len(sim.answers) == before:
+            for child in self._children:
+                child.check_running()
+            if time.monotonic() > deadline:
+                raise SkmError(f"the bare loop took no {steps} steps in time")
+            time.sleep(0.05)
+        return float(sim.answers[before])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+class NodeLoop:
+    """A system started by `skm up`, and a client that sends it missions."""
+
+    def __init__(self, domain: str, mission: str, options: Sequence[str]) -> None:
+        self._mission = mission
+        self._stack = ExitStack()
+        domain_id = self._stack.enter_context(private_domain_id())
+        command = [sys.executable, "-m", "skm_cli.main", "up", "demo", "--domain", domain]
+        quiet = ["--mission", "", "--render", "none", "--mode", "lockstep"]
+        environment = private_environment(domain_id)
+        self._child = CapturedProcess([*command, *quiet, *options], environment)
+        self._stack.callback(self._child.stop)
+        self._client = self._stack.enter_context(RosClient(domain_id=domain_id))
+
+    def seconds(self, steps: int) -> float:
+        """Run the mission over and over for so many steps; the machine tells how long it took."""
+        goal = ExecuteMission.Goal(mission=self._mission, repeat=True, max_steps=steps)
+        mission = MissionGoal(self._client, goal)
+        mission.send(START_SECONDS)
+
+        def ended() -> bool:
+            self._child.check_running()
+            return mission.done
+
+        in_time = self._client.spin_until(ended, START_SECONDS + STEP_SECONDS * steps)
+        result = mission.result if in_time else None
+        mission.close()
+        if result is None or result.steps != steps:
+            what = "nothing" if result is None else f"{OUTCOMES[result.outcome]}: {result.reason}"
+            raise SkmError(f"the nodes were to take {steps} steps; instead, {what}")
+        return float(result.seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def compare(loop: Loop, bare: Loop, steps: int, rounds: int) -> dict[str, Any]:
+    """Return the rates of both from rounds in turn, after a short one to warm up.
+
+    The median round counts: a shared machine has slow moments, and both loops are in them. The fastest
+    rounds, of which the machine disturbed least, are compared as well.
+    """
+    for each in (loop, bare):
+        each.seconds(max(1, steps // 10))
+    pairs = [(loop.seconds(steps), bare.seconds(steps)) for _ in range(rounds)]
+    loop_seconds, bare_seconds = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return {
+        "steps_per_second": steps / loop_seconds,
+        "bare_steps_per_second": steps / bare_seconds,
+        "overhead": loop_seconds / bare_seconds,
+        "overhead_of_fastest_rounds": min(ours for ours, _ in pairs)
+        / min(bare for _, bare in pairs),
+        "rounds": [{"seconds": ours, "bare_seconds": bare} for ours, bare in pairs],
+    }

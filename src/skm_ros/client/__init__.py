@@ -1,0 +1,1 @@
+"""The other side of the nodes: a client that sends missions, follows and records them."""

@@ -1,0 +1,140 @@
+"""One mission on a running system, from the client's side: send it, follow it, take it back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from rclpy.action import ActionClient
+from skm.action import ExecuteMission
+from skm.msg import MachineState
+
+from skm_machine.errors import SkmError
+from skm_ros import qos
+from skm_ros.client.ros_client import RosClient
+
+Result = ExecuteMission.Result
+OUTCOMES: Final = {
+    Result.ACCEPTED: "accepted",
+    Result.FAILED: "failed",
+    Result.CANCELLED: "cancelled",
+    Result.PREEMPTED: "preempted",
+    Result.TIMED_OUT: "timed out",
+    Result.REJECTED: "rejected",
+    Result.ERROR: "error",
+}
+EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
+LOST_SECONDS: Final = 5.0
+"""How long the machine may be away, or busy with something else, before a mission counts as lost."""
+
+
+class MissionLostError(SkmError):
+    """The machine node has gone, or no longer knows of the mission."""
+
+
+class MissionGoal:
+    """A mission under way. Spin the client until `done`, then read `result`."""
+
+    def __init__(
+        self,
+        client: RosClient,
+        goal: ExecuteMission.Goal,
+        on_feedback: Callable[[ExecuteMission.Feedback], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._goal = goal
+        self._on_feedback = on_feedback
+        self._server = ActionClient(client.node, ExecuteMission, "execute_mission")
+        self._states = client.node.create_subscription(
+            MachineState, "machine_state", self._on_state, qos.LATCHED
+        )
+        self._phase = MachineState.WAITING
+        self._waiting_for = ""
+        self._handle: Any = None
+        self._answer: Any = None
+        self._away_since: float | None = None
+        self._elsewhere_since: float | None = None
+
+    @property
+    def goal_id(self) -> str:
+        """The id of the action goal, as `ros2 action` prints it; empty before it is taken."""
+        return "" if self._handle is None else bytes(self._handle.goal_id.uuid).hex()
+
+    @property
+    def done(self) -> bool:
+        """Whether the mission has ended."""
+        return self._answer is not None and bool(self._answer.done())
+
+    @property
+    def result(self) -> ExecuteMission.Result:
+        """How the mission ended; only once it is `done`."""
+        return self._answer.result().result
+
+    @property
+    def status(self) -> int:
+        """The terminal status of the action goal: a constant of action_msgs/GoalStatus."""
+        return int(self._answer.result().status)
+
+    @property
+    def machine_is_ready(self) -> bool:
+        """Whether the machine has all that it needs, and no mission under way."""
+        return bool(self._phase == MachineState.IDLE)
+
+    def wait_ready(self, timeout: float) -> None:
+        """Wait until the machine is ready for a mission."""
+        if not self._client.spin_until(lambda: self.machine_is_ready, timeout):
+            what = self._waiting_for or self._client.how_to_start()
+            raise SkmError(f"no machine node was ready for a mission after {timeout:g} s: {what}")
+
+    def send(self, timeout: float) -> None:
+        """Send the mission and wait until the machine has taken it."""
+        deadline = time.monotonic() + timeout
+        if not self._client.spin_until(self._server.server_is_ready, timeout):
+            name = f"{self._client.namespace.rstrip('/')}/execute_mission"
+            raise SkmError(f"no machine node serves {name}; {self._client.how_to_start()}")
+        taken = self._server.send_goal_async(self._goal, self._feedback)
+        if not self._client.spin_until(taken.done, max(1.0, deadline - time.monotonic())):
+            raise MissionLostError(f"the machine node did not answer within {timeout:g} s")
+        self._handle = taken.result()
+        if not self._handle.accepted:
+            raise SkmError("the machine node takes no mission now: another one is under way")
+        self._answer = self._handle.get_result_async()
+
+    def cancel(self) -> None:
+        """Ask the machine to end the mission; its result follows."""
+        self._handle.cancel_goal_async()
+
+    def check_not_lost(self) -> None:
+        """Raise an error if no result can be expected any more."""
+        now = time.monotonic()
+        if self._server.server_is_ready():
+            self._away_since = None
+        elif self._away_since is None:
+            self._away_since = now
+        for since, what in (
+            (self._away_since, "the machine node is gone; the mission with it"),
+            (
+                self._elsewhere_since,
+                "the machine node no longer knows the mission: was it restarted?",
+            ),
+        ):
+            if since is not None and now - since > LOST_SECONDS:
+                raise MissionLostError(what)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._client.node.destroy_subscription(self._states)
+        self._server.destroy()
+
+    def _feedback(self, message: Any) -> None:  # noqa: ANN401 - made by rosidl
+        if self._on_feedback is not None:
+            self._on_feedback(message.feedback)
+
+    def _on_state(self, state: MachineState) -> None:
+        """Note what the machine is about, and whether that is another goal than this one."""
+        self._phase, self._waiting_for = state.phase, state.waiting_for
+        if self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id:
+            self._elsewhere_since = None
+        elif self._elsewhere_since is None:
+            self._elsewhere_since = time.monotonic()

@@ -1,0 +1,51 @@
+"""Systems of config/graph.yaml for the real `launch` and `launch_ros`."""
+
+from __future__ import annotations
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from skm_cli.commands.up import mission_command
+from skm_ros.graph import System, get_system
+
+
+def launch_system(name: str) -> LaunchDescription:
+    """Return the launch description of a system, with all of its arguments and `namespace`."""
+    system = get_system(name)
+    declared = [
+        DeclareLaunchArgument(
+            argument.name, default_value=str(argument.default), description=argument.description
+        )
+        for argument in system.arguments.values()
+    ]
+    where = DeclareLaunchArgument(
+        "namespace", default_value=system.namespace, description="namespace of all nodes"
+    )
+    return LaunchDescription([*declared, where, OpaqueFunction(function=_start, args=[system])])
+
+
+def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess]:
+    given = {name: LaunchConfiguration(name).perform(context) for name in system.arguments}
+    namespace = LaunchConfiguration("namespace").perform(context)
+    nodes = system.nodes(given, namespace)
+    actions: list[Node | ExecuteProcess] = [
+        Node(
+            package="skm",
+            executable=node.executable,
+            namespace=node.namespace,
+            parameters=[
+                {key: ParameterValue(value, value_type=type(value))}
+                for key, value in node.parameters.items()
+            ],
+            remappings=list(node.remappings),
+            output="screen",
+        )
+        for node in nodes
+    ]
+    command = mission_command(system, given, nodes[0].namespace)
+    if command:
+        actions.append(ExecuteProcess(cmd=command, name="mission", output="screen"))
+    return actions

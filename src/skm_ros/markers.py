@@ -1,0 +1,63 @@
+"""A scene of shapes as markers for RViz, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from visualization_msgs.msg import Marker, MarkerArray
+
+from skm_sim.shapes import Shape
+
+KINDS: Final = {
+    "arrow": Marker.ARROW,
+    "cube": Marker.CUBE,
+    "sphere": Marker.SPHERE,
+    "cylinder": Marker.CYLINDER,
+    "text": Marker.TEXT_VIEW_FACING,
+}
+_KIND_OF: Final = {number: kind for kind, number in KINDS.items()}
+
+
+def marker_array(scene: Sequence[Shape], frame: str, stamp: Time) -> MarkerArray:
+    """Return the scene as a complete set: whatever was shown before is deleted first."""
+    clear = Marker(action=Marker.DELETEALL)
+    clear.header.frame_id, clear.header.stamp = frame, stamp
+    numbered = enumerate(scene)
+    return MarkerArray(markers=[clear, *(_marker(s, n, frame, stamp) for n, s in numbered)])
+
+
+def scene_of(markers: MarkerArray) -> list[Shape]:
+    """Return the scene that markers show; kinds of markers that no scene has are left out."""
+    return [_shape(marker) for marker in markers.markers if _is_shape(marker)]
+
+
+def _is_shape(marker: Marker) -> bool:
+    return marker.action == Marker.ADD and marker.type in _KIND_OF
+
+
+def _shape(marker: Marker) -> Shape:
+    pose, scale, colour = marker.pose, marker.scale, marker.color
+    return Shape(
+        group=marker.ns,
+        kind=_KIND_OF[marker.type],  # type: ignore[arg-type]
+        position=(pose.position.x, pose.position.y, pose.position.z),
+        size=(scale.x, scale.y, scale.z),
+        colour=(colour.r, colour.g, colour.b, colour.a),
+        heading=2 * math.atan2(pose.orientation.z, pose.orientation.w),
+        text=marker.text,
+    )
+
+
+def _marker(shape: Shape, number: int, frame: str, stamp: Time) -> Marker:
+    marker = Marker(ns=shape.group, id=number, type=KINDS[shape.kind], text=shape.text)
+    marker.header.frame_id, marker.header.stamp = frame, stamp
+    position, scale, colour = marker.pose.position, marker.scale, marker.color
+    position.x, position.y, position.z = map(float, shape.position)
+    marker.pose.orientation.z = math.sin(shape.heading / 2)
+    marker.pose.orientation.w = math.cos(shape.heading / 2)
+    scale.x, scale.y, scale.z = map(float, shape.size)
+    colour.r, colour.g, colour.b, colour.a = shape.colour
+    return marker

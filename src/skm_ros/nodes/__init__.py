@@ -1,0 +1,1 @@
+"""The nodes: simulator, primitives, skill machine."""

@@ -1,0 +1,345 @@
+"""The skill-machine node: carries out missions with the learned skills.
+
+Relative to its namespace (/skm):
+    offers      execute_mission (skm/ExecuteMission), an action
+    subscribes  observation (skm/Observation), labels (skm/Labels), primitives_info (skm/PrimitivesInfo)
+    uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
+    publishes   action (skm/Action); a stop is always the last one of a mission
+                machine_state (skm/MachineState), latched
+                diagnostics (diagnostic_msgs/DiagnosticArray)
+
+Nothing is done before the peers are there, whichever starts first: until the primitives have introduced
+themselves and the simulator has shown a state, the phase is WAITING. A goal that comes earlier waits for
+them, for `peer_timeout` at most.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.parameter import Parameter
+from rclpy.task import Future
+from skm.action import ExecuteMission
+from skm.msg import Action, Labels, MachineState, Observation, PrimitivesInfo
+from skm.srv import QueryValues, Reset
+
+from skm_primitives.goals import label_sets_of
+from skm_primitives.planning.policy import PLANNERS
+from skm_primitives.primitives import AnyGoalValues
+from skm_primitives.remote import RemotePrimitives
+from skm_ros import qos
+from skm_ros.conversions import (
+    fill_action,
+    fill_observation,
+    labels_reader,
+    needed_parts,
+    observation_kind,
+    observation_reader,
+    remote_primitives,
+    values_reader,
+)
+from skm_ros.nodes.mission_execution import Execution, Key, PeerError
+from skm_ros.nodes.mission_reports import describe_mission
+from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+
+WATCH_SECONDS: Final = 0.1
+OUTCOMES: Final = {
+    getattr(ExecuteMission.Result, name): name.lower().replace("_", " ")
+    for name in (
+        "ACCEPTED",
+        "FAILED",
+        "CANCELLED",
+        "PREEMPTED",
+        "TIMED_OUT",
+        "REJECTED",
+        "ERROR",
+    )
+}
+UNPAIRED: Final = 64
+"""Most observations, and most labels, that are kept until their other half comes."""
+
+SETTINGS: Final = (
+    Setting(
+        "on_new_mission",
+        "preempt",
+        "what a new goal does to the mission under way: take its place, or be rejected",
+        choices=("preempt", "reject"),
+    ),
+    Setting("planner", "grounded", "planner of goals that name none", choices=PLANNERS),
+    Setting("max_steps", 1000, "most actions of goals that set no limit", low=1, high=2**32 - 1),
+    Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
+    Setting(
+        "peer_timeout",
+        5.0,
+        "seconds of silence after which the simulator or the primitives count as lost",
+        low=0.1,
+        high=3600.0,
+    ),
+)
+
+
+class MachineNode(SkmNode):
+    """Runs one `Execution` at a time; see the module for its interfaces."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__("machine", SETTINGS, **options)
+        self.primitives: RemotePrimitives | None = None
+        self.latest: tuple[Key, Observation, Labels] | None = None
+        self._heard_at = -1e9
+        self._execution: Execution | None = None
+        self._last: Execution | None = None
+        self._results: dict[bytes, Future] = {}
+        self._missing: tuple[str, ...] = ("?",)
+        self._unpaired: tuple[dict[Key, Observation], dict[Key, Labels]] = ({}, {})
+        self._query_seconds = 0.0
+        self._request = QueryValues.Request()
+        self._action = Action()
+
+        self._actions = self.create_publisher(Action, "action", qos.COMMAND)
+        self._states = self.create_publisher(MachineState, "machine_state", qos.LATCHED)
+        self._query_client = self.create_client(QueryValues, "query")
+        self.reset_client = self.create_client(Reset, "reset")
+        self.create_subscription(PrimitivesInfo, "primitives_info", self._on_info, qos.LATCHED)
+        self.create_subscription(Labels, "labels", self._on_labels, qos.STATE)
+        self.create_subscription(Observation, "observation", self._on_observation, qos.STATE)
+        self._server = ActionServer(
+            self,
+            ExecuteMission,
+            "execute_mission",
+            execute_callback=self._execute,
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+        )
+        self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
+        self._set_feedback_rate(self.setting("feedback_rate"))
+        self.add_post_set_parameters_callback(self._on_parameters)
+        self._watch()
+
+    # Peers
+
+    def _on_info(self, info: PrimitivesInfo) -> None:
+        if self.primitives is None or self.primitives.digest != info.digest:
+            self.primitives = remote_primitives(info, self._ask_and_wait)
+            self.read_observation = observation_reader(self.primitives.observation_space)
+            self.read_labels = labels_reader(self.primitives.propositions)
+            actions = self.primitives.action_space
+            sizes = len(self.primitives.goals), len(label_sets_of(self.primitives.goals))
+            self.read_values = values_reader(*sizes, actions)
+            self._request.parts = needed_parts(actions)
+            self._request.digest = info.digest
+            self.get_logger().info(f"primitives: {info.checkpoint} of {info.domain}")
+        self._watch()
+        if self._execution is not None:
+            self._execution.on_primitives(self.primitives)
+
+    def missing_peers(self) -> tuple[str, ...]:
+        """Return who is not there yet, or no more."""
+        missing = []
+        if self.primitives is None or not self._query_client.service_is_ready():
+            missing.append("primitives")
+        if self.latest is None or time.monotonic() - self._heard_at > self.setting("peer_timeout"):
+            missing.append("simulator")
+        return tuple(missing)
+
+    def _watch(self) -> None:
+        """Look every now and then what is there, and whether something has failed to come."""
+        missing = self.missing_peers()
+        if missing != self._missing:
+            self._missing = missing
+            waiting = f"waiting for {' and '.join(missing)}"
+            self.get_logger().info(waiting if missing else "ready for missions")
+            self.publish_machine_state()
+        if self._execution is not None:
+            self._execution.watch(time.monotonic())
+
+    # States of the world
+
+    def _on_observation(self, observation: Observation) -> None:
+        key = (observation.session, observation.episode, observation.step)
+        labels = self._unpaired[1].pop(key, None)
+        if labels is None:
+            self._keep(self._unpaired[0], key, observation)
+        else:
+            self._on_state(key, observation, labels)
+
+    def _on_labels(self, labels: Labels) -> None:
+        key = (labels.session, labels.episode, labels.step)
+        observation = self._unpaired[0].pop(key, None)
+        if observation is None:
+            self._keep(self._unpaired[1], key, labels)
+        else:
+            self._on_state(key, observation, labels)
+
+    def _keep(self, unpaired: dict[Key, Any], key: Key, message: object) -> None:
+        unpaired[key] = message
+        if len(unpaired) > UNPAIRED:
+            del unpaired[next(iter(unpaired))]
+            self.drop("observation without labels, or labels without observation")
+
+    def _on_state(self, key: Key, observation: Observation, labels: Labels) -> None:
+        self.latest = key, observation, labels
+        self._heard_at = time.monotonic()
+        self.counts["states"] += 1
+        if self._execution is not None:
+            self._execution.on_state(key, observation, labels)
+
+    # Missions
+
+    def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:  # noqa: ARG002
+        busy = self._execution is not None
+        if busy and self.setting("on_new_mission") == "reject":
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+        if self._execution is not None:
+            reason = "a newer mission took its place"
+            self._execution.finish(ExecuteMission.Result.PREEMPTED, reason)
+        self._execution = Execution(self, handle)
+        self._results[bytes(handle.goal_id.uuid)] = self._execution.result
+        handle.execute()
+        self.publish_machine_state()
+        self._execution.prepare()
+
+    async def _execute(self, handle: ServerGoalHandle) -> ExecuteMission.Result:
+        """Return the result when there is one; by then the goal has its terminal status."""
+        return await self._results.pop(bytes(handle.goal_id.uuid))
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        execution = self._execution
+        if execution is None or execution.handle.goal_id != handle.goal_id:
+            return CancelResponse.REJECT
+        # The goal is being cancelled only after this callback has returned.
+        self.executor.create_task(self._cancel, execution)
+        return CancelResponse.ACCEPT
+
+    def _cancel(self, execution: Execution) -> None:
+        execution.finish(ExecuteMission.Result.CANCELLED, "the client took the mission back")
+
+    def on_finished(self, execution: Execution) -> None:
+        """Take note that a mission has ended; ready for the next."""
+        self._execution, self._last = None, execution
+        outcome = OUTCOMES[execution.outcome]
+        self.counts[f"missions {outcome}"] += 1
+        self.get_logger().info(f"mission {outcome}: {execution.reason}")
+        self.publish_machine_state()
+
+    def publish_machine_state(self) -> MachineState:
+        """Publish, and return, where the machine is now."""
+        state = MachineState()
+        state.header.stamp = self.get_clock().now().to_msg()
+        execution = self._execution or self._last
+        if execution is not None:
+            describe_mission(execution, state)
+        if self._execution is not None:
+            state.phase = self._execution.phase
+        elif self._missing:
+            state.phase = MachineState.WAITING
+            state.waiting_for = " and ".join(self._missing)
+        else:
+            state.phase = MachineState.IDLE
+        self._states.publish(state)
+        return state
+
+    def _set_feedback_rate(self, rate: float) -> None:
+        self._feedback_timer = self.create_timer(
+            1 / rate, self._publish_progress, clock=self.steady_clock
+        )
+
+    def _publish_progress(self) -> None:
+        if self._execution is not None:
+            self._execution.publish_progress()
+
+    def _on_parameters(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "feedback_rate":
+                self.destroy_timer(self._feedback_timer)
+                self._set_feedback_rate(parameter.value)
+
+    # Values and actions
+
+    def ask(self, observation: Observation, violated: frozenset[str]) -> Future:
+        """Ask the primitives for the values of every goal in a state."""
+        request = self._request
+        request.observation = observation
+        request.violated_constraints = sorted(violated)
+        return self._query_client.call_async(request)
+
+    def _ask_and_wait(self, observation: Any, violated: frozenset[str]) -> AnyGoalValues:  # noqa: ANN401
+        """Ask and wait for the answer: for the planning thread, never for the executor's."""
+        primitives = self.primitives
+        if primitives is None:
+            raise PeerError("there are no primitives")
+        message = Observation(kind=observation_kind(primitives.observation_space))
+        fill_observation(message, observation)
+        request = QueryValues.Request(
+            observation=message,
+            violated_constraints=sorted(violated),
+            digest=primitives.digest,
+            parts=self._request.parts,
+        )
+        answer = self._query_client.call(request, self.setting("peer_timeout"))
+        if answer is None:
+            raise PeerError("the primitives did not answer")
+        if not answer.success:
+            raise PeerError(f"the primitives gave no values: {answer.message}")
+        return self.read_values(answer)
+
+    def note_latency(self, seconds: float) -> None:
+        """Take note of how long an answer took, for the diagnostics."""
+        self._query_seconds += seconds
+        self.counts["queries"] += 1
+
+    def act(self, key: Key, action: Any) -> None:  # noqa: ANN401 - an action of the domain
+        """Publish the action to a state."""
+        fill_action(self._action, action)
+        self._publish_action(key)
+
+    def stop_robot(self, key: Key) -> None:
+        """Publish a stop: the last action of every mission."""
+        self._action.kind = Action.STOP
+        self._publish_action(key)
+
+    def _publish_action(self, key: Key) -> None:
+        message = self._action
+        message.session, message.episode, message.step = key
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._actions.publish(message)
+
+    def repeat_action(self) -> None:
+        """Publish the last action once more."""
+        self.counts["actions repeated"] += 1
+        self._actions.publish(self._action)
+
+    # Health
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        mean = 1e3 * self._query_seconds / max(1, self.counts["queries"])
+        values = {"mean milliseconds per query": f"{mean:.3f}"}
+        if self._execution is not None:
+            return OK, "on a mission", values
+        if self._missing:
+            return WARN, f"waiting for {' and '.join(self._missing)}", values
+        return OK, "ready for missions", values
+
+    def close(self) -> None:
+        """End the mission under way: the robot is stopped, and its client told."""
+        if self._execution is not None:
+            self._execution.finish(ExecuteMission.Result.ERROR, "the machine is shutting down")
+
+
+def main() -> int:
+    """Run the node until a signal ends it."""
+    return run_node(MachineNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""What the machine node says about a mission: its result, and its part of the machine state."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from skm.action import ExecuteMission
+from skm.msg import MachineState
+
+from skm_ros.conversions import goal_message, transition_message
+
+if TYPE_CHECKING:
+    from skm_ros.nodes.mission_execution import Execution
+
+Result = ExecuteMission.Result
+
+
+def mission_result(execution: Execution) -> ExecuteMission.Result:
+    """Return the result of a mission that has just ended."""
+    result = Result(outcome=execution.outcome, reason=execution.reason)
+    if execution.begun and execution.run is not None:
+        tracker = execution.run.tracker
+        result.steps, result.accepted = tracker.steps, tracker.accepting_visits
+        result.seconds = time.monotonic() - execution.began_at
+        kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
+        result.transitions = [transition_message(step) for step in kept]
+        result.dropped_transitions = len(tracker.transitions) - len(kept)
+    return result
+
+
+def describe_mission(execution: Execution, state: MachineState) -> None:
+    """Fill in what the machine state says about a mission."""
+    state.goal_id = execution.handle.goal_id
+    state.mission, state.planner = execution.goal.mission, execution.planner
+    state.outcome, state.reason = execution.outcome, execution.reason
+    run = execution.run
+    if run is None or not execution.begun:
+        return
+    if execution.observation is not None:
+        state.header.stamp = execution.observation.header.stamp
+    tracker = run.tracker
+    state.state, state.states = tracker.state, run.machine.num_states
+    state.target = run.target
+    state.active_constraints = list(run.active_constraints)
+    state.violated_constraints = sorted(tracker.violated)
+    if run.goal >= 0:
+        state.goal_index, state.goal_value = run.goal, run.goal_value
+        state.goal = goal_message(run.primitives.goals[run.goal])
+    state.session, state.episode, state.step = execution.key
+    state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits

@@ -1,0 +1,127 @@
+"""The process around nodes: start, spin, and a clean end on SIGINT or SIGTERM.
+
+A terminal's Ctrl-C reaches a node twice when a launcher passes it on. So signals only ask the process to
+stop, as often as they come; the nodes then have their last word (the machine stops the robot) and go.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from skm_machine.errors import SkmError
+from skm_ros.nodes.skm_node import SkmNode
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+BAD_INPUT: Final = 2
+
+NodeMaker = Callable[..., SkmNode]
+
+
+class StopRequest:
+    """Made by the first signal; wakes executors that wait in C, where Python's handlers do not run."""
+
+    def __init__(self) -> None:
+        self.made = False
+        self._to_wake: list[Callable[[], Any]] = []
+        self._reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        threading.Thread(target=self._wait, name="signals", daemon=True).start()
+
+    def wakes(self, wake: Callable[[], Any]) -> None:
+        """Call `wake` when the request is made, at once if it has been."""
+        self._to_wake.append(wake)
+        if self.made:
+            wake()
+
+    def make(self) -> None:
+        """Ask the process to stop."""
+        self.made = True
+        for wake in self._to_wake:
+            wake()
+
+    def _wait(self) -> None:
+        os.read(self._reader, 1)
+        self.make()
+
+
+def run(
+    makers: Sequence[tuple[NodeMaker, dict[str, Any]]], arguments: Sequence[str] | None = None
+) -> int:
+    """Run nodes in this process until a signal ends it; return the exit code.
+
+    `makers` are node classes with their options. Every node has an executor and a thread of its own:
+    one executor for all would go through all that any of them waits for at every message. Bad
+    parameters, and whatever else a node refuses to start with, are printed and give exit code 2.
+    """
+    stop = StopRequest()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    spinners: list[_Spinner] = []
+    try:
+        for maker, options in makers:
+            spinners.append(_Spinner(maker(**options), stop))
+        gc.freeze()  # what is there now stays: no collection needs to go through it again
+        for spinner in spinners[1:]:
+            spinner.start()
+        spinners[0].run()
+        for spinner in spinners[1:]:
+            spinner.join()
+        for spinner in spinners:
+            spinner.close()
+    except (SkmError, ParameterException) as error:
+        print(f"skm: {error}", file=sys.stderr)
+        return BAD_INPUT
+    finally:
+        for number in SIGNALS:  # or one that comes while Python ends would still kill it
+            signal.signal(number, signal.SIG_IGN)
+        for spinner in spinners:
+            spinner.executor.shutdown(timeout_sec=0)
+            spinner.node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+class _Spinner(threading.Thread):
+    """A node with its executor; the first to fail stops all."""
+
+    def __init__(self, node: SkmNode, stop: StopRequest) -> None:
+        super().__init__(name=node.get_name(), daemon=True)
+        self.node = node
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(node)
+        self._stop_request = stop
+        self._error: BaseException | None = None
+        stop.wakes(self.executor.wake)
+
+    def run(self) -> None:
+        """Take messages until asked to stop."""
+        try:
+            while not self._stop_request.made:
+                self.executor.spin_once()
+        except BaseException as error:  # raised again in `close`
+            self._error = error
+            self._stop_request.make()
+
+    def close(self) -> None:
+        """Let the node have its last word, or raise what it has failed with."""
+        if self._error is not None:
+            raise self._error
+        self.node.close()
+
+
+def run_node(maker: NodeMaker) -> int:
+    """Run a node alone, with the process's ROS arguments: the `main` of each node."""
+    return run([(maker, {})])

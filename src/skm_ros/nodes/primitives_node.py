@@ -1,0 +1,108 @@
+"""The primitives node: serves the values of the learned skills.
+
+Relative to its namespace (/skm):
+    publishes   primitives_info (skm/PrimitivesInfo), latched
+                diagnostics (diagnostic_msgs/DiagnosticArray)
+    offers      query (skm/QueryValues)
+
+It does not start with a checkpoint that does not fit the domain.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+from skm.msg import PrimitivesInfo
+from skm.srv import QueryValues
+
+import skm_sim  # noqa: F401 - makes the environments known to Gymnasium
+from skm_machine.errors import SkmError
+from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_ros import qos
+from skm_ros.conversions import fill_values, observation_reader, primitives_info
+from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.skm_node import OK, Setting, SkmNode
+from skm_sim.domain import get_domain
+
+SETTINGS: Final = (
+    Setting("domain", "office", "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting(
+        "checkpoint",
+        "",
+        "path of the checkpoint to serve; empty: the one that comes with skm for the domain",
+        fixed=True,
+    ),
+)
+
+
+class PrimitivesNode(SkmNode):
+    """Serves one checkpoint; see the module for its interfaces."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__("primitives", SETTINGS, **options)
+        spec = get_domain(self.setting("domain"))
+        path = Path(self.setting("checkpoint") or default_checkpoint(spec.name))
+        self._primitives = load_primitives(path, spec)
+        env = gymnasium.make(spec.env_id, disable_env_checker=True)
+        if env.action_space != self._primitives.action_space:
+            raise SkmError(
+                f"{path} has the actions {self._primitives.action_space}, which do not fit those "
+                f"of '{spec.name}', {env.action_space}"
+            )
+        self._read_observation = observation_reader(env.observation_space)
+        self._info = primitives_info(self._primitives, path.stem, env.observation_space)
+        env.close()
+        self._busy_seconds = 0.0
+        self._info_publisher = self.create_publisher(PrimitivesInfo, "primitives_info", qos.LATCHED)
+        self.create_service(QueryValues, "query", self._on_query)
+        self._info.header.stamp = self.get_clock().now().to_msg()
+        self._info_publisher.publish(self._info)
+        self.get_logger().info(
+            f"serving {path.name}: {len(self._primitives.goals)} goals of {spec.name}"
+        )
+
+    def _on_query(
+        self, request: QueryValues.Request, response: QueryValues.Response
+    ) -> QueryValues.Response:
+        began = time.perf_counter()
+        response.digest = self._info.digest
+        try:
+            if request.digest not in ("", self._info.digest):
+                raise SkmError(
+                    f"the query is for checkpoint {request.digest[:12]}, not in use here"
+                )
+            observation = self._read_observation(request.observation)
+            violated = frozenset(request.violated_constraints)
+            fill_values(response, self._primitives.values(observation, violated), request.parts)
+            response.success = True
+        except SkmError as error:
+            response.message = str(error)
+            self.counts["queries refused"] += 1
+        self.counts["queries"] += 1
+        self._busy_seconds += time.perf_counter() - began
+        return response
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        mean = 1e3 * self._busy_seconds / max(1, self.counts["queries"])
+        values = {
+            "domain": self._info.domain,
+            "checkpoint": self._info.checkpoint,
+            "digest": self._info.digest,
+            "mean milliseconds per query": f"{mean:.3f}",
+        }
+        return OK, "serving", values
+
+
+def main() -> int:
+    """Run the node until a signal ends it."""
+    return run_node(PrimitivesNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

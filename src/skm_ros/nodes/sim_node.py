@@ -1,0 +1,319 @@
+"""The simulator node: any domain of skm as a robot that publishes what it observes and takes actions.
+
+Relative to its namespace (/skm):
+    publishes   observation (skm/Observation) and labels (skm/Labels) of every state, same stamp and step
+                image (sensor_msgs/Image), markers (visualization_msgs/MarkerArray), if `render` asks
+                diagnostics (diagnostic_msgs/DiagnosticArray); /clock in simulation time
+    subscribes  action (skm/Action)
+    offers      reset (skm/Reset), pause (std_srvs/SetBool)
+
+In lock-step the world waits for the action to the state that was published. In real time it steps at a
+fixed rate; a late action means the previous one, and none for `action_timeout` (measured on a steady
+clock) means standing still; the diagnostics count late actions. A state that nobody answers is
+published again twice a second: a sign of life, also while paused, and nothing that gets lost can stall
+lock-step.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Image
+from skm.msg import Action, Labels, Observation
+from skm.srv import Reset
+from std_srvs.srv import SetBool
+from visualization_msgs.msg import MarkerArray
+
+from skm_machine.errors import SkmError
+from skm_ros import qos
+from skm_ros.conversions import (
+    action_reader,
+    fill_image,
+    fill_observation,
+    label_values,
+    observation_kind,
+)
+from skm_ros.markers import marker_array
+from skm_ros.nodes.action_timing import ActionTiming
+from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_sim.domain import get_domain
+from skm_sim.world import World
+
+FRAME: Final = "base_link"
+MAP_FRAME: Final = "map"
+SIGN_OF_LIFE_SECONDS: Final = 0.5
+
+SETTINGS: Final = (
+    Setting("domain", "office", "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting("seed", 0, "seed of the first episode", low=0, high=2**63 - 1, fixed=True),
+    Setting(
+        "mode",
+        "lockstep",
+        "lockstep: wait for the action to each state; realtime: step at a fixed rate",
+        choices=("lockstep", "realtime"),
+        fixed=True,
+    ),
+    Setting("rate", 10.0, "steps per second of simulation time", low=0.01, high=1000.0),
+    Setting(
+        "action_timeout",
+        0.5,
+        "realtime: seconds without an action after which the robot stands still",
+        low=0.001,
+        high=3600.0,
+    ),
+    Setting(
+        "render",
+        "none",
+        "what to publish for people: nothing, camera images, markers for RViz, or both",
+        choices=("none", "image", "markers", "all"),
+        fixed=True,
+    ),
+    Setting(
+        "render_rate",
+        2.0,
+        "most pictures per second; 0: one of every state",
+        low=0.0,
+        high=100.0,
+        fixed=True,
+    ),
+)
+
+
+class SimNode(SkmNode):
+    """Runs one `World`; see the module for its interfaces."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__("sim", SETTINGS, **options)
+        render = self.setting("render")
+        spec = get_domain(self.setting("domain"))
+        self._world = World(spec, self.setting("seed"), pictures=render in ("image", "all"))
+        self._read_action = action_reader(self._world.action_space)
+        self._values_of = label_values(spec.propositions)
+        self._lockstep = self.setting("mode") == "lockstep"
+        self._paused = False
+        self._held: Any = None
+        """Lock-step: an action that came while paused. Real time: the action to repeat."""
+        self._held_since = 0.0
+        self._timing = None if self._lockstep else ActionTiming()
+        self._nanoseconds = 0
+        self._published = self._published_before = 0
+
+        session = secrets.randbits(63) + 1
+        self._observation = Observation(
+            session=session, kind=observation_kind(self._world.observation_space)
+        )
+        self._observation.header.frame_id = FRAME
+        self._labels = Labels(session=session, names=list(spec.propositions))
+        self._labels.header = self._observation.header
+        self._clock_message = Clock()
+        self._observations = self.create_publisher(Observation, "observation", qos.STATE)
+        self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._clock_ticks = self.create_publisher(Clock, "/clock", qos.CLOCK)
+        self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
+        self.create_service(Reset, "reset", self._on_reset)
+        self.create_service(SetBool, "pause", self._on_pause)
+        self._set_up_pictures(render)
+        self._set_rate(self.setting("rate"))
+        self.add_post_set_parameters_callback(self._on_parameters)
+        self.create_timer(SIGN_OF_LIFE_SECONDS, self._show_life, clock=self.steady_clock)
+        self._publish_state()
+        self._publish_pictures()
+        self.get_logger().info(
+            f"simulating {spec.name}, {self.setting('mode')}, seed {self.setting('seed')}"
+        )
+
+    # Time
+
+    def _set_rate(self, rate: float) -> None:
+        self._step_nanoseconds = round(1e9 / rate)
+        if not self._lockstep:
+            self._ticks = self.create_timer(1 / rate, self._tick, clock=self.steady_clock)
+
+    def _on_parameters(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "rate":
+                if not self._lockstep:
+                    self.destroy_timer(self._ticks)
+                self._set_rate(parameter.value)
+
+    def _tick(self) -> None:
+        """Real time: take the step that is due."""
+        if self._paused:
+            return
+        if self._held is not None:
+            late = time.monotonic() - self._held_since > self.setting("action_timeout")
+            if late:
+                self._held = None
+                self.counts["stops for want of an action"] += 1
+        action = self._world.standstill if self._held is None else self._held
+        assert self._timing is not None
+        self._timing.due(self._world.step_number)
+        if action is None or self._world.ended:
+            self._nanoseconds += self._step_nanoseconds
+            self._publish_clock()
+        else:
+            self._step(action)
+
+    def _publish_clock(self) -> None:
+        now = self._clock_message.clock
+        now.sec, now.nanosec = divmod(self._nanoseconds, 1_000_000_000)
+        self._clock_ticks.publish(self._clock_message)
+
+    # The world
+
+    def _on_action(self, action: Action) -> None:
+        world, observation = self._world, self._observation
+        if action.session != observation.session or action.episode != world.episode:
+            self.drop("action of another session or episode")
+            return
+        if action.kind == Action.STOP:
+            self._held = None
+            if self._timing is not None:
+                self._timing.stopped()
+            self._publish_pictures()
+            return
+        if (self._lockstep and action.step != world.step_number) or action.step > world.step_number:
+            self.drop("action to another step")
+            return
+        if world.ended:
+            self.drop("action after the end of the episode")
+            return
+        try:
+            taken = self._read_action(action)
+        except SkmError as error:
+            self.drop("unusable action", error)
+            return
+        if self._lockstep and not self._paused:
+            self._step(taken)
+        else:
+            self._held, self._held_since = taken, time.monotonic()
+            if self._timing is not None:
+                self._timing.arrived(action.step, self._held_since)
+
+    def _step(self, action: Any) -> None:  # noqa: ANN401 - an action of the domain
+        self._world.step(action)
+        self.counts["steps"] += 1
+        self._publish_state()
+
+    def _publish_state(self) -> None:
+        """Publish a new state, and the time at which it is reached."""
+        world, observation, labels = self._world, self._observation, self._labels
+        self._nanoseconds += self._step_nanoseconds
+        stamp = observation.header.stamp
+        stamp.sec, stamp.nanosec = divmod(self._nanoseconds, 1_000_000_000)
+        observation.episode = labels.episode = world.episode
+        observation.step = labels.step = world.step_number
+        observation.terminated, observation.truncated = world.terminated, world.truncated
+        labels.values = self._values_of(world.labels)
+        fill_observation(observation, world.observation)
+        self._all_labels.publish(labels)
+        self._observations.publish(observation)
+        self._publish_clock()
+        self._published += 1
+        if self._timing is not None:
+            self._timing.published(world.step_number, time.monotonic())
+        if self._pictures_of_all:
+            self._publish_pictures()
+
+    def _show_life(self) -> None:
+        """Publish the state again if nothing has been published for a while."""
+        if self._published == self._published_before:
+            self._all_labels.publish(self._labels)
+            self._observations.publish(self._observation)
+        self._published_before = self._published
+
+    # Services
+
+    def _on_reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
+        try:
+            if request.seed < Reset.Request.NO_SEED:
+                raise SkmError(f"the seed is {request.seed}; it must be 0 or more")
+            self._world.reset(None if request.seed < 0 else request.seed, request.options)
+        except SkmError as error:
+            response.message = str(error)
+            return response
+        self._held = None
+        if self._timing is not None:
+            self._timing.stopped()
+        self._publish_state()
+        response.success = True
+        response.session, response.episode = self._observation.session, self._world.episode
+        return response
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = request.data
+        if self._lockstep and not self._paused and self._held is not None:
+            held, self._held = self._held, None
+            self._step(held)
+        response.success = True
+        response.message = "paused" if self._paused else "running"
+        return response
+
+    # Pictures
+
+    def _set_up_pictures(self, render: str) -> None:
+        self._images = self._markers = None
+        self._pictured = -1
+        if render in ("image", "all"):
+            if self._world.draws:
+                self._images = self.create_publisher(Image, "image", qos.LATCHED)
+            else:
+                self.get_logger().warning(f"{self._world.spec.name} draws no images")
+        if render in ("markers", "all"):
+            self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
+        self._pictures_of_all = render != "none" and self.setting("render_rate") == 0
+        if render != "none" and not self._pictures_of_all:
+            period = 1 / self.setting("render_rate")
+            self.create_timer(period, self._publish_pictures, clock=self.steady_clock)
+
+    def _publish_pictures(self) -> None:
+        """Publish image and markers if the world has changed since the last ones."""
+        if self._pictured == self._published:
+            return
+        self._pictured = self._published
+        stamp = self._observation.header.stamp
+        pixels = self._world.picture() if self._images is not None else None
+        if self._images is not None and pixels is not None:
+            image = Image()
+            image.header.stamp, image.header.frame_id = stamp, FRAME
+            fill_image(image, pixels)
+            self._images.publish(image)
+        if self._markers is not None:
+            self._markers.publish(marker_array(self._world.scene(), MAP_FRAME, stamp))
+
+    # Health
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        world = self._world
+        values = {
+            "domain": world.spec.name,
+            "episode": world.episode,
+            "step": world.step_number,
+            **({} if self._timing is None else self._timing.report()),
+        }
+        if world.ended:
+            return WARN, "the episode has ended: reset", values
+        if self._paused:
+            return OK, "paused", values
+        return OK, "waiting for an action" if self._held is None else "running", values
+
+    def close(self) -> None:
+        """Let the environment go."""
+        self._world.close()
+
+
+def main() -> int:
+    """Run the node until a signal ends it."""
+    return run_node(SimNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""What skm's nodes have in common: namespace, parameters that refuse bad values, diagnostics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from skm_machine.errors import did_you_mean
+from skm_ros import qos
+
+NAMESPACE: Final = "/skm"
+"""The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""
+
+DIAGNOSTICS_SECONDS: Final = 1.0
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter: its default (which is also its type), what it is for, and which values it takes."""
+
+    name: str
+    default: str | int | float | bool
+    description: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    fixed: bool = False
+    """Whether it can be given at the start only."""
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows."""
+        descriptor = ParameterDescriptor(description=self.description, read_only=self.fixed)
+        if self.choices:
+            descriptor.additional_constraints = f"one of {', '.join(self.choices)}"
+        if self.low is not None and self.high is not None:
+            if isinstance(self.default, float):
+                span = FloatingPointRange(from_value=self.low, to_value=self.high)
+                descriptor.floating_point_range = [span]
+            else:
+                whole = IntegerRange(from_value=int(self.low), to_value=int(self.high), step=1)
+                descriptor.integer_range = [whole]
+        return descriptor
+
+    def problem(self, value: object) -> str:
+        """Return what is wrong with a value beyond type and range, which rclpy checks; else nothing."""
+        if self.choices and value not in self.choices:
+            return f"{self.name}: no '{value}'{did_you_mean(str(value), self.choices)}"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{self.name} must be a finite number, not {value}"
+        return ""
+
+
+class SkmNode(Node):  # type: ignore[misc]
+    """A node in skm's namespace, with declared settings and a diagnostic status every second.
+
+    `options` are those of `rclpy.node.Node`.
+    """
+
+    def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
+        super().__init__(name, namespace=NAMESPACE, **options)
+        self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self.counts: Counter[str] = Counter()
+        """What has happened so far, for the diagnostics: dropped messages by reason, and so on."""
+        self._settings = {setting.name: setting for setting in settings}
+        self.add_on_set_parameters_callback(self._check_parameters)
+        for setting in settings:
+            self.declare_parameter(setting.name, setting.default, setting.descriptor())
+        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self.create_timer(DIAGNOSTICS_SECONDS, self._report, clock=self.steady_clock)
+
+    def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Create a publisher that leaves it to subscribers to warn where the two do not match.
+
+        Every event that is waited for costs time at every message; subscribers have those events, too.
+        """
+        options.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
+        return super().create_publisher(*arguments, **options)
+
+    def setting(self, name: str) -> Any:  # noqa: ANN401 - of the type of its default
+        """Return the present value of a parameter."""
+        return self.get_parameter(name).value
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Say what must be said before the node goes; the context is still up."""
+
+    def drop(self, kind: str, reason: object = "") -> None:
+        """Count a message that is not acted on under its kind, and warn about it now and then."""
+        self.counts[f"dropped: {kind}"] += 1
+        detail = f": {reason}" if reason else ""
+        self.get_logger().warning(f"dropped: {kind}{detail}", throttle_duration_sec=5.0)
+
+    def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            setting = self._settings.get(parameter.name)
+            problem = setting.problem(parameter.value) if setting is not None else ""
+            if problem:
+                return SetParametersResult(successful=False, reason=problem)
+        return SetParametersResult(successful=True)
+
+    def _report(self) -> None:
+        level, message, values = self.health()
+        status = DiagnosticStatus(
+            level=level,
+            name=self.get_fully_qualified_name(),
+            message=message,
+            hardware_id="skm",
+            values=[
+                KeyValue(key=key, value=str(value))
+                for key, value in {**values, **self.counts}.items()
+            ],
+        )
+        report = DiagnosticArray(status=[status])
+        report.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(report)

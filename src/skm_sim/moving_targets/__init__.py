@@ -1,0 +1,1 @@
+"""Moving Targets: six objects on a walled board, seen as pictures."""

@@ -1,0 +1,1 @@
+"""Office Gridworld: bring coffee, mail, patrol rooms."""

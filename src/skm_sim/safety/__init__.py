@@ -1,0 +1,1 @@
+"""Safety: Safety Gym's point robot among buttons, regions and a cylinder."""

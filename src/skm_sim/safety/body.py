@@ -1,0 +1,157 @@
+"""The point robot as the learner sees it: objects decoded from the lidars, and even actuators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_sim.safety.layout import (
+    BUTTON_EXTENT,
+    BUTTONS,
+    REGIONS,
+    ROBOT_CLEARANCE,
+    ROBOT_EXTENT,
+    Layout,
+    sample_layouts,
+)
+
+Floats = NDArray[np.float32]
+
+SENSORS = 12
+BINS = 16
+RANGE = 3.0
+OBJECTS = (1, BUTTONS, REGIONS)
+"""How many objects each lidar sees: cylinder, buttons, regions."""
+OBJECT_FEATURES = 7
+_SENSOR_SCALE = np.repeat([0.02, 1.0, 0.2, 2.0], 3).astype(np.float32)
+_SAME = 1e-4
+"""Two readings that differ by less come from the same object."""
+_AROUND = np.array([-2, -1, 1, 2])
+_PEELED = np.arange(max(OBJECTS)) < np.array(OBJECTS)[:, None]
+"""Which of the objects taken from each lidar, one after the other, there can be."""
+FORCE = 0.05
+"""The motor's force is limited to this: larger actions do the same."""
+TURNS = np.array([0.0, 0.5, 1.0])
+"""Turning actions, and below what they do in a step: the actuator chatters, in stairs."""
+_CURVE_ACTION = np.array([0.0, 0.4, 0.5, 0.8, 0.9, 1.0])
+_CURVE_TURN = np.array([0.0, 0.013, 0.08, 0.184, 0.26, 0.30])
+
+
+class SafetyBody:
+    """60 numbers to features, and controls in [-1, 1] to actions that respond evenly.
+
+    The lidar is decoded: from the brightest bin and its two neighbours follow distance and bearing
+    of the nearest object, which is then taken away, and so on. All of it is computed from the
+    observation of this step alone.
+    """
+
+    observations = SENSORS + 3 * BINS
+    inputs = SENSORS + 3 * BINS + sum(OBJECTS) * OBJECT_FEATURES
+
+    def __init__(self) -> None:
+        turns = np.concatenate([-TURNS[:0:-1], TURNS])
+        pairs = [(force, turn) for force in (-FORCE, 0.0, FORCE) for turn in turns]
+        self.actions: Floats = np.array(pairs, np.float32)
+
+    def features(self, observations: NDArray[Any]) -> Floats:
+        """Return scaled sensors, the lidars, and the objects decoded from them."""
+        seen = np.asarray(observations, np.float32)
+        sensors = np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3)
+        objects = decode(seen[:, SENSORS:].reshape(-1, len(OBJECTS), BINS))
+        return np.concatenate([sensors, seen[:, SENSORS:], objects], axis=1)
+
+    def action(self, controls: Floats) -> Floats:
+        """Return force and turn: the force is scaled to its limit, the turn made proportional."""
+        turn = np.interp(np.abs(controls[:, 1]) * _CURVE_TURN[-1], _CURVE_TURN, _CURVE_ACTION)
+        turn = np.where(np.abs(controls[:, 1]) < 0.02, 0.0, turn) * np.sign(controls[:, 1])
+        return np.stack([controls[:, 0] * FORCE, turn], axis=1).astype(np.float32)
+
+    def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
+        """Return arenas to learn in, with more overlaps and long ways than chance would give."""
+        return {"layout": training_layouts(random, count)}
+
+
+def decode(lidars: Floats) -> Floats:
+    """Return `(n, 7 · 7)`: the objects that the lidars `(n, 3, 16)` show, of each kind nearest first.
+
+    For each: whether it is seen, its egocentric position, its nearness (also along the axes), and
+    on which side of the 0.3 m of a label it is.
+    """
+    flat = lidars.reshape(-1, BINS)
+    rows = np.arange(len(flat))
+    rest = flat.copy()
+    found: Floats = np.empty((4, max(OBJECTS), len(flat)), np.float32)
+    for turn in range(max(OBJECTS)):
+        brightest = rest.argmax(1)
+        light = rest[rows, brightest]
+        around = flat[rows[:, None], (brightest[:, None] + _AROUND) % BINS]
+        found[:, turn] = brightest, light, around[:, 1], around[:, 2]
+        alone = around[:, 1] + around[:, 2] <= light + _SAME
+        rest[rows, brightest] = 0
+        # A neighbour is the same object's echo if there is no other, or a brighter one beyond it.
+        for side, beyond, step in ((2, 3, 1), (1, 0, -1)):
+            echo = rows[alone | (around[:, beyond] >= around[:, side])]
+            rest[echo, (brightest[echo] + step) % BINS] = 0
+    bins, closeness, least, most = (
+        np.moveaxis(part.reshape(-1, *lidars.shape[:2]), 0, -1)[:, _PEELED] for part in found
+    )
+    scale = np.maximum(closeness, np.float32(1e-6))
+    share = (np.minimum(most / scale, 1) + (1 - np.minimum(least / scale, 1))) / 2
+    angle = (bins + share) * np.float32(2 * np.pi / BINS)
+    distance = RANGE * (1 - closeness)
+    near = np.exp(-distance / np.float32(0.4))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    parts = [
+        np.ones_like(near),
+        distance * cosine / 3,
+        distance * sine / 3,
+        near,
+        near * cosine,
+        near * sine,
+        np.clip((0.3 - distance) * 5, -1, 1) + 1,
+    ]
+    features = np.stack(parts, axis=-1) * (closeness > 0)[..., None]
+    decoded: Floats = features.reshape(len(lidars), -1).astype(np.float32)
+    return decoded
+
+
+def training_layouts(random: np.random.Generator, count: int) -> Layout:
+    """Draw arenas for learning: half as they come, half with a button moved near a region.
+
+    What is rare by chance (a button in a region; a cylinder beyond the lidar's range) is learned
+    from more often. Evaluation never uses these.
+    """
+    layout = sample_layouts(random, count)
+    rows = np.arange(count)
+    moved = rows[random.random(count) < 0.5]
+    button = np.where(
+        random.random(count) < 0.5, layout.cylinder, random.integers(BUTTONS, size=count)
+    )
+    angle, gap = random.uniform(0, 2 * np.pi, count), random.uniform(0, 0.65, count)
+    offset = gap[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    near = np.clip(
+        layout.regions[rows, random.integers(REGIONS, size=count)] + offset,
+        -BUTTON_EXTENT,
+        BUTTON_EXTENT,
+    )
+    layout.buttons[moved, button[moved]] = near[moved]
+    tries = random.uniform(-ROBOT_EXTENT, ROBOT_EXTENT, (count, 6, 2))
+    gaps = np.linalg.norm(tries[:, :, None] - layout.buttons[:, None], axis=-1).min(-1)
+    to_cylinder = np.linalg.norm(tries - layout.cylinder_position[:, None], axis=-1)
+    far = random.random(count) < 0.2
+    score = np.where(gaps < ROBOT_CLEARANCE, -1.0, np.where(far[:, None], to_cylinder, 0.0))
+    best = score.argmax(1)
+    free = score[rows, best] >= 0
+    layout.robot[rows[free], :2] = tries[rows[free], best[free]]
+    return layout[layout.clear()] if layout.clear().all() else _mended(random, layout)
+
+
+def _mended(random: np.random.Generator, layout: Layout) -> Layout:
+    """Replace the arenas in which the robot could not be put, by plain ones."""
+    bad = ~layout.clear()
+    plain = sample_layouts(random, int(bad.sum()))
+    for name in ("robot", "buttons", "regions", "cylinder"):
+        getattr(layout, name)[bad] = getattr(plain, name)
+    return layout

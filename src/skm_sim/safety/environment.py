@@ -1,0 +1,291 @@
+"""Safety domain (`skm/Safety-v0`): Safety Gym's point robot among buttons, regions and a cylinder.
+
+Observation, 60 numbers: accelerometer, velocimeter, gyro, magnetometer (three each), then the
+pseudo-lidars of the cylinder, the buttons and the regions (16 each). Action: two numbers in [-1, 1],
+the force along the heading and the wanted turning speed. An action lasts 0.1 s.
+
+A proposition holds while the robot's centre is within `label_radius` of the centre of a button, the
+cylinder, a region. The cylinder stands on a button, so `cylinder` implies `button`. Rewards are 0
+(they come from the reward machine), and an episode never terminates: missions decide when they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from skm_machine.errors import did_you_mean
+from skm_sim.domain import DomainError
+from skm_sim.safety.layout import LABEL_RADIUS, Floats, Layout, read_layout, sample_layouts
+from skm_sim.safety.lidar import BINS, KINDS, object_positions, pseudo_lidar
+from skm_sim.safety.physics import SENSORS, TIMESTEP, SafetyPhysics
+from skm_sim.safety.scene import safety_scene
+from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.shapes import Shape
+
+Bools = NDArray[np.bool_]
+OBSERVATION = SENSORS + len(KINDS) * BINS
+"""How many numbers an observation has."""
+
+
+class SafetyWorld:
+    """A batch of arenas, each with its robot; what both environments are shells of."""
+
+    def __init__(self, count: int, label_radius: float, timestep: float) -> None:
+        if not 0 < label_radius <= 2:
+            raise DomainError(f"label_radius is {label_radius}, must be above 0 and at most 2 m.")
+        if not 0 < timestep <= 0.01:
+            raise DomainError(f"timestep is {timestep}, must be above 0 and at most 0.01 s.")
+        self.label_radius = label_radius
+        self.physics = SafetyPhysics(count, timestep)
+        self.layout = Layout(
+            np.zeros((count, 3)),
+            np.ones((count, 4, 2)),
+            np.ones((count, 2, 2)),
+            np.zeros(count, np.int64),
+        )
+        self._objects = object_positions(self.layout)
+
+    def reset(self, mask: Bools, layout: Layout) -> None:
+        """Start the arenas in `mask` anew; `layout` has one entry for each of them."""
+        current = self.layout
+        for name in ("robot", "buttons", "regions", "cylinder"):
+            getattr(current, name)[mask] = getattr(layout, name)
+        self._objects[mask] = object_positions(layout)
+        self.physics.reset(mask, layout)
+
+    def observe(self) -> Floats:
+        """Return what each robot senses, `(count, 60)`."""
+        lidar = pseudo_lidar(self.physics.pose, self._objects)
+        return np.concatenate([self.physics.sensors, lidar], axis=1)
+
+    def labels(self) -> Bools:
+        """Return what is true where each robot is, `(count, 3)`."""
+        objects, pose = self._objects, self.physics.pose
+        near = np.hypot(objects[..., 0] - pose[:, :1], objects[..., 1] - pose[:, 1:2])
+        near_enough = near <= self.label_radius
+        return np.stack(
+            [near_enough[:, 1:5].any(1), near_enough[:, 0], near_enough[:, 5:].any(1)], axis=1
+        )
+
+
+class SafetyEnv(gymnasium.Env[Floats, Floats]):
+    """One robot. `reset(options={"layout": layout})` places it and all objects as given.
+
+    With `render_mode="rgb_array"`, `render()` draws the arena from above with the path of this
+    episode; nothing of it needs a screen or OpenGL.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it this way)
+        "render_modes": ["rgb_array"],
+        "render_fps": 10,
+    }
+
+    def __init__(
+        self,
+        label_radius: float = LABEL_RADIUS,
+        timestep: float = TIMESTEP,
+        render_mode: str | None = None,
+    ) -> None:
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise DomainError(f"no render_mode '{render_mode}'{did_you_mean(render_mode, modes)}")
+        self.render_mode = render_mode
+        self.propositions = PROPOSITIONS
+        self.constraints = CONSTRAINTS
+        self.observation_space = cast("Space[Floats]", observation_space())
+        self.action_space = cast("Space[Floats]", action_space())
+        self.world = SafetyWorld(1, label_radius, timestep)
+        self._path: list[Floats] = []
+        self._drawing: Any = None
+
+    @property
+    def layout(self) -> Layout:
+        """Where everything was at the start of the episode."""
+        return self.world.layout[0]
+
+    @property
+    def pose(self) -> Floats:
+        """The robot's x, y and heading."""
+        pose: Floats = self.world.physics.pose[0].copy()
+        return pose
+
+    def labels(self) -> frozenset[str]:
+        """Return the propositions that are true in the current state."""
+        true = self.world.labels()[0].tolist()
+        return frozenset(name for name, holds in zip(self.propositions, true, strict=True) if holds)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
+        super().reset(seed=seed)
+        given = given_layout(options, ())
+        layout = sample_layouts(self.np_random, 1) if given is None else given[None]
+        self.world.reset(np.ones(1, np.bool_), layout)
+        self._path = [self.pose]
+        return self.world.observe()[0], {"labels": self.labels()}
+
+    def step(self, action: ArrayLike) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """Take one step; the labels in `info` are those of the state that it leads to."""
+        self.world.physics.step(check_actions(action, (2,))[None])
+        if self.render_mode is not None:
+            self._path.append(self.pose)
+        return self.world.observe()[0], 0.0, False, False, {"labels": self.labels()}
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
+        if self.render_mode is None:
+            return None
+        from skm_sim.safety.drawing import picture  # noqa: PLC0415 (matplotlib is slow)
+
+        return picture(self.layout, np.array(self._path), self.world.label_radius)
+
+    def scene(self) -> list[Shape]:
+        """Return the arena and the robot as shapes for 3D views."""
+        return safety_scene(self.layout, self.pose, self.world.label_radius)
+
+
+class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
+    """A batch of robots, each in an arena of its own, stepping as arrays in one process.
+
+    Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. `reset(options={"reset_mask": mask})`
+    restarts the robots in `mask` at any time; `options={"layout": layout}` says where everything
+    is: one arena for all, or a `Layout` with an entry for every robot. `info["labels"]` is a bool
+    array `(num_envs, 3)`. With `max_episode_steps=None` nothing is ever truncated.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        max_episode_steps: int | None = None,
+        label_radius: float = LABEL_RADIUS,
+        timestep: float = TIMESTEP,
+    ) -> None:
+        if num_envs < 1:
+            raise DomainError(f"num_envs is {num_envs}, must be at least 1.")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise DomainError(f"max_episode_steps is {max_episode_steps}, must be None or >= 1.")
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.propositions = PROPOSITIONS
+        self.constraints = CONSTRAINTS
+        self.single_observation_space = observation_space()
+        self.single_action_space = action_space()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.world = SafetyWorld(num_envs, label_radius, timestep)
+        self._elapsed = np.zeros(num_envs, np.int64)
+        self._ended = np.zeros(num_envs, np.bool_)
+
+    @property
+    def layout(self) -> Layout:
+        """Where everything was at the start of each robot's episode."""
+        return self.world.layout[:]
+
+    @property
+    def pose(self) -> Floats:
+        """`(num_envs, 3)`: x, y and heading of every robot."""
+        return self.world.physics.pose.copy()
+
+    def labels(self) -> Bools:
+        """Return what is true in the current states, `(num_envs, propositions)`."""
+        return self.world.labels()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Start new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
+        super().reset(seed=seed)
+        given = dict(options or {})
+        mask = self._mask(given.pop("reset_mask", None))
+        layout = given_layout(given, (self.num_envs,))
+        self._start(mask, None if layout is None else layout[mask])
+        self._ended[mask] = False
+        return self.world.observe(), {"labels": self.labels()}
+
+    def step(
+        self, actions: ArrayLike
+    ) -> tuple[Floats, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Step every robot; one whose episode ended in the step before starts a new one instead."""
+        self.world.physics.step(check_actions(actions, (self.num_envs, 2)))
+        self._elapsed += 1
+        if self._ended.any():
+            self._start(self._ended, None)
+        if self.max_episode_steps is None:
+            self._ended = np.zeros(self.num_envs, np.bool_)
+        else:
+            self._ended = self._elapsed >= self.max_episode_steps
+        return (
+            self.world.observe(),
+            np.zeros(self.num_envs),
+            np.zeros(self.num_envs, np.bool_),
+            self._ended.copy(),
+            {"labels": self.labels()},
+        )
+
+    def _start(self, mask: Bools, layout: Layout | None) -> None:
+        """Start the episodes of the robots in `mask`, in the arenas given or in new ones."""
+        count = int(np.count_nonzero(mask))
+        if count:
+            self.world.reset(
+                mask, sample_layouts(self.np_random, count) if layout is None else layout
+            )
+        self._elapsed[mask] = 0
+
+    def _mask(self, mask: object) -> Bools:
+        """Return the robots to reset: all, if there is no mask."""
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        array = np.asarray(mask)
+        if array.shape != (self.num_envs,) or array.dtype != np.bool_:
+            raise DomainError(f"options['reset_mask'] must be {self.num_envs} bools.")
+        return array
+
+
+def observation_space() -> Box:
+    """Return the space of 60 numbers: sensors without bounds, lidars from 0 to 1."""
+    low, high = np.full(OBSERVATION, -np.inf), np.full(OBSERVATION, np.inf)
+    low[SENSORS:], high[SENSORS:] = 0.0, 1.0
+    return Box(low, high, dtype=np.float64)
+
+
+def action_space() -> Box:
+    """Return the space of the force along the heading and the turning speed."""
+    return Box(-1.0, 1.0, (2,), dtype=np.float64)
+
+
+def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """Return actions as an array, or say why they cannot be taken."""
+    try:
+        array = np.asarray(actions, np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(f"an action is two numbers, not {actions!r}.") from None
+    if array.shape != shape:
+        raise DomainError(f"actions have shape {array.shape}, must have {shape}: two for a robot.")
+    if not np.isfinite(array).all():
+        raise DomainError("an action holds a value that is not a finite number.")
+    return array
+
+
+def given_layout(options: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Layout | None:
+    """Return `options["layout"]` as a layout of that shape, or None if chance is to decide."""
+    for key in options or {}:
+        if key != "layout":
+            hint = did_you_mean(key, ["layout", "reset_mask"] if shape else ["layout"])
+            raise DomainError(f"unknown reset option '{key}'{hint}")
+    if not options:
+        return None
+    return read_layout(options["layout"], shape)

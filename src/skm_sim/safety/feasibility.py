@@ -1,0 +1,156 @@
+"""Which layouts a skill or a mission is possible on, by a rule that is the same for everyone.
+
+The rule, on a grid of 5 cm over the arena and a margin around it:
+- no label is true where the robot starts;
+- some cell shows the wanted labels with 5 cm to spare, is not inside a button, and is connected to
+  the start by cells that are not inside a button;
+- where regions are to be avoided, the path keeps 5 cm from them, and the button or cylinder that is
+  wanted has its centre more than 0.3 m from both regions.
+A mission is a sequence of such skills, each from wherever the one before may have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_sim.safety.layout import LABEL_RADIUS, Floats, Layout, sample_layouts, stack
+
+Bools = NDArray[np.bool_]
+SPACING = 0.05
+SPARE = 0.05
+BUTTON_REACH = 0.2
+"""The robot's centre cannot come closer than this to a button's centre: both have radius 0.1."""
+EXTENT = 2.4
+_AXIS = np.arange(-EXTENT, EXTENT + SPACING / 2, SPACING)
+_CELLS: Floats = np.stack(np.meshgrid(_AXIS, _AXIS, indexing="ij"), axis=-1)
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What is wanted on arrival, and whether regions must not be touched on the way."""
+
+    wanted: Mapping[str, bool] = field(hash=False)
+    """Propositions that must be true or false; the others may be either."""
+    avoid_regions: bool = False
+
+    def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
+        """Tell whether arriving with these labels will do (a `GoalPredicate`)."""
+        if self.avoid_regions and ("region" in violated or "region" in labels):
+            return False
+        return all((name in labels) == value for name, value in self.wanted.items())
+
+
+SKILLS: dict[str, Skill] = {
+    "button": Skill({"button": True}),
+    "cylinder": Skill({"cylinder": True}),
+    "region": Skill({"region": True}),
+    "button, no region": Skill({"button": True}, avoid_regions=True),
+    "cylinder, no region": Skill({"cylinder": True}, avoid_regions=True),
+    "button & !cylinder": Skill({"button": True, "cylinder": False}),
+    "button & region": Skill({"button": True, "region": True}),
+}
+"""The skills that the primitives are judged by."""
+
+STAGES: dict[str, tuple[Skill, ...]] = {
+    "1": (SKILLS["button"], SKILLS["cylinder"]),
+    "2": (SKILLS["button, no region"], SKILLS["cylinder, no region"]),
+    "3": (
+        SKILLS["button"],
+        Skill({"cylinder": True, "region": False}),
+        SKILLS["button & region"],
+        SKILLS["cylinder"],
+    ),
+    "4": (SKILLS["button"], Skill({"cylinder": True, "region": True})),
+    "5": (SKILLS["cylinder"], SKILLS["button & region"], SKILLS["cylinder"]),
+    "6": (
+        SKILLS["region"],
+        Skill({"cylinder": True, "region": False}),
+        SKILLS["cylinder, no region"],
+    ),
+}
+"""The skills that each task of the domain asks for, one after the other."""
+
+
+def feasible(layout: Layout, stages: Sequence[Skill]) -> bool:
+    """Tell whether the skills can be done one after the other in a single arena."""
+    if layout.labels(layout.robot[:2]).any():
+        return False
+    buttons, cylinder = layout.buttons, layout.cylinder_position[None]
+    free = _distance(buttons) >= BUTTON_REACH
+    away = _distance(layout.regions) > LABEL_RADIUS + SPARE
+    gaps = np.hypot(*np.moveaxis(buttons[:, None] - layout.regions, -1, 0)).min(1)
+    usable = gaps > LABEL_RADIUS
+    here = _start(layout.robot)
+    for skill in stages:
+        places = {"button": buttons, "cylinder": cylinder, "region": layout.regions}
+        open_cells = free
+        if skill.avoid_regions:
+            places["button"] = buttons[usable]
+            places["cylinder"] = cylinder[usable[layout.cylinder, None]]
+            open_cells = free & away
+        goal = open_cells.copy()
+        for name, value in skill.wanted.items():
+            if value:
+                goal &= _distance(places[name]) <= LABEL_RADIUS - SPARE
+            else:
+                every = {"button": buttons, "cylinder": cylinder, "region": layout.regions}[name]
+                goal &= _distance(every) >= LABEL_RADIUS + SPARE
+        here = _connected(here, open_cells) & goal
+        if not here.any():
+            return False
+    return True
+
+
+def sample_feasible(
+    random: np.random.Generator,
+    count: int,
+    stages: Sequence[Skill],
+    sample: Callable[[np.random.Generator, int], Layout] = sample_layouts,
+) -> tuple[Layout, float]:
+    """Draw arenas on which the skills are possible; return also what share of all that is."""
+    found: list[Layout] = []
+    tried = 0
+    while len(found) < count:
+        batch = sample(random, 64)
+        for index in range(64):
+            tried += 1
+            if feasible(batch[index], stages):
+                found.append(batch[index])
+                if len(found) == count:
+                    break
+        if tried > 200 * count + 6400:
+            raise ValueError(f"fewer than {count} of {tried} layouts are feasible.")
+    return stack(found), count / tried
+
+
+def _distance(points: Floats) -> Floats:
+    """Return every cell's distance to the nearest of some points; infinite if there are none."""
+    gaps = _CELLS[:, :, None] - points
+    distance: Floats = np.hypot(gaps[..., 0], gaps[..., 1]).min(-1, initial=np.inf)
+    return distance
+
+
+def _start(robot: Floats) -> Bools:
+    cell = np.rint((robot[:2] + EXTENT) / SPACING).astype(np.int64)
+    start = np.zeros(_CELLS.shape[:2], np.bool_)
+    start[tuple(cell)] = True
+    return start
+
+
+def _connected(start: Bools, cells: Bools) -> Bools:
+    """Return what can be reached from the start cells over neighbouring open cells."""
+    reached = start.copy()  # A start that is not open itself counts: the robot is there.
+    while True:
+        grown = reached.copy()
+        grown[1:] |= reached[:-1]
+        grown[:-1] |= reached[1:]
+        grown[:, 1:] |= grown[:, :-1]
+        grown[:, :-1] |= grown[:, 1:]
+        grown &= cells | start
+        if (grown == reached).all():
+            return reached
+        reached = grown

@@ -1,0 +1,58 @@
+"""The documents tell the truth: their `skm` commands and Python blocks run, and print what they show."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from skm_cli.main import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+QUICK = ("check", "run", "eval")
+"""Commands that tests run; training and nodes have tests of their own."""
+
+
+def blocks(page, language):
+    return re.findall(
+        rf"^\s*```{language}\n(.*?)^\s*```", page.read_text(), re.DOTALL | re.MULTILINE
+    )
+
+
+def console_examples():
+    for page in PAGES:
+        for block in blocks(page, "console"):
+            for example in re.split(r"^\s*\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = example.partition("\n")
+                if command.startswith("skm ") and shlex.split(command)[1] in QUICK:
+                    yield pytest.param(command, output, id=f"{page.name}: {command[:50]}")
+
+
+@pytest.mark.parametrize(("command", "output"), list(console_examples()))
+def test_console_examples(command, output, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    main(shlex.split(command)[1:])
+    captured = capsys.readouterr()
+    printed = re.sub(r"\s+", " ", captured.out + captured.err)
+    for line in output.splitlines():
+        assert re.sub(r"\s+", " ", line).strip() in printed
+
+
+def python_examples():
+    for page in PAGES:
+        for number, block in enumerate(blocks(page, "python")):
+            yield pytest.param(block, id=f"{page.name}: block {number}")
+
+
+@pytest.mark.parametrize("block", list(python_examples()))
+def test_python_examples(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "<docs>", "exec"), {})
+
+
+def test_links_and_pictures_exist():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"

@@ -1,0 +1,146 @@
+"""The network learners on a line with known values; determinism, resuming, settings."""
+
+import json
+
+import numpy as np
+import pytest
+
+from line_world import SPEC, STEP
+from skm_machine.errors import SkmError
+from skm_primitives.checkpoint import MissingCheckpointError, load
+from skm_primitives.deep.box_learner import BoxLearner
+from skm_primitives.deep.box_settings import DeepSettings, with_preset
+from skm_primitives.deep.trainer import resume_path
+from skm_primitives.goals import Goal
+from skm_primitives.primitives import load_primitives
+from skm_sim.domain import get_domain
+
+TINY = {
+    "hidden": (16, 16),
+    "agents": 4,
+    "batch": 16,
+    "update_every": 8,
+    "replay": 200,
+    "horizon": 400,
+    "validate_rounds": 2,
+    "validation_layouts": 2,
+}
+
+
+def learned(options, rounds):
+    """Return a learner after some rounds on the line."""
+    learner = BoxLearner.start(SPEC, options)
+    for _ in range(rounds):
+        learner.run_round()
+    return learner
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "td3"])
+def test_values_on_the_line_are_those_one_can_write_down(algorithm, tmp_path):
+    """γ to the number of steps, less one; 0 across the wet place for a goal that forbids it."""
+    options = {
+        "algorithm": algorithm,
+        "hidden": (32, 32),
+        "agents": 16,
+        "batch": 64,
+        "update_every": 6,
+        "gamma": 0.9,
+        "learning_rate": 5e-3,
+        "average_rate": 0.03,
+        "action_gap": 0.5,
+        "horizon": 4000,
+        "validate_rounds": 1000,
+    }
+    learner = learned(options, 20)
+    learner.save(tmp_path / "line", "test")
+    primitives = load_primitives(tmp_path / "line", SPEC)
+    index = {goal: i for i, goal in enumerate(primitives.goals)}
+    right, wet = frozenset({"right"}), frozenset({"wet"})
+    strict, free = index[Goal(right)], index[Goal(right, wet)]
+    for steps_away in (1, 2, 3, 6):
+        values = primitives.values(np.array([1 - steps_away * STEP]), frozenset())
+        assert values.value[free] == pytest.approx(0.9 ** (steps_away - 1), abs=0.15)
+        assert values.action[free, 0] > 0.5
+    assert primitives.values(np.array([-0.5]), frozenset()).value[strict] < 0.15
+    assert primitives.values(np.array([0.75]), frozenset()).value[strict] > 0.7
+    assert primitives.values(np.array([0.75]), wet).value[strict] == 0
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "td3"])
+def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(algorithm, tmp_path):
+    options = {**TINY, "algorithm": algorithm}
+    whole = learned(options, 6)
+    whole.save(tmp_path / "whole", "test")
+    half = learned(options, 3)
+    half.save(tmp_path / "half", "test")
+    resumed = BoxLearner.resume(SPEC, tmp_path / "half")
+    assert resumed.steps == half.steps
+    assert resumed.options == half.options
+    for _ in range(3):
+        resumed.run_round()
+    resumed.save(tmp_path / "half", "test")
+    for path in (tmp_path / "{}.safetensors", tmp_path / "{}.resume.safetensors"):
+        one, other = (path.with_name(path.name.format(n)).read_bytes() for n in ("whole", "half"))
+        assert one == other
+
+
+def test_the_best_on_validation_is_served_and_its_scores_are_in_the_card(tmp_path):
+    """The second validation is worse than the first: what is served is from the first."""
+    learner = BoxLearner.start(SPEC, TINY)
+    scores = iter([{"validation": 0.5}, {"validation": 0.2}])
+    learner.validate = lambda: next(scores)
+    for _ in range(2):
+        learner.run_round()
+    best = learner.served_arrays()["network.weights.0"]
+    for _ in range(2):
+        learner.run_round()
+    card = learner.save(tmp_path / "run", "test")
+    assert card.scores == {"validation": 0.5}
+    np.testing.assert_array_equal(load(tmp_path / "run")[0]["network.weights.0"], best)
+    assert not np.array_equal(learner.served_arrays()["network.weights.0"], best)
+
+
+def test_training_runs_on_the_robot_and_writes_a_small_checkpoint(tmp_path):
+    """Two tiny rounds of the real domain, up to what the planner needs of it."""
+    learner = BoxLearner.start(get_domain("safety"), TINY)
+    learner.run_round()
+    learner.run_round()
+    assert learner.status.startswith("validation")
+    card = learner.save(tmp_path / "safety", "test")
+    primitives = load_primitives(tmp_path / "safety", get_domain("safety"))
+    count = len(primitives.goals)
+    assert primitives.goal_to_goal.shape == (count, count)
+    assert primitives.goal_seen.shape == (count,)
+    assert primitives.gamma == 0.99
+    assert set(card.scores) >= {"validation", "button & region"}
+    assert json.loads((tmp_path / "safety.json").read_text())["details"]["label_bits"]
+
+
+def test_resuming_without_the_state_of_training_is_explained(tmp_path):
+    learned(TINY, 1).save(tmp_path / "run", "test")
+    resume_path(tmp_path / "run").unlink()
+    with pytest.raises(MissingCheckpointError, match="replay memory"):
+        BoxLearner.resume(SPEC, tmp_path / "run")
+
+
+def test_the_papers_preset_has_the_papers_sizes():
+    settings = DeepSettings(**with_preset({"preset": "paper"}))
+    assert settings.hidden == (2024, 2024, 2024)
+    assert (settings.algorithm, settings.gamma, settings.horizon) == ("td3", 0.99, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"algorithm": "sac"},
+        {"preset": "gpu"},
+        {"agents": 0},
+        {"gamma": 1.0},
+        {"action_gap": 1.0},
+        {"seed": -1},
+        {"bacth": 3},
+    ],
+)
+def test_bad_settings_are_refused(options):
+    with pytest.raises(SkmError):
+        BoxLearner.start(SPEC, options)

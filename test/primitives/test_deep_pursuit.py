@@ -1,0 +1,109 @@
+"""Composed continuous actions: no flapping between goals, no standing still."""
+
+import numpy as np
+import pytest
+
+from skm_machine.errors import SkmError
+from skm_primitives.planning.pursuit import NONE, Pursuit
+from skm_primitives.primitives import ContinuousGoalValues
+
+
+def values_of(*values, spread=0.0):
+    """Return values in which goal i has the action (i, i) and the detour (-i, -i)."""
+    number = np.arange(len(values), dtype=np.float32)
+    action = np.stack([number, number], axis=1)
+    return ContinuousGoalValues(
+        action,
+        np.array(values, np.float32),
+        np.full(len(values), spread, np.float32),
+        -action,
+    )
+
+
+ALL = np.ones(3, np.bool_)
+
+
+def test_without_disagreement_it_is_the_masked_maximum():
+    pursuit = Pursuit()
+    for values in ([0.1, 0.5, 0.4], [0.1, 0.5, 0.6], [0.7, 0.5, 0.6]):
+        chosen = pursuit.choose(values_of(*values), ALL)
+        assert chosen.goal[0] == np.argmax(values)
+    masked = pursuit.choose(values_of(0.9, 0.5, 0.6), np.array([False, True, True]))
+    assert (masked.goal[0], masked.value[0]) == (2, np.float32(0.6))
+    assert masked.action[0].tolist() == [2, 2]
+
+
+def test_goals_that_are_equal_within_the_networks_doubt_do_not_flap():
+    """On the way to both, the larger of two values flips at random; the goal does not."""
+    random = np.random.default_rng(0)
+    pursuit = Pursuit()
+    larger, goals = set(), set()
+    for step in range(150):
+        noisy = 0.99 ** (200 - step) * np.exp(random.uniform(-0.02, 0.02, 2))
+        larger.add(int(noisy.argmax()))
+        goals.add(int(pursuit.choose(values_of(0.0, *noisy, spread=0.02), ALL).goal[0]))
+    assert len(larger) == 2
+    assert len(goals) == 1
+
+
+def test_a_goal_that_is_better_beyond_doubt_takes_over():
+    pursuit = Pursuit()
+    assert pursuit.choose(values_of(0.0, 0.5, 0.45, spread=0.1), ALL).goal[0] == 1
+    assert pursuit.choose(values_of(0.0, 0.5, 0.6, spread=0.1), ALL).goal[0] == 1
+    assert pursuit.choose(values_of(0.0, 0.5, 0.7, spread=0.1), ALL).goal[0] == 2
+
+
+def test_a_goal_out_of_reach_is_given_up_whatever_the_doubt():
+    pursuit = Pursuit()
+    pursuit.choose(values_of(0.0, 0.5, 0.45, spread=9.0), ALL)
+    assert pursuit.choose(values_of(0.0, 0.0, 0.1, spread=9.0), ALL).goal[0] == 2
+
+
+def test_a_standstill_is_broken_by_a_detour_that_is_held_and_ends():
+    pursuit = Pursuit(patience=4, detour=3)
+    moves = [pursuit.choose(values_of(0.0, 0.5, 0.0), ALL) for _ in range(16)]
+    on_detour = [bool(move.detour[0]) for move in moves]
+    assert on_detour == [False] * 4 + [True] * 3 + [False] * 4 + [True] * 3 + [False] * 2
+    assert moves[4].action[0].tolist() == [-1, -1]
+
+
+def test_a_goal_that_leads_nowhere_loses_trust_until_the_skill_is_a_new_one():
+    """Its value stays the larger one, but nothing comes of it: the other goal is tried."""
+    pursuit = Pursuit(patience=4, detour=3)
+    values = values_of(0.0, 0.6, 0.5)
+    goals = [int(pursuit.choose(values, ALL).goal[0]) for _ in range(12)]
+    assert goals == [1] * 7 + [2] * 5  # the detour is held to its end
+    pursuit.restart()
+    assert pursuit.choose(values, ALL).goal[0] == 1
+
+
+def test_a_value_that_grows_is_no_standstill():
+    pursuit = Pursuit(patience=3, detour=3)
+    for step in range(30):
+        assert not pursuit.choose(values_of(0.0, 0.99 ** (40 - step), 0.0), ALL).detour[0]
+
+
+def test_worth_weighs_goals_and_restart_forgets():
+    pursuit = Pursuit()
+    worth = np.array([1.0, 0.1, 1.0], np.float32)
+    assert pursuit.choose(values_of(0.0, 0.9, 0.5, spread=5.0), ALL, worth).goal[0] == 2
+    pursuit.restart()
+    assert pursuit.choose(values_of(0.0, 0.9, 0.5, spread=5.0), ALL).goal[0] == 1
+
+
+def test_with_nothing_in_reach_the_robot_stands_still():
+    chosen = Pursuit().choose(values_of(0.0, 0.0, 0.0), ALL)
+    assert chosen.goal[0] == NONE
+    assert chosen.action[0].tolist() == [0, 0]
+    assert chosen.value[0] == 0
+
+
+def test_robots_of_a_batch_have_goals_of_their_own():
+    one, two = values_of(0.0, 0.5, 0.4), values_of(0.0, 0.4, 0.5)
+    both = ContinuousGoalValues(
+        *(np.stack([getattr(v, n) for v in (one, two)]) for n in one.__slots__)
+    )
+    pursuit = Pursuit(2)
+    assert pursuit.choose(both, ALL).goal.tolist() == [1, 2]
+    with pytest.raises(SkmError, match="2 robots"):
+        Pursuit(3).choose(both, ALL)

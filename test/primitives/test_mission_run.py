@@ -1,0 +1,78 @@
+"""A mission driven state by state, as a node does it, against the loop of `run_episode`."""
+
+import gymnasium
+import pytest
+
+from skm_machine import UnachievableMissionError, compile_mission
+from skm_machine.tracker import Status
+from skm_primitives.episodes import run_episode
+from skm_primitives.mission_run import MissionRun
+from skm_primitives.planning.policy import make_policy
+from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_sim.domain import get_domain
+from skm_sim.world import World
+
+OFFICE = get_domain("office")
+PRIMITIVES = load_primitives(default_checkpoint("office"), OFFICE)
+
+
+def begin(formula, planner="grounded", max_steps=200, seed=0):
+    policy = make_policy(compile_mission(formula), PRIMITIVES, planner)
+    run, world = MissionRun(policy, PRIMITIVES, max_steps), World(OFFICE, seed)
+    run.begin(world.observation, world.labels)
+    return run, world
+
+
+def decide(run, world):
+    return run.decide(PRIMITIVES.values(world.observation, run.history))
+
+
+@pytest.mark.parametrize("planner", ["grounded", "paper"])
+@pytest.mark.parametrize("task", OFFICE.tasks)
+def test_it_decides_as_run_episode_does(task, planner):
+    formula = OFFICE.task(task).formula
+    run, world = begin(formula, planner, seed=4)
+    decisions = []
+    while not run.over:
+        decisions.append(decide(run, world))
+        world.step(decisions[-1].action)
+        run.enter(world.observation, world.labels)
+    policy = make_policy(compile_mission(formula), PRIMITIVES, planner)
+    env = gymnasium.make(OFFICE.env_id, max_episode_steps=-1)
+    episode = run_episode(env, PRIMITIVES, policy, max_steps=200, seed=4)
+    assert decisions == list(episode.decisions)
+    assert run.tracker.transitions == list(episode.transitions)
+    assert run.tracker.status is episode.status
+
+
+def test_it_is_over_at_the_step_limit():
+    run, world = begin("F A & F B", max_steps=1)
+    world.step(decide(run, world).action)
+    run.enter(world.observation, world.labels)
+    assert run.over
+    assert run.tracker.status is Status.RUNNING
+
+
+def test_labels_count_even_where_the_observation_is_lost():
+    run, _ = begin("F coffee")
+    assert run.enter(None, frozenset({"coffee"}))
+    assert run.tracker.status is Status.ACCEPTED
+
+
+def test_it_says_what_it_goes_for():
+    run, world = begin("F(coffee & X F office) & G !decoration")
+    decide(run, world)
+    assert run.target == "coffee & !decoration"
+    assert run.active_constraints == ("decoration",)
+    assert "coffee" in PRIMITIVES.goals[run.goal].labels
+    assert 0 < run.goal_value <= 1
+    run.enter(world.observation, {"coffee"})
+    decide(run, world)
+    assert run.target == "office & !decoration"
+    run.enter(world.observation, {"office"})
+    assert (run.over, run.target, run.active_constraints) == (True, "", ())
+
+
+def test_what_cannot_be_achieved_is_refused():
+    with pytest.raises(UnachievableMissionError):
+        begin("F(coffee & mail)")
