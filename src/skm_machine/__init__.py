@@ -1,8 +1,7 @@
 """Missions: from text to skill machine. No ROS, no learning, no robot: only logic and planning."""
 
 from skm_machine.analysis import analyse, judge
-from skm_machine.automata.automaton import Automaton, Transition
-from skm_machine.automata.translate import translate
+from skm_machine.automata.automaton import Automaton, AutomatonEdge
 from skm_machine.errors import (
     MissionError,
     SkmError,
@@ -18,10 +17,13 @@ from skm_machine.logic.syntax import Formula
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
 from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
-from skm_machine.tracker import MissionTracker, Status
+from skm_machine.tracker import MissionTracker, Status, Transition
+from skm_machine.translators import translate
+from skm_machine.version import __version__
 
 __all__ = [
     "Automaton",
+    "AutomatonEdge",
     "Edge",
     "Formula",
     "Mission",
@@ -35,6 +37,7 @@ __all__ = [
     "Transition",
     "UnachievableMissionError",
     "UnsupportedMissionError",
+    "__version__",
     "analyse",
     "compile_mission",
     "from_automaton",

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from skm_machine.logic.syntax import Formula
 from skm_machine.mission import Mission
-from skm_machine.reward_machine import Edge, Outcome, RewardMachine
+from skm_machine.reward_machine import Outcome, RewardMachine
 
 Trace = list[frozenset[str]]
+
+NAMED_FAILURES: Final = 6
+"""How many reasons for failure an analysis names."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,8 @@ class Analysis:
     counterexample: Trace | None
     """A shortest trace after which the mission cannot succeed."""
 
-    failures: tuple[Edge, ...]
-    """The edges that lead to failure."""
+    failures: tuple[Formula, ...]
+    """What leads to failure, from one state or another, each formula once; the first few."""
 
 
 def analyse(mission: Mission) -> Analysis:
@@ -39,12 +44,21 @@ def analyse(mission: Mission) -> Analysis:
     if not machine.satisfiable:
         return Analysis(False, True, None, [frozenset()], ())
     counterexample = shortest_trace(machine, lambda outcome: outcome.target in machine.failure)
-    failures = tuple(
-        edge
-        for edge in machine.edges
-        if edge.target in machine.failure and edge.source not in machine.failure
-    )
-    return Analysis(True, counterexample is not None, witness, counterexample, failures)
+    return Analysis(True, counterexample is not None, witness, counterexample, _failures(machine))
+
+
+def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
+    """Return the labels of edges to failure, up to `NAMED_FAILURES`: labels cost time."""
+    found: dict[Formula, None] = {}
+    for state in range(machine.num_states):
+        if state in machine.terminal or state in machine.failure:
+            continue
+        for outcome in machine.successors(state):
+            if outcome.target in machine.failure:
+                found.setdefault(machine.label(state, [outcome]))
+        if len(found) >= NAMED_FAILURES:
+            break
+    return tuple(found)[:NAMED_FAILURES]
 
 
 def shortest_trace(machine: RewardMachine, wanted: Callable[[Outcome], bool]) -> Trace | None:

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from skm_machine.automata.automaton import Automaton
-from skm_machine.automata.translate import translate
 from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.rm_file import read_reward_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula
-from skm_machine.recurrence import endless_machine, is_endless
+from skm_machine.recurrence import is_endless
 from skm_machine.reward_machine import RewardMachine, from_automaton
-from skm_machine.spot_translator import endless_machine_with_spot
+from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
 
 FORMATS: Final = ("auto", "ltl", "hoa", "rm")
 HORIZONS: Final = ("auto", "finite", "infinite")
@@ -54,8 +53,9 @@ def compile_mission(
     are given, are errors. `repeat` starts the mission over each time it succeeds. A formula that says
     `G F` or `F G` is a mission without end, unless `horizon` says "finite".
     """
-    _check_choice("format", format, FORMATS)
-    _check_choice("horizon", horizon, HORIZONS)
+    check_choice("format", format, FORMATS)
+    check_choice("horizon", horizon, HORIZONS)
+    check_choice("translator", translator, TRANSLATORS)
     format = detect_format(text) if format == "auto" else format
     if format == "ltl":
         return _compile_formula(text, parse(text, propositions), repeat, horizon, translator)
@@ -73,9 +73,7 @@ def _compile_formula(
     text: str, formula: Formula, repeat: bool, horizon: str, translator: str
 ) -> Mission:
     if horizon == "infinite" or (horizon == "auto" and is_endless(formula)):
-        by_spot = translator == "spot"
-        machine = endless_machine_with_spot(formula) if by_spot else endless_machine(formula)
-        return Mission(text, "ltl", machine, formula)
+        return Mission(text, "ltl", endless_machine(formula, translator), formula)
     automaton = translate(formula, translator)
     return Mission(text, "ltl", from_automaton(automaton, repeat=repeat), formula, automaton)
 
@@ -100,8 +98,3 @@ def read_mission_text(argument: str) -> str:
         if len(argument) < 4096 and "\0" not in argument:
             raise MissionError(f"cannot read the mission file: {error}") from error
     return argument
-
-
-def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise MissionError(f"unknown {what} '{value}'{did_you_mean(value, choices)}")

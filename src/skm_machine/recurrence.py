@@ -19,7 +19,7 @@ from typing import Final
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.bdd import Diagrams
 from skm_machine.automata.decision import DecisionTable
-from skm_machine.automata.translate import MAX_STATES, translate
+from skm_machine.automata.translation import MAX_STATES, minimal_automaton
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.normal_form import negation_normal_form
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
@@ -118,11 +118,11 @@ def _with_weak_next(formula: Formula) -> Formula:
     return forms[formula]
 
 
-def endless_machine(formula: Formula) -> RewardMachine:
+def recurrence_machine(formula: Formula) -> RewardMachine:
     """Return the machine of a mission without end, with the reward 1 for each completed round."""
     clauses = sort_clauses(formula)
     names = formula.propositions()
-    return _Rounds(clauses, translate(clauses.finite), names).machine()
+    return _Rounds(clauses, minimal_automaton(clauses.finite), names).machine()
 
 
 class _Rounds:

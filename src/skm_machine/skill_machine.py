@@ -20,25 +20,43 @@ TOLERANCE: Final = 1e-9
 """Values closer than this are a tie."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Skill:
-    """What to do in one state of the machine: reach `reach`, and keep the constraints of `avoid`."""
+    """What to do in one state of the machine: reach `reach`, and keep the constraints of `avoid`.
 
+    The formulas are for people, and for masks; they are worked out when they are first asked for.
+    """
+
+    machine: RewardMachine
     state: int
-    reach: Formula
-    """σ_P: the label sets of the best transitions, ties or-ed."""
+    best: tuple[Outcome, ...]
+    """The transitions of the greatest value: several, if they tie."""
 
-    avoid: Formula
-    """σ_C: the label sets of the transitions with value zero, from which the mission cannot succeed."""
-
-    targets: tuple[int, ...]
-    """The states that the best transitions lead to."""
-
-    forbidden: tuple[int, ...]
-    """The states that the transitions of `avoid` lead to."""
+    worthless: tuple[Outcome, ...]
+    """The transitions with value zero, from which the mission cannot succeed."""
 
     value: float
     """The value of the machine state: γ^(transitions to go − 1), for missions that end."""
+
+    @cached_property
+    def reach(self) -> Formula:
+        """σ_P: the label sets of the best transitions, ties or-ed."""
+        return self.machine.label(self.state, self.best)
+
+    @cached_property
+    def avoid(self) -> Formula:
+        """σ_C: the label sets of the worthless transitions."""
+        return self.machine.label(self.state, self.worthless) if self.worthless else FALSE
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The states that the best transitions lead to."""
+        return tuple(sorted({outcome.target for outcome in self.best}))
+
+    @property
+    def forbidden(self) -> tuple[int, ...]:
+        """The states that the worthless transitions lead to."""
+        return tuple(sorted({outcome.target for outcome in self.worthless}))
 
     @cached_property
     def violation(self) -> Formula:
@@ -52,9 +70,8 @@ class Skill:
 
     def satisfied_by(self, labels: Collection[str], violated: Collection[str]) -> bool:
         """Tell whether the goal `labels` ∪ `violated` satisfies σ_P ∧ ¬σ̂_C."""
-        return evaluate(self.reach, frozenset(labels)) and not evaluate(
-            self.violation, frozenset(violated)
-        )
+        reached = self.machine.step(self.state, labels) in self.best
+        return reached and not evaluate(self.violation, frozenset(violated))
 
 
 @dataclass(frozen=True)
@@ -120,11 +137,4 @@ def _paper_skill(
     best = max(value_of.values())
     chosen = [outcome for outcome, value in value_of.items() if value >= best - TOLERANCE * best]
     worthless = [outcome for outcome, value in value_of.items() if value <= 0.0]
-    return Skill(
-        state=state,
-        reach=machine.label(state, chosen),
-        avoid=machine.label(state, worthless) if worthless else FALSE,
-        targets=tuple(sorted({outcome.target for outcome in chosen})),
-        forbidden=tuple(sorted({outcome.target for outcome in worthless})),
-        value=best,
-    )
+    return Skill(machine, state, tuple(chosen), tuple(worthless), best)

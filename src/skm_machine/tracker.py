@@ -21,10 +21,10 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class Transition:
     """A machine transition that has happened: at which step, between which states, on which labels."""
 
-    number: int
+    step: int
     source: int
     target: int
     labels: frozenset[str]
@@ -48,7 +48,7 @@ class MissionTracker:
         self.steps = 0
         self.total_reward = 0.0
         self.accepting_visits = 0
-        self.transitions: list[Step] = []
+        self.transitions: list[Transition] = []
 
     def update(self, labels: Collection[str]) -> float:
         """Take the labels of the state that was entered; return the reward δ_r.
@@ -63,7 +63,7 @@ class MissionTracker:
         self.total_reward += reward
         self.accepting_visits += reward > 0
         if target != self.state or reward > 0:
-            self.transitions.append(Step(self.steps, self.state, target, entered, reward))
+            self.transitions.append(Transition(self.steps, self.state, target, entered, reward))
             self.violated = frozenset()
         else:
             self.violated |= (self.labels ^ entered) & self.constraints

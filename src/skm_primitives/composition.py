@@ -13,26 +13,19 @@ with r_min = 0, Q_MIN is 0 and that holds always.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skm_primitives.goals import Goal
+from skm_sim.arrays import BoolArray
+from skm_sim.trials import GoalPredicate
 
 Values = NDArray[Any]
-Mask = NDArray[np.bool_]
 
 Q_MIN = 0.0
 """Q_MIN with r_min = 0: the value of every goal in the task that rewards none."""
-
-
-class GoalPredicate(Protocol):
-    """Anything that says of a goal whether it is wanted, such as the skill of a machine's state."""
-
-    def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
-        """Tell whether arriving with these labels, these constraints being violated, will do."""
-        ...
 
 
 def disjunction(first: Values, second: Values) -> Values:
@@ -67,7 +60,7 @@ def primitive(
     return masked_values(q_max, np.array(contains, np.bool_), q_min)
 
 
-def goal_mask(predicate: GoalPredicate, goals: Sequence[Goal]) -> Mask:
+def goal_mask(predicate: GoalPredicate, goals: Sequence[Goal]) -> BoolArray:
     """Compile a Boolean expression over propositions and constraints to the goals that satisfy it.
 
     This is the one place where masks are made.
@@ -82,12 +75,12 @@ def goal_mask(predicate: GoalPredicate, goals: Sequence[Goal]) -> Mask:
     return mask
 
 
-def masked_values(q_max: Values, mask: Mask, q_min: ArrayLike = Q_MIN) -> Values:
+def masked_values(q_max: Values, mask: BoolArray, q_min: ArrayLike = Q_MIN) -> Values:
     """Return the composed value function: Q_MAX on the goals in the mask, Q_MIN on the others."""
     return np.where(mask[:, None], q_max, np.asarray(q_min, q_max.dtype))
 
 
-def masked_maximum(q_max: Values, mask: Mask, q_min: float = Q_MIN) -> Values:
+def masked_maximum(q_max: Values, mask: BoolArray, q_min: float = Q_MIN) -> Values:
     """Return the best value of each action over the goals in the mask; Q_MIN if there are none."""
     best: Values = q_max[..., mask, :].max(axis=-2, initial=q_min)
     return best

@@ -1,15 +1,17 @@
-"""Running a mission in a simulated world, in process: observe, choose, act, track (Algorithm 3)."""
+"""Running a mission in a simulated world, in process, from its start to its end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from skm_machine.tracker import MissionTracker, Status, Step
+from skm_machine.tracker import MissionTracker, Status, Transition
+from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.primitives import Primitives
 
@@ -24,10 +26,15 @@ class Episode:
     total_reward: float
     discounted_return: float
     accepting_visits: int
-    transitions: tuple[Step, ...]
+    transitions: tuple[Transition, ...]
     observations: tuple[Any, ...]
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
+
+    @property
+    def outcome(self) -> str:
+        """How it ended: `accepted`, `failed` or `timed out`."""
+        return "timed out" if self.status is Status.RUNNING else self.status.value
 
 
 def run_episode(
@@ -49,34 +56,30 @@ def run_episode(
     """
     rng = rng or np.random.default_rng(seed)
     observation, info = env.reset(seed=seed, options=options)
-    tracker = MissionTracker(policy.mission.machine, primitives.constraints)
-    tracker.start(info["labels"])
-    policy.start(observation)
-    observations, decisions, discounted = [observation], [], 0.0
-    while tracker.status is Status.RUNNING and tracker.steps < max_steps:
-        values = primitives.values(observation, policy.history(tracker))
-        decision = policy.choose(tracker.state, values)
+    run = MissionRun(policy, primitives, max_steps)
+    run.begin(observation, info["labels"])
+    observations, decisions, earned = [observation], [], [0.0]
+    while not run.over:
+        decision = run.decide(primitives.values(observation, run.history))
         action = decision.action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
         observation, _, terminated, _, info = env.step(action)
-        transitions = len(tracker.transitions)
-        reward = tracker.update(info["labels"])
-        discounted += primitives.gamma ** (tracker.steps - 1) * reward
-        policy.entered(observation, len(tracker.transitions) > transitions)
+        run.enter(observation, info["labels"])
+        earned.append(run.tracker.total_reward)
         observations.append(observation)
         decisions.append(decision)
         if watch is not None:
-            watch(tracker, decision)
+            watch(run.tracker, decision)
         if terminated:
             break
     return Episode(
-        tracker.status,
-        tracker.steps,
-        tracker.total_reward,
-        discounted,
-        tracker.accepting_visits,
-        tuple(tracker.transitions),
+        run.tracker.status,
+        run.tracker.steps,
+        run.tracker.total_reward,
+        sum(primitives.gamma**step * (b - a) for step, (a, b) in enumerate(pairwise(earned))),
+        run.tracker.accepting_visits,
+        tuple(run.tracker.transitions),
         tuple(observations),
         tuple(decisions),
     )

@@ -1,31 +1,35 @@
-"""A mission under way, one state of the world at a time (Algorithm 3).
+"""A mission under way, one state of the world at a time: Algorithm 3, and the only place it is in.
 
-What `execution.run_episode` does in a loop, for those who are called when something arrives: a node.
+Whoever runs a mission drives one of these: `run_episode` in a loop, evaluations, few-shot learning, and
+the machine node, which is called when something arrives. It steps the tracker and the policy; the values
+of a state are handed to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 
-from skm_machine.skill_machine import plan_paper
+from skm_machine.logic.syntax import Formula
+from skm_machine.reward_machine import Outcome
+from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.policy import Decision, Policy, best_of_goals
-from skm_primitives.primitives import AnyGoalValues, Primitives
+from skm_primitives.primitives import AnyGoalValues, Skills
 
 
 class MissionRun:
     """A policy with its tracker: takes states, gives decisions, and knows when it is over."""
 
-    def __init__(self, policy: Policy, primitives: Primitives, max_steps: int) -> None:
+    def __init__(self, policy: Policy, skills: Skills, max_steps: int) -> None:
         self.policy = policy
-        self.primitives = primitives
+        self.skills = skills
         self.max_steps = max_steps
         self.machine = policy.mission.machine
-        self.tracker = MissionTracker(self.machine, primitives.constraints)
+        self.tracker = MissionTracker(self.machine, skills.constraints)
         self.decision: Decision | None = None
         self._values: AnyGoalValues | None = None
-        self._skills = plan_paper(self.machine, primitives.gamma).skills
         self._targets: dict[tuple[int, int], str] = {}
 
     def begin(self, observation: Any, labels: Collection[str]) -> None:  # noqa: ANN401
@@ -36,7 +40,8 @@ class MissionRun:
     def enter(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
         """Take the state that a step has led to; tell whether the machine moved.
 
-        `observation` is None where it was unusable: the labels count all the same.
+        `observation` is None where it was unusable: the labels count all the same, and `see` takes
+        the observation when it comes.
         """
         before = len(self.tracker.transitions)
         self.tracker.update(labels)
@@ -44,6 +49,14 @@ class MissionRun:
         if observation is not None:
             self.policy.entered(observation, moved)
         return moved
+
+    def see(self, observation: Any) -> None:  # noqa: ANN401
+        """Take the observation of the present state, which had been unusable."""
+        self.policy.entered(observation, moved=False)
+
+    def visit(self, state: int, violated: frozenset[str]) -> None:
+        """Put the tracker into a machine state with a history: for those who go through them all."""
+        self.tracker.state, self.tracker.violated = state, violated
 
     @property
     def over(self) -> bool:
@@ -74,7 +87,7 @@ class MissionRun:
         """
         if self._values is None or self.goal < 0:
             return 0.0
-        pursued, goals = self.primitives.goals[self.goal], self.primitives.goals
+        pursued, goals = self.skills.goals[self.goal], self.skills.goals
         arrival = pursued.labels, pursued.place
         same = [index for index, goal in enumerate(goals) if (goal.labels, goal.place) == arrival]
         return float(best_of_goals(self._values)[1][same].max())
@@ -85,21 +98,40 @@ class MissionRun:
 
         With a goal in pursuit, the transition that it takes; else that of the paper's planner.
         """
-        state = self.tracker.state
-        goal = self.goal
-        if state not in self._skills:
+        state, goal = self.tracker.state, self.goal
+        if self._ended:
             return ""
         if (state, goal) not in self._targets:
-            reach = self._skills[state].reach
-            if goal >= 0:
-                outcome = self.machine.step(state, self.primitives.goals[goal].labels)
-                if outcome.target != state or outcome.reward > 0:
-                    reach = self.machine.label(state, [outcome])
-            self._targets[state, goal] = str(reach)
+            self._targets[state, goal] = str(self._reach(state, goal))
         return self._targets[state, goal]
+
+    def _reach(self, state: int, goal: int) -> Formula:
+        if goal >= 0:
+            outcome = self.machine.step(state, self.skills.goals[goal].labels)
+            if outcome.target != state or outcome.reward > 0:
+                return self.machine.label(state, [outcome])
+        return self._paper.skills[state].reach
+
+    @cached_property
+    def _paper(self) -> SkillMachine:
+        """The paper's plan, for those who watch a run that pursues no goal."""
+        return plan_paper(self.machine, self.skills.gamma)
 
     @property
     def active_constraints(self) -> tuple[str, ...]:
-        """The propositions that the current skill keeps from failing the mission, sorted."""
-        skill = self._skills.get(self.tracker.state)
-        return () if skill is None else tuple(sorted(skill.constraints))
+        """The propositions that can fail the mission in the machine's state, sorted."""
+        if self._ended:
+            return ()
+        state = self.tracker.state
+        fatal = [outcome for outcome in self.machine.successors(state) if self._is_fatal(outcome)]
+        label = self.machine.label(state, fatal) if fatal else None
+        return () if label is None else tuple(sorted(label.propositions()))
+
+    def _is_fatal(self, outcome: Outcome) -> bool:
+        ended = outcome.target in self.machine.terminal and outcome.reward <= 0
+        return ended or outcome.target in self.machine.failure
+
+    @property
+    def _ended(self) -> bool:
+        state = self.tracker.state
+        return state in self.machine.terminal or state in self.machine.failure

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol, Self
-
-import gymnasium
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path
 from skm_sim.domain import DomainSpec
-
-SAVE_SECONDS = 30.0
-"""How often a run in progress is saved."""
-
-DEFAULT_STEPS = 100_000
-"""Steps of a run, for learners that do not say otherwise by an attribute `default_steps`."""
+from skm_sim.locations import load_attribute
 
 LEARNERS = {
     ("Discrete", "Discrete"): "skm_primitives.tabular.q_learning:TabularLearner",
     ("Box", "Box"): "skm_primitives.deep.box_learner:BoxLearner",
-    ("Box", "Discrete"): "skm_primitives.deep.moving_targets.pixel_learner:PixelLearner",
 }
-"""The learner for each kind of observation and action space; a `Learner` class, imported on use."""
+"""The learner for each kind of observation and action space; a `Learner` class, imported on use. A
+domain with a learner of its own names it in its spec."""
 
 
 class Learner(Protocol):
     """What every learner of skill primitives offers."""
+
+    plans_ahead: ClassVar[bool]
+    """Whether it wants to know at the start how long the run will be: a setting `horizon`."""
+    save_seconds: ClassVar[float]
+    """How often a run in progress is saved."""
 
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
@@ -50,6 +47,16 @@ class Learner(Protocol):
     @property
     def steps(self) -> int:
         """Environment steps taken so far."""
+        ...
+
+    @property
+    def default_steps(self) -> int:
+        """How long a run is if nobody says."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """A line on how well it goes, for those who watch; empty where there is nothing to say."""
         ...
 
     @property
@@ -76,7 +83,9 @@ class TrainingResult:
 
 def learner_class(spec: DomainSpec) -> type[Learner]:
     """Return the learner that fits the spaces of a domain."""
-    env = gymnasium.make(spec.env_id)
+    if spec.learner:
+        return _imported(spec.learner)
+    env = spec.make()
     kind = type(env.observation_space).__name__, type(env.action_space).__name__
     env.close()
     if kind not in LEARNERS:
@@ -85,25 +94,42 @@ def learner_class(spec: DomainSpec) -> type[Learner]:
             f"no learner for the domain '{spec.name}', whose observation space is {kind[0]} and"
             f" whose action space is {kind[1]}; there are learners for {known}."
         )
-    module, _, name = LEARNERS[kind].partition(":")
-    found: type[Learner] = getattr(importlib.import_module(module), name)
+    return _imported(LEARNERS[kind])
+
+
+def _imported(location: str) -> type[Learner]:
+    try:
+        found: type[Learner] = load_attribute(location)
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise SkmError(
+            "learning with networks needs PyTorch; install it with `pip install 'skm[learn]'`."
+        ) from error
     return found
-
-
-def plans_ahead(spec: DomainSpec) -> bool:
-    """Tell whether the domain's learner wants to know at the start how long the run will be.
-
-    Such learners have a setting `horizon`: their step sizes fall towards it.
-    """
-    settings = getattr(learner_class(spec), "settings_class", None)
-    return settings is not None and "horizon" in {entry.name for entry in fields(settings)}
 
 
 def make_learner(
     spec: DomainSpec, options: Mapping[str, Any], out: Path, *, resume: bool, overwrite: bool
 ) -> Learner:
+    """Start the learner of a domain, or resume the one at `out`, as `begin_learner` does."""
+    modes = {"resume": resume, "overwrite": overwrite}
+    return begin_learner(learner_class(spec), spec, {**spec.settings, **options}, out, **modes)
+
+
+AnyLearner = TypeVar("AnyLearner", bound=Learner)
+
+
+def begin_learner(
+    learner: type[AnyLearner],
+    spec: DomainSpec,
+    options: Mapping[str, Any],
+    out: Path,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> AnyLearner:
     """Start a learner, or resume the one at `out`; refuse to destroy a checkpoint unasked."""
-    learner = learner_class(spec)
     path = checkpoint_path(out)
     if resume:
         resumed = learner.resume(spec, path)
@@ -132,13 +158,12 @@ def train(
     ends it at once.
     """
     _check_writable(out)
-    pause = getattr(learner, "save_seconds", SAVE_SECONDS)
     saved = time.monotonic()
     with _interrupts() as interrupted:
         while learner.steps < steps and not interrupted.is_set():
             learner.run_round()
             report(learner.steps)
-            if time.monotonic() - saved > pause:
+            if time.monotonic() - saved > learner.save_seconds:
                 learner.save(out, command)
                 saved = time.monotonic()
         card = learner.save(out, command)

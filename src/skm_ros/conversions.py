@@ -15,21 +15,24 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
-from skm.msg import Action, Labels, Observation, PlaceLabels, PrimitivesInfo, Transition
+from skm.msg import Action, Labels, Observation, PlaceLabels, PrimitivesInfo
 from skm.msg import Goal as GoalMessage
+from skm.msg import Transition as TransitionMessage
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_machine.tracker import Step
+from skm_machine.tracker import Transition
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
-    FloatArray,
+    GoalToGoal,
     GoalValues,
+    PlaceWorld,
     Primitives,
+    RemoteSkills,
 )
-from skm_primitives.remote import RemotePrimitives
+from skm_sim.arrays import ByteArray, Float32Array
 
 ENCODINGS: Final = {1: "mono8", 3: "rgb8"}
 ALL_PARTS: Final = (
@@ -64,7 +67,7 @@ def fill_observation(message: Observation, value: Any) -> None:  # noqa: ANN401
         fill_image(message.image, value)
 
 
-def fill_image(message: Image, pixels: NDArray[np.uint8]) -> None:
+def fill_image(message: Image, pixels: ByteArray) -> None:
     """Put a picture `(height, width, channels)` of bytes into a message."""
     message.height, message.width, channels = pixels.shape
     message.encoding = ENCODINGS[channels]
@@ -220,16 +223,10 @@ def primitives_info(
         propositions=list(primitives.propositions),
         constraints=list(primitives.constraints),
         goals=[goal_message(goal) for goal in primitives.goals],
-        goal_probability=float_array(primitives.goal_probability),
-        goal_to_goal=float_array(primitives.goal_to_goal),
         gamma=float(primitives.gamma),
         observation_kind=observation_kind(observation_space),
     )
-    info.place_labels = [
-        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
-        for place, visits in primitives.visit_labels.items()
-        for visit, labels in enumerate(visits, start=1)
-    ]
+    _fill_behind_goals(info, primitives.behind_goals)
     discrete = isinstance(observation_space, Discrete)
     shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
     info.observation_shape = array.array("I", shape)
@@ -242,34 +239,47 @@ def primitives_info(
     return info
 
 
-def remote_primitives(
-    info: PrimitivesInfo, ask: Callable[[Any, frozenset[str]], AnyGoalValues]
-) -> RemotePrimitives:
-    """Return the primitives that a node serves, from what it says about them and a way to ask it."""
-    visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
-    for entry in info.place_labels:
-        visits = visit_labels.get(int(entry.place), ())
-        visit_labels[int(entry.place)] = (*visits, frozenset(entry.labels))
-    return RemotePrimitives(
+def _fill_behind_goals(info: PrimitivesInfo, behind: PlaceWorld | GoalToGoal) -> None:
+    if isinstance(behind, GoalToGoal):
+        info.goal_to_goal = float_array(behind.values)
+        return
+    info.goal_probability = float_array(behind.goal_probability)
+    info.place_successors = array.array("i", behind.successors.astype(np.int32).tobytes())
+    info.place_labels = [
+        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
+        for place, visits in behind.visit_labels.items()
+        for visit, labels in enumerate(visits, start=1)
+    ]
+
+
+def remote_skills(info: PrimitivesInfo) -> RemoteSkills:
+    """Return what a node says about the primitives that it serves."""
+    goals = tuple(goal_value(goal) for goal in info.goals)
+    return RemoteSkills(
         domain=info.domain,
         checkpoint=info.checkpoint,
         digest=info.digest,
         propositions=tuple(info.propositions),
         constraints=tuple(info.constraints),
-        goals=tuple(goal_value(goal) for goal in info.goals),
-        goal_probability=np.array(info.goal_probability, np.float32),
-        goal_to_goal=_square(info.goal_to_goal),
-        visit_labels=visit_labels,
+        goals=goals,
+        behind_goals=_behind_goals(info, goals),
         gamma=info.gamma,
         observation_space=_observation_space(info),
         action_space=_action_space(info),
-        ask=ask,
     )
 
 
-def _square(field: Any) -> FloatArray:  # noqa: ANN401 - an array.array
-    side = math.isqrt(len(field))
-    return np.array(field, np.float32).reshape(side, side)
+def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> PlaceWorld | GoalToGoal:
+    places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
+    if not places:
+        return GoalToGoal(_table(info.goal_to_goal, (len(goals), len(goals))))
+    visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
+    for entry in info.place_labels:
+        visits = visit_labels.get(int(entry.place), ())
+        visit_labels[int(entry.place)] = (*visits, frozenset(entry.labels))
+    successors = np.array(info.place_successors, np.int64).reshape(len(places), -1)
+    probability = _table(info.goal_probability, (len(goals),))
+    return PlaceWorld(places, successors, visit_labels, probability)
 
 
 def _observation_space(info: PrimitivesInfo) -> Space[Any]:
@@ -357,19 +367,19 @@ def values_reader(
     return read_continuous
 
 
-def _table(field: Any, shape: tuple[int, ...]) -> FloatArray:  # noqa: ANN401 - an array.array
+def _table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 - an array.array
     if len(field) != math.prod(shape):
         wanted = " x ".join(map(str, shape))
         raise ConversionError(f"an answer holds {len(field)} values, not {wanted}")
     return np.frombuffer(field, np.float32).reshape(shape)
 
 
-def transition_message(step: Step) -> Transition:
+def transition_message(move: Transition) -> TransitionMessage:
     """Return a move of the machine as a message."""
-    return Transition(
-        step=step.number,
-        from_state=step.source,
-        to_state=step.target,
-        labels=sorted(step.labels),
-        reward=step.reward,
+    return TransitionMessage(
+        step=move.step,
+        from_state=move.source,
+        to_state=move.target,
+        labels=sorted(move.labels),
+        reward=move.reward,
     )

@@ -19,8 +19,6 @@ from skm_machine.errors import SkmError, did_you_mean
 
 Value = str | int | float | bool
 AUTO: Final = "auto"
-DEMO_TASKS: Final = {"safety": "2", "moving_targets": "2"}
-"""The task that is a domain's demo; of other domains, it is the first."""
 
 
 class GraphError(SkmError):
@@ -99,7 +97,11 @@ class System:
         """Return the mission to run when the nodes are ready; empty if there is none."""
         values = self.values(given)
         mission = str(values["mission"])
-        return demo_mission(str(values["domain"])) if mission == AUTO else mission
+        if mission != AUTO:
+            return mission
+        from skm_sim.registry import get_domain  # noqa: PLC0415 - with Gymnasium, which takes a while
+
+        return get_domain(str(values["domain"])).demo_task.formula
 
     def nodes(
         self, given: Mapping[str, Value], namespace: str | None = None
@@ -132,25 +134,13 @@ class System:
         return nodes
 
 
-def demo_mission(domain: str) -> str:
-    """Return the mission that shows a domain best."""
-    from skm_sim.domain import get_domain  # noqa: PLC0415 - with its simulator, which takes a while
-
-    spec = get_domain(domain)
-    if not spec.tasks:
-        raise GraphError(f"the domain '{domain}' has no tasks: say which mission to run")
-    return spec.task(DEMO_TASKS.get(spec.name, next(iter(spec.tasks)))).formula
-
-
 def _is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
 def load_systems(path: Path | None = None) -> dict[str, System]:
     """Return the systems of a description, by default the one that comes with skm."""
-    path = path or find_config("graph.yaml")
-    with path.open(encoding="utf-8") as file:
-        document = yaml.safe_load(file)
+    document = _read(path)
     systems = {}
     for name, entry in document["systems"].items():
         own = entry.get("arguments") or {}
@@ -168,6 +158,17 @@ def load_systems(path: Path | None = None) -> dict[str, System]:
             members=entry["nodes"],
         )
     return systems
+
+
+def load_benchmarks(path: Path | None = None) -> dict[str, dict[str, Any]]:
+    """Return what each benchmark measures by default: domain, mission, steps."""
+    benchmarks: dict[str, dict[str, Any]] = _read(path)["benchmarks"]
+    return benchmarks
+
+
+def _read(path: Path | None) -> Any:  # noqa: ANN401 - a YAML document
+    path = path or find_config("graph.yaml")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def _check(

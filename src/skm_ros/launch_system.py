@@ -8,8 +8,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from skm_cli.commands.up import mission_command
 from skm_ros.graph import System, get_system
+from skm_ros.running import mission_command
 
 
 def launch_system(name: str) -> LaunchDescription:

@@ -6,39 +6,33 @@ num_envs=N)` a batch that steps as arrays. Simulators are imported only when one
 
 from __future__ import annotations
 
-import gymnasium
+from skm_sim.checker import check_domain
+from skm_sim.domain import Domain, DomainError, DomainSpec, Registration, Task, task_table
+from skm_sim.registry import SHIPPED, domain_names, get_domain
+from skm_sim.shapes import Shape
+from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
+from skm_sim.trials import SkillTrials, TaskTrials, TrialSet
+from skm_sim.world import World
 
-from skm_sim.domain import Domain, DomainError, DomainSpec, Task, domain_names, get_domain
+__all__ = [
+    "Domain",
+    "DomainError",
+    "DomainSpec",
+    "Registration",
+    "Shape",
+    "SkillTrials",
+    "TabularEnv",
+    "TabularModel",
+    "TabularVectorEnv",
+    "Task",
+    "TaskTrials",
+    "TrialSet",
+    "World",
+    "check_domain",
+    "domain_names",
+    "get_domain",
+    "task_table",
+]
 
-__all__ = ["Domain", "DomainError", "DomainSpec", "Task", "domain_names", "get_domain"]
-
-for _env_id, _options in (
-    ("skm/Office-v0", {}),
-    ("skm/OfficeAbsorbing-v0", {"absorbing": ((9, 11),)}),
-):
-    gymnasium.register(
-        _env_id,
-        entry_point="skm_sim.office.environment:OfficeEnv",
-        vector_entry_point="skm_sim.office.environment:OfficeVectorEnv",
-        max_episode_steps=1000,
-        kwargs=_options,
-    )
-
-gymnasium.register(
-    "skm/Safety-v0",
-    entry_point="skm_sim.safety.environment:SafetyEnv",
-    vector_entry_point="skm_sim.safety.environment:SafetyVectorEnv",
-    max_episode_steps=500,
-)
-
-gymnasium.register(
-    "skm/MovingTargets-v0",
-    entry_point="skm_sim.moving_targets.environment:MovingTargetsEnv",
-    vector_entry_point="skm_sim.moving_targets.environment:MovingTargetsVectorEnv",
-    max_episode_steps=50,
-)
-gymnasium.register(
-    "skm/SafetyGymnasium-v0",
-    entry_point="skm_sim.safety.gymnasium_backend:SafetyGymnasiumEnv",
-    max_episode_steps=500,
-)
+for _name in SHIPPED:
+    get_domain(_name)

@@ -23,7 +23,8 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skm_machine.errors import SkmError
 from skm_sim.batch_checker import vector_problems
-from skm_sim.domain import Domain, DomainSpec, get_domain, name_problems
+from skm_sim.domain import Domain, DomainSpec, name_problems
+from skm_sim.registry import get_domain
 
 if TYPE_CHECKING:
 

@@ -1,27 +1,23 @@
-"""What a domain is (propositions, constraints, tasks, environment) and how one is found by name.
+"""What a domain is: propositions, constraints, tasks, an environment, and what else it brings.
 
 A domain has two halves. `DomainSpec` is plain data (no simulator is imported for it), and `Domain`
 is what its Gymnasium environment offers beyond `reset` and `step`: the labelling function of the
-paper, `L: S -> 2^P`. `skm_sim.checker.check_domain` tells what a domain of one's own still lacks.
+paper, `L: S -> 2^P`. `skm_sim.check_domain` tells what a domain of one's own still lacks, and
+`skm_sim.registry` finds domains by name.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+import gymnasium
+from gymnasium.vector import VectorEnv
 
 from skm_machine.errors import SkmError, did_you_mean
-
-_LOCATIONS = {
-    "office": "skm_sim.office.spec:OFFICE",
-    "office_absorbing": "skm_sim.office.spec:OFFICE_ABSORBING",
-    "safety": "skm_sim.safety.spec:SAFETY",
-    "moving_targets": "skm_sim.moving_targets.spec:MOVING_TARGETS",
-}
-"""Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""
+from skm_sim.locations import load_attribute
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = frozenset({"X", "F", "G", "U", "R", "W", "M", "true", "false", "xor"})
@@ -66,8 +62,23 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Registration:
+    """An environment to make known to Gymnasium, as `gymnasium.register` takes it."""
+
+    id: str
+    entry_point: str
+    max_episode_steps: int
+    vector_entry_point: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
 class DomainSpec:
-    """Everything about a domain that is known without starting its simulator."""
+    """Everything about a domain that is known without starting its simulator.
+
+    What it brings beyond its environment is named, not imported: `package.module:ATTRIBUTE`. All of
+    it may be left out: there is a generic learner for each kind of spaces, and so on.
+    """
 
     name: str
     env_id: str
@@ -80,6 +91,35 @@ class DomainSpec:
     """Environment steps after which an episode of primitive learning is cut off."""
     tasks: Mapping[str, Task] = field(hash=False)
 
+    environments: tuple[Registration, ...] = ()
+    """What to register with Gymnasium; none, where the domain's package does it itself."""
+    demo: str = ""
+    """The task that shows the domain best; else it is the first one."""
+    extra: str = ""
+    """The extra of skm that the simulator needs, and what it imports: `safety: mujoco`."""
+    checkpoint: str = ""
+    """Skills that come with the domain, as `package:path/in/the/package`."""
+    learner: str = ""
+    """A `skm_primitives.training.Learner`; else it is found by the kind of spaces."""
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Settings of the learner that this domain wants otherwise than their defaults."""
+    server: str = ""
+    """A function (arrays, card, spec) that serves what that learner writes, if it is not generic."""
+    body: str = ""
+    """How a network learner sees and moves: see `skm_primitives.deep.body`."""
+    validation: str = ""
+    """The single skills that the primitives are judged by: a `skm_sim.trials.SkillTrials`."""
+    trials: str = ""
+    """Where tasks are evaluated: a `skm_sim.trials.TaskTrials`."""
+    skills: str = ""
+    """A function that evaluates single skills, if not by `validation`."""
+    exact: str = ""
+    """Perfect primitives, made from the spec, that show what a planner alone can do."""
+    figures: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Who draws each kind of `skm plot`: see `skm_primitives.figures`."""
+    scene: str = ""
+    """A function from the environment to `skm_sim.shapes.Shape`s; else its method `scene()`."""
+
     def __post_init__(self) -> None:
         problems = name_problems(self.propositions, self.constraints)
         if not 0 < self.gamma < 1:
@@ -91,8 +131,15 @@ class DomainSpec:
             for key, task in self.tasks.items()
             if key != task.name
         ]
+        if self.demo and self.demo not in self.tasks:
+            problems.append(f"the demo '{self.demo}' is none of its tasks.")
         if problems:
             raise DomainError(f"domain '{self.name}': " + " ".join(problems))
+
+    @property
+    def title(self) -> str:
+        """The name as a heading."""
+        return self.name.replace("_", " ").title()
 
     def task(self, name: str) -> Task:
         """Return the task of that name; an unknown one raises an error that names the nearest."""
@@ -102,49 +149,49 @@ class DomainSpec:
             hint = did_you_mean(name, self.tasks)
             raise DomainError(f"domain '{self.name}' has no task '{name}'{hint}") from None
 
+    @property
+    def demo_task(self) -> Task:
+        """The task that shows the domain best."""
+        if not self.tasks:
+            raise DomainError(f"the domain '{self.name}' has no tasks: say which mission to run")
+        return self.task(self.demo or next(iter(self.tasks)))
+
+    def make(self, render_mode: str | None = None, **options: Any) -> gymnasium.Env[Any, Any]:  # noqa: ANN401
+        """Return one environment. By default it has no time limit: missions have their own."""
+        given: dict[str, Any] = {"max_episode_steps": -1, **options}
+        if render_mode is not None:
+            given["render_mode"] = render_mode
+        try:
+            return gymnasium.make(self.env_id, **given)
+        except ImportError as error:
+            raise self._lacking(error) from error
+
+    def make_batch(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
+        """Return a batch of environments."""
+        try:
+            return gymnasium.make_vec(self.env_id, num_envs=num_envs)
+        except ImportError as error:
+            raise self._lacking(error) from error
+
+    def _lacking(self, error: ImportError) -> Exception:
+        """Return what to say when the simulator cannot be imported."""
+        extra, _, module = self.extra.partition(": ")
+        if extra and error.name is not None and error.name.split(".")[0] == module:
+            return DomainError(
+                f"the domain '{self.name}' needs {module}; install it with"
+                f" `pip install 'skm[{extra}]'`."
+            )
+        return error
+
+    def part(self, name: str) -> Any:  # noqa: ANN401 - whatever the part is
+        """Return the part of that name, imported; None where the domain leaves it out."""
+        location: str = getattr(self, name)
+        return load_attribute(location) if location else None
+
 
 def task_table(tasks: Iterable[Task]) -> dict[str, Task]:
     """Return the tasks by name, in order, as `DomainSpec.tasks` wants them."""
     return {task.name: task for task in tasks}
-
-
-def domain_names() -> tuple[str, ...]:
-    """Return the names of the domains that come with skm."""
-    return tuple(_LOCATIONS)
-
-
-def get_domain(name: str) -> DomainSpec:
-    """Return a domain that comes with skm by its name, or one's own by `package.module:ATTRIBUTE`.
-
-    Only the module that holds the spec is imported, never the simulators of other domains.
-    """
-    if ":" in name:
-        return _load(name)
-    if name not in _LOCATIONS:
-        raise DomainError(
-            f"unknown domain '{name}'{did_you_mean(name, _LOCATIONS)}"
-            " A domain of your own is written package.module:ATTRIBUTE."
-        )
-    return _load(_LOCATIONS[name])
-
-
-def _load(location: str) -> DomainSpec:
-    """Import the `DomainSpec` at `package.module:ATTRIBUTE`."""
-    module_name, _, attribute = location.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, ValueError) as error:
-        raise DomainError(
-            f"domain '{location}': cannot import '{module_name}' ({error}). Install its package, or"
-            " put its folder on PYTHONPATH."
-        ) from error
-    spec = getattr(module, attribute, None)
-    if isinstance(spec, DomainSpec):
-        return spec
-    known = [key for key, value in vars(module).items() if isinstance(value, DomainSpec)]
-    what = f"no attribute '{attribute}'" if spec is None else f"'{attribute}' is no DomainSpec"
-    hint = did_you_mean(attribute, known)
-    raise DomainError(f"domain '{location}': {what} in {module_name}{hint}")
 
 
 def name_problems(propositions: Sequence[str], constraints: Sequence[str]) -> list[str]:

@@ -1,13 +1,19 @@
 """The world as simple shapes, for 3D views such as RViz.
 
-A domain that has such a view gives its environment a method `scene() -> Sequence[Shape]`.
-Its first shape of the group `robot` says where the robot is: pictures of a run follow that one.
+A domain that has such a view gives its environment a method `scene() -> Sequence[Shape]`, or names
+a function of the environment in its spec. Its first shape of the group `robot` says where the robot
+is: pictures of a run follow that one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import gymnasium
+
+from skm_sim.domain import DomainSpec
 
 Kind = Literal["cube", "sphere", "cylinder", "arrow", "text"]
 Triple = tuple[float, float, float]
@@ -29,3 +35,19 @@ class Shape:
     heading: float = 0.0
     """Turned about z by so many radians, from x towards y."""
     text: str = ""
+
+
+def scene_of(spec: DomainSpec, env: gymnasium.Env[Any, Any]) -> Sequence[Shape]:
+    """Return the world that an environment is in as shapes; none where the domain has no scene."""
+    draw = spec.part("scene")
+    if draw is not None:
+        shapes: Sequence[Shape] = draw(env.unwrapped)
+        return shapes
+    own = getattr(env.unwrapped, "scene", None)
+    return () if own is None else own()
+
+
+def robot_place(scene: Sequence[Shape]) -> tuple[float, float] | None:
+    """Return where the robot is in a scene, x and y; None if it is not shown."""
+    robot = next((shape for shape in scene if shape.group == "robot"), None)
+    return None if robot is None else robot.position[:2]

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Patch, Polygon
-from numpy.typing import NDArray
 
+from skm_sim.arrays import FloatArray
 from skm_sim.shapes import Shape
 
 LARGEST_TEXT: Final = 9.0
@@ -24,7 +24,7 @@ OVER_EVERYTHING: Final = 10.0
 """Drawing order of what is above all shapes."""
 
 
-def extent(scene: Sequence[Shape]) -> NDArray[np.float64]:
+def extent(scene: Sequence[Shape]) -> FloatArray:
     """Return the lowest and the highest x and y of a scene."""
     corners = [_outline(shape) for shape in scene if shape.kind != "text"]
     every = np.concatenate(corners) if corners else np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -71,7 +71,7 @@ def _patch(shape: Shape, *, is_gone: bool) -> Patch:
     return Polygon(_outline(shape), **look)
 
 
-def _outline(shape: Shape) -> NDArray[np.float64]:
+def _outline(shape: Shape) -> FloatArray:
     """Return corners of a shape from above: those of an arrow, else of a rectangle around it."""
     length, width = shape.size[0], shape.size[1]
     if shape.kind == "arrow":
@@ -79,5 +79,5 @@ def _outline(shape: Shape) -> NDArray[np.float64]:
     else:
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (length / 2, width / 2)
     cosine, sine = np.cos(shape.heading), np.sin(shape.heading)
-    turned: NDArray[np.float64] = corners @ np.array([[cosine, sine], [-sine, cosine]])
+    turned: FloatArray = corners @ np.array([[cosine, sine], [-sine, cosine]])
     return turned + shape.position[:2]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Space
-from numpy.typing import NDArray
 
-import skm_sim  # noqa: F401 - makes the environments known to Gymnasium
+from skm_sim.arrays import ByteArray
 from skm_sim.domain import DomainError, DomainSpec
+from skm_sim.shapes import Shape, scene_of
 
 
 class World:
@@ -20,10 +21,8 @@ class World:
     def __init__(self, spec: DomainSpec, seed: int, *, pictures: bool = False) -> None:
         """Make the environment and begin the first episode; `pictures` asks for `picture()`."""
         self.spec = spec
-        mode = "rgb_array" if pictures and _draws(spec) else None
-        self._env: gymnasium.Env[Any, Any] = gymnasium.make(
-            spec.env_id, render_mode=mode, max_episode_steps=-1, disable_env_checker=True
-        )
+        mode = "rgb_array" if pictures and draws(spec) else None
+        self._env = spec.make(mode, disable_env_checker=True)
         self.draws = mode is not None
         self.episode = 0
         self.reset(seed)
@@ -67,22 +66,21 @@ class World:
         self.labels = info["labels"]
         self.step_number += 1
 
-    def picture(self) -> NDArray[np.uint8] | None:
+    def picture(self) -> ByteArray | None:
         """Return what a camera would see, where the domain draws and pictures were asked for."""
-        picture: NDArray[np.uint8] | None = self._env.render() if self.draws else None  # type: ignore[assignment]
+        picture: ByteArray | None = self._env.render() if self.draws else None  # type: ignore[assignment]
         return picture
 
-    def scene(self) -> Any:  # noqa: ANN401 - see skm_sim.shapes.Shape
+    def scene(self) -> Sequence[Shape]:
         """Return the shapes of the world for a 3D view, empty where the domain has none."""
-        scene = getattr(self._env.unwrapped, "scene", None)
-        return () if scene is None else scene()
+        return scene_of(self.spec, self._env)
 
     def close(self) -> None:
         """Let the environment go."""
         self._env.close()
 
 
-def _draws(spec: DomainSpec) -> bool:
+def draws(spec: DomainSpec) -> bool:
     """Tell whether a domain's environment can return pictures."""
     entry = gymnasium.spec(spec.env_id).entry_point
     cls = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry

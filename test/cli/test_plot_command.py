@@ -10,13 +10,13 @@ import pytest
 
 from skm_cli.commands import plot as plot_command
 from skm_machine.errors import SkmError
-from skm_machine.tracker import Status, Step
+from skm_machine.tracker import Status, Transition
 from skm_primitives.episodes import Episode
 from skm_primitives.figures import plot_moving_targets, plot_office, plot_safety
 from skm_primitives.figures.finetune_curve import learning_curve_figure
 from skm_primitives.primitives import default_checkpoint, load_primitives
-from skm_sim.domain import get_domain
 from skm_sim.office.floor_plan import OFFICE_MAP
+from skm_sim.registry import get_domain
 
 
 def plot(*arguments):
@@ -109,7 +109,7 @@ def test_safety_paths_have_the_colour_of_the_machine_state(tmp_path, capsys):
 
 
 def test_machine_states_change_with_the_step_after_a_transition():
-    moves = (Step(2, 0, 1, frozenset(), 0.0), Step(3, 1, 2, frozenset(), 1.0))
+    moves = (Transition(2, 0, 1, frozenset(), 0.0), Transition(3, 1, 2, frozenset(), 1.0))
     episode = Episode(Status.ACCEPTED, 3, 1.0, 1.0, 1, moves, (), ())
     assert plot_safety.machine_states(episode) == [0, 0, 1]
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from skm_machine.automata.translate import translate
 from skm_machine.drawing.lettering import broken, symbolic, text_width
 from skm_machine.drawing.machine_picture import MAX_STATES, draw_machine
 from skm_machine.logic.parser import parse
@@ -20,6 +19,7 @@ from skm_machine.logic.syntax import TRUE, conjunction, disjunction, negation, p
 from skm_machine.recurrence import endless_machine
 from skm_machine.reward_machine import Outcome, from_automaton, from_edges
 from skm_machine.skill_machine import plan_paper
+from skm_machine.translators import translate
 from tasks import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"

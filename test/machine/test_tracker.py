@@ -24,7 +24,7 @@ def test_a_mission_from_start_to_success():
         assert tracker.status is Status(status)
     assert tracker.steps == 3
     assert tracker.accepting_visits == 1
-    assert [(step.number, step.source, step.target) for step in tracker.transitions] == [
+    assert [(move.step, move.source, move.target) for move in tracker.transitions] == [
         (2, 0, 1),
         (3, 1, 2),
     ]

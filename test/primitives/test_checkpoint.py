@@ -193,7 +193,7 @@ def test_a_save_cut_short_leaves_the_old_or_the_new_checkpoint(stored, monkeypat
 SAVE_FOREVER = """
 import sys
 import numpy as np
-from skm_primitives.checkpoint import Card, save
+from skm_primitives.checkpoint import (Card, save)
 for steps in range(10**9):
     save(sys.argv[1], {"steps": np.full(1000, steps)}, Card("corridor", "test", "", 0, steps))
     print(steps, flush=True)

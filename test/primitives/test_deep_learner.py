@@ -13,7 +13,7 @@ from skm_primitives.deep.box_settings import DeepSettings, with_preset
 from skm_primitives.deep.trainer import resume_path
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import load_primitives
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 TINY = {
     "hidden": (16, 16),

@@ -22,11 +22,11 @@ from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_t
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import load_primitives
 from skm_primitives.training import learner_class
-from skm_sim.domain import get_domain
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
 from skm_sim.moving_targets.view import render
+from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")
 GOALS = PixelGoals(SPEC.constraints, [frozenset(kind) for kind in KINDS])

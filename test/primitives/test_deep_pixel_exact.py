@@ -8,11 +8,11 @@ import pytest
 from skm_cli.main import main
 from skm_primitives.deep.moving_targets.exact_skills import ExactPixelPrimitives
 from skm_primitives.goals import Goal
-from skm_sim.domain import get_domain
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
 from skm_sim.moving_targets.view import render
+from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")
 EXACT = ExactPixelPrimitives(SPEC)

@@ -4,7 +4,7 @@ import json
 
 from skm_cli.main import main
 from skm_primitives.primitives import default_checkpoint, load_primitives
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 
 def test_shipped_primitives_do_their_skills_quickly_and_well(capsys):

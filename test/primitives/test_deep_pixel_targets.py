@@ -9,10 +9,10 @@ from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.pixel_networks import Outputs
 from skm_primitives.deep.moving_targets.value_targets import KEPT, PixelTargets, loss
 from skm_primitives.goals import Goal
-from skm_sim.domain import get_domain
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
+from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")
 GOALS = PixelGoals(SPEC.constraints, [frozenset(kind) for kind in KINDS])

@@ -16,7 +16,7 @@ from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.networks import EnsembleMLP, to_arrays
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.primitives import load_primitives
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.safety.body import FORCE, SafetyBody
 from skm_sim.safety.environment import SafetyVectorEnv
 from skm_sim.safety.layout import sample_layouts

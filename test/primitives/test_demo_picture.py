@@ -22,7 +22,7 @@ from skm_primitives.figures.run_picture import (
     state_colour,
 )
 from skm_ros.graph import demo_mission, get_system
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.safety.feasibility import STAGES, feasible
 from skm_sim.world import World
 

@@ -13,7 +13,7 @@ from skm_primitives.tabular.exact_evaluation import evaluate_policy
 from skm_primitives.tabular.finetune import COLUMNS, ROUND_STEPS, FinetuneLearner, _model
 from skm_primitives.tabular.finetuned_policy import load_finetuned
 from skm_primitives.tabular.mission_arrays import score
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from tiny_worlds import CORRIDOR
 
 RATIO, PRINTED = COLUMNS.index("return_ratio"), COLUMNS.index("printed_rule_ratio")

@@ -9,7 +9,7 @@ from skm_primitives.episodes import run_episode
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import make_policy
 from skm_primitives.primitives import default_checkpoint, load_primitives
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.world import World
 
 OFFICE = get_domain("office")

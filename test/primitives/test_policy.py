@@ -20,7 +20,7 @@ from skm_primitives.planning.policy import make_policy
 from skm_primitives.primitives import TabularPrimitives, default_checkpoint, load_primitives
 from skm_primitives.tabular.exact_evaluation import best_success, evaluate_policy, optimal_steps
 from skm_primitives.tabular.q_learning import TabularLearner
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 OFFICE_TASKS = [("office", name) for name in ("coffee", "patrol", "coffee_mail", "long")]
 ABSORBING_TASKS = [("office_absorbing", name) for name in ("coffee", "coffee_strict")]
@@ -107,7 +107,7 @@ def test_a_mission_without_end_is_patrolled_at_the_best_rate():
     env = gymnasium.make("skm/Office-v0", max_episode_steps=-1)
     episode = run_episode(env, primitives, policy, max_steps=500, options={"start": (2, 2)})
     assert episode.status is Status.RUNNING
-    rounds = [step.number for step in episode.transitions if step.reward > 0]
+    rounds = [move.step for move in episode.transitions if move.reward > 0]
     model = model_of("office")
     there = optimal_steps(model, compile_mission("F(A & X F C) & G !decoration").machine)
     assert len(rounds) > 5
@@ -120,7 +120,7 @@ def test_what_is_pursued_is_the_goal_that_moves_the_machine():
     env = gymnasium.make("skm/Office-v0")
     episode = run_episode(env, primitives, policy, max_steps=100, options={"start": (2, 2)})
     pursued = [primitives.goals[decision.goal] for decision in episode.decisions]
-    first, second = (step.number for step in episode.transitions)
+    first, second = (move.step for move in episode.transitions)
     assert all("coffee" in goal.labels for goal in pursued[:first])
     assert all("office" in goal.labels for goal in pursued[first:second])
     values = [decision.value for decision in episode.decisions]

@@ -14,7 +14,7 @@ from skm_primitives.histories import Histories
 from skm_primitives.primitives import TabularPrimitives, default_checkpoint, load_primitives
 from skm_primitives.tabular.learned_state import TabularSettings
 from skm_primitives.tabular.q_learning import TabularLearner
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from tiny_worlds import (
     CORRIDOR,
     LENGTH,

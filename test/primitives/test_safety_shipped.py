@@ -10,7 +10,7 @@ from skm_primitives.deep.calibration import calibration_error
 from skm_primitives.deep.skill_runs import run_skill
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.primitives import default_checkpoint, load_primitives
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.safety.environment import SafetyEnv
 from skm_sim.safety.feasibility import SKILLS, sample_feasible
 

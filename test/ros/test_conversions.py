@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
-from skm_machine.tracker import Step
+from skm_machine.tracker import Transition
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
     ContinuousGoalValues,
@@ -205,6 +205,6 @@ def test_what_is_known_of_primitives_comes_out_as_it_went_in():
 
 
 def test_transitions_say_what_happened():
-    message = convert.transition_message(Step(3, 0, 1, frozenset({"b", "a"}), 1.0))
+    message = convert.transition_message(Transition(3, 0, 1, frozenset({"b", "a"}), 1.0))
     assert (message.step, message.from_state, message.to_state) == (3, 0, 1)
     assert (message.labels, message.reward) == (["a", "b"], 1.0)

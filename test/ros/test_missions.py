@@ -12,7 +12,7 @@ from skm_cli.main import main
 from skm_machine.errors import SkmError
 from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 RESULT = ExecuteMission.Result
 COFFEE = get_domain("office").task("coffee").formula

@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from skm_primitives.primitives import default_checkpoint, load_primitives
 from skm_ros import qos
 from skm_ros.client.mission_goal import MissionGoal
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 WAIT = 30.0
 

@@ -9,7 +9,7 @@ from visualization_msgs.msg import MarkerArray
 from skm_ros import qos
 from skm_ros.client.recording import Recording
 from skm_ros.markers import marker_array, scene_of
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.world import World
 
 

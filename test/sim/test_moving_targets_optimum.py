@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skm_machine import compile_mission
-from skm_sim.domain import get_domain
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, OBJECTS, TRANSITIONS
 from skm_sim.moving_targets.missions import random_missions
@@ -17,6 +16,7 @@ from skm_sim.moving_targets.reference import (
     optimal_rounds,
     optimal_run,
 )
+from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skm_sim.checker import check_domain
-from skm_sim.domain import DomainError, get_domain
+from skm_sim.domain import DomainError
+from skm_sim.registry import get_domain
 from skm_sim.safety.environment import SafetyEnv, SafetyVectorEnv
 from skm_sim.safety.feasibility import SKILLS, STAGES, feasible
 from skm_sim.safety.layout import Layout, authors_layouts, read_layout, sample_layouts

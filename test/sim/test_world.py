@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skm_sim.domain import DomainError, get_domain
+from skm_sim.domain import DomainError
+from skm_sim.registry import get_domain
 from skm_sim.shapes import Shape
 from skm_sim.world import World
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skm_cli.output import console, print_json
 from skm_machine.errors import SkmError
-
-if TYPE_CHECKING:
-    from skm_primitives.primitives import Primitives
 
 EPILOG = """\
 examples:
@@ -28,13 +24,6 @@ realtime: the point robot patrols at a fixed rate. late = share of the steps at 
 the state had not arrived when it was due, counted by the simulator; latency is from the publication of
 a state to the arrival of its action, both in the simulator.
 """
-MISSION = "F(A & X F(B & X F(C & X F D))) & G !decoration"
-REAL_TIME_MISSION = "G F button & G F region"
-VARIANTS = {
-    "three_processes": ((), ("machine", "primitives", "sim")),
-    "single_process": (("--single-process",), ("all",)),
-}
-"""Options of `skm up`, and parts of the bare loop, by variant."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,10 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
     parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
     parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
-    parser.add_argument("--domain", default="safety", help="realtime: default: safety")
-    parser.add_argument(
-        "--mission", default=REAL_TIME_MISSION, help='realtime: default: "%(default)s"'
-    )
+    parser.add_argument("--domain", help="default: as config/graph.yaml has it")
+    parser.add_argument("--mission", help="default: as config/graph.yaml has it")
     parser.add_argument(
         "--single-process", action="store_true", help="realtime: all nodes in one process"
     )
@@ -67,24 +54,33 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
-    if args.steps is None:
-        args.steps = 200 if args.what == "loop" else 500
-    if args.steps < 1 or args.rounds < 1:
+    from skm_ros.graph import load_benchmarks  # noqa: PLC0415
+
+    usual = load_benchmarks()[args.what]
+    domain, mission = args.domain or usual["domain"], args.mission or usual["mission"]
+    steps = int(usual["steps"]) if args.steps is None else args.steps
+    if steps < 1 or args.rounds < 1:
         raise SkmError("--steps and --rounds must be at least 1.")
     if not 0.01 <= args.rate <= 1000:
         raise SkmError(f"--rate is {args.rate}; it must be from 0.01 to 1000 Hz.")
-    return _run_loop(args) if args.what == "loop" else _run_real_time(args)
+    if args.what == "loop":
+        return _run_loop(args, domain, mission, steps)
+    return _run_real_time(args, domain, mission, steps)
 
 
-def _run_real_time(args: argparse.Namespace) -> int:
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure how well a rate is held."""
     from skm_ros.bench.realtime_bench import measure_real_time  # noqa: PLC0415
 
     options = ["--single-process"] if args.single_process else []
-    print(f"measuring {args.steps} steps at {args.rate:g} Hz", file=sys.stderr)
-    found = measure_real_time(args.domain, args.mission, args.rate, args.steps, options)
+    _say(f"measuring {steps} steps at {args.rate:g} Hz")
+    found = measure_real_time(domain, mission, args.rate, steps, options)
     if args.json:
-        asked = {"domain": args.domain, "mission": args.mission, "asked_rate": args.rate}
+        asked = {"domain": domain, "mission": mission, "asked_rate": args.rate}
         print_json({**asked, "single_process": args.single_process, **found})
         return 0
     latency, bare = (
@@ -100,54 +96,14 @@ def _run_real_time(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run_loop(args: argparse.Namespace) -> int:
+def _run_loop(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure both variants and the loop in process."""
-    from skm_primitives.primitives import default_checkpoint, load_primitives  # noqa: PLC0415
-    from skm_ros.bench.loop_bench import HOPS, BareLoop, NodeLoop, compare  # noqa: PLC0415
-    from skm_sim.domain import get_domain  # noqa: PLC0415
+    from skm_ros.bench.loop_bench import VARIANTS, measure_loops  # noqa: PLC0415
 
-    spec = get_domain("office")
-    primitives = load_primitives(default_checkpoint(spec.name), spec)
-    document: dict[str, Any] = {
-        "domain": spec.name,
-        "mission": MISSION,
-        "steps_per_round": args.steps,
-        "hops": HOPS,
-        "goals": len(primitives.goals),
-    }
-    for variant, (options, parts) in VARIANTS.items():
-        print(f"measuring {variant.replace('_', ' ')}", file=sys.stderr)
-        with NodeLoop(spec.name, MISSION, options) as loop, BareLoop(primitives, parts) as bare:
-            document[variant] = compare(loop, bare, args.steps, args.rounds)
-    document["in_process"] = {"steps_per_second": in_process_rate(primitives, args.steps)}
+    document: dict[str, Any] = measure_loops(domain, mission, steps, args.rounds, _say)
     if args.json:
         print_json(document)
-    else:
-        _print(document)
-    return 0
-
-
-def in_process_rate(primitives: Primitives, steps: int) -> float:
-    """Return the steps per second of the same mission with no ROS at all, planning left out."""
-    import gymnasium  # noqa: PLC0415
-
-    from skm_machine import compile_mission  # noqa: PLC0415
-    from skm_primitives.episodes import run_episode  # noqa: PLC0415
-    from skm_primitives.planning.policy import make_policy  # noqa: PLC0415
-    from skm_sim.domain import get_domain  # noqa: PLC0415
-
-    spec = get_domain(primitives.domain)
-    mission = compile_mission(MISSION, propositions=spec.propositions, repeat=True)
-    policy = make_policy(mission, primitives)
-    env = gymnasium.make(spec.env_id, max_episode_steps=-1)
-    began = time.perf_counter()
-    episode = run_episode(env, primitives, policy, max_steps=steps, seed=0)
-    seconds = time.perf_counter() - began
-    env.close()
-    return episode.steps / seconds
-
-
-def _print(document: dict[str, Any]) -> None:
+        return 0
     out = console()
     out.print(f"{'':<16} {'steps/s':>9} {'bare':>9} {'overhead':>9}")
     for variant in VARIANTS:
@@ -157,3 +113,4 @@ def _print(document: dict[str, Any]) -> None:
             f"{row['bare_steps_per_second']:>9.0f} {row['overhead']:>9.2f}"
         )
     out.print(f"{'in process':<16} {document['in_process']['steps_per_second']:>9.0f}")
+    return 0

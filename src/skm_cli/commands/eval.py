@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-from typing import Final
 
-from skm_machine.errors import SkmError, did_you_mean
-
-EVALUATORS: Final = {
-    "office": "skm_primitives.evaluation.eval_tabular",
-    "office_absorbing": "skm_primitives.evaluation.eval_tabular",
-    "moving_targets": "skm_primitives.evaluation.eval_moving_targets",
-    "safety": "skm_primitives.evaluation.eval_safety",
-}
-"""The module with `run(args)` that evaluates each domain."""
+from skm_cli.output import print_json, track
 
 EPILOG = """\
 examples:
@@ -34,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("domain", help=f"one of: {', '.join(EVALUATORS)}")
+    parser.add_argument("domain", help="a domain, such as office, or package.module:SPEC")
     parser.add_argument(
         "--task",
         default="all",
@@ -53,8 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--layouts",
-        choices=("random", "test"),
-        default="random",
+        default="",
         help="safety: random feasible layouts (the default), or the authors' fixed one",
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
@@ -69,15 +58,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate one domain by its own module."""
-    if args.domain not in EVALUATORS:
-        raise SkmError(
-            f"no evaluation for the domain '{args.domain}'{did_you_mean(args.domain, EVALUATORS)}"
-        )
-    if args.seeds < 1 or (args.episodes is not None and args.episodes < 1):
-        raise SkmError("--seeds and --episodes must be at least 1")
-    if not 0 <= args.epsilon <= 1:
-        raise SkmError(f"--epsilon is a share between 0 and 1, not {args.epsilon}")
-    if args.exact and args.domain != "moving_targets":
-        raise SkmError("--exact goes with moving_targets only")
-    return int(importlib.import_module(EVALUATORS[args.domain]).run(args))
+    """Evaluate one domain, and print a table or JSON."""
+    from skm_cli.reports.eval_report import print_evaluation  # noqa: PLC0415
+    from skm_primitives.evaluation import EvaluationOptions, evaluate  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
+
+    options = EvaluationOptions(
+        task=args.task,
+        planner=args.planner,
+        seeds=args.seeds,
+        epsilon=args.epsilon,
+        episodes=args.episodes,
+        variant=args.layouts,
+        checkpoint=args.checkpoint,
+        exact=args.exact,
+        seed=args.seed,
+        track=track,
+    )
+    evaluation = evaluate(get_domain(args.domain), options)
+    if args.json:
+        print_json(evaluation.document())
+    else:
+        print_evaluation(evaluation)
+    return 0

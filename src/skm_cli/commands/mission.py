@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skm_cli.output import console, error_console, labels_text, print_json
-from skm_machine.errors import SkmError
-from skm_ros.client.ros_client import NAMESPACE, RosClient, counted_interrupts, require_ros
+from skm_cli.commands.run import start_options
+from skm_cli.output import console, error_console, print_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from skm.action import ExecuteMission
-
     from skm_ros.client.mission_goal import MissionGoal
-    from skm_ros.client.ros_client import Interrupts
+    from skm_ros.client.ros_client import Interrupts, RosClient
 
 EPILOG = """\
 examples:
@@ -33,8 +28,6 @@ exit codes:
   2    rejected (wrong, unknown propositions, not achievable), or no system to send it to
   130  left by a second Ctrl-C before the result came
 """
-
-SHOWN_TRANSITIONS = 20
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -72,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--seed", type=int, help="reset the world with this seed")
     parser.add_argument("--start", metavar="ROW,COL", help="reset the office to this cell")
     parser.add_argument(
-        "--namespace", default=NAMESPACE, help="of the system to talk to (default: %(default)s)"
+        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
     )
     parser.add_argument(
         "--timeout", type=float, default=10.0, help="seconds to wait for the system (default: 10)"
@@ -83,22 +76,36 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Send the mission, show what happens, return its outcome as the exit code."""
+    from skm_ros.client.ros_client import RosClient, counted_interrupts, require_ros  # noqa: PLC0415
+
     require_ros()
-    from skm_ros.client.mission_goal import EXIT_CODES, MissionGoal, Result  # noqa: PLC0415
+    from skm_cli.reports import mission_report  # noqa: PLC0415
+    from skm_machine.mission import read_mission_text  # noqa: PLC0415
+    from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
+    from skm_ros.client.mission_goal import MissionGoal, MissionRequest, exit_code  # noqa: PLC0415
+    from skm_ros.client.recording import Recording  # noqa: PLC0415
 
-    if args.picture:
-        from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
-        from skm_ros.client.recording import Recording  # noqa: PLC0415
-
-    goal = make_goal(args)
+    request = MissionRequest(
+        mission=read_mission_text(args.mission),
+        format=args.format,
+        horizon=args.horizon,
+        planner=args.planner or "",
+        repeat=args.repeat,
+        max_steps=args.max_steps,
+        max_seconds=args.max_seconds,
+        reset=args.reset,
+        seed=args.seed,
+        reset_options=start_options(args.start),
+    )
+    goal = request.goal()
     if args.picture:
         check_picture(args.picture)
     out = error_console() if args.json else console()
     with RosClient(args.namespace) as client, counted_interrupts() as interrupts:
         recording = Recording(client) if args.picture else None
 
-        def on_feedback(feedback: ExecuteMission.Feedback) -> None:
-            _show_feedback(out, feedback)
+        def on_feedback(feedback: MissionGoal.Feedback) -> None:
+            mission_report.show_feedback(out, feedback.machine)
             if recording is not None:
                 recording.note(feedback.machine)
 
@@ -110,55 +117,16 @@ def run(args: argparse.Namespace) -> int:
             print("skm: left before the result came", file=sys.stderr)
             return 130
         client.take_what_is_there()
-        result = mission.result
-        document = _document(goal, mission)
+        document = mission_report.mission_document(mission)
         if recording is not None:
-            document["picture"] = recording.save(goal, result, args.picture)
+            document["picture"] = recording.save(goal, mission.result, args.picture)
+        code = exit_code(mission.result)
         mission.close()
     if args.json:
         print_json(document)
     else:
-        _show_result(out, document)
-    if result.outcome == Result.TIMED_OUT and result.accepted:
-        return 0
-    return EXIT_CODES.get(result.outcome, 1)
-
-
-def make_goal(args: argparse.Namespace) -> ExecuteMission.Goal:
-    """Return the action goal that the command line asks for."""
-    from skm.action import ExecuteMission  # noqa: PLC0415
-
-    from skm_machine.mission import read_mission_text  # noqa: PLC0415
-
-    if not 0 <= args.max_steps < 2**32:
-        raise SkmError(f"--max-steps is {args.max_steps}; it must be 0 or more.")
-    if not args.max_seconds >= 0:
-        raise SkmError(f"--max-seconds is {args.max_seconds}; it must be 0 or more.")
-    if args.seed is not None and not 0 <= args.seed < 2**63:
-        raise SkmError(f"--seed is {args.seed}; it must be 0 or more.")
-    goal = ExecuteMission.Goal(
-        mission=read_mission_text(args.mission),
-        format=args.format,
-        horizon=args.horizon,
-        planner=args.planner or "",
-        repeat=args.repeat,
-        max_steps=args.max_steps,
-        max_seconds=args.max_seconds,
-        reset=args.reset or args.seed is not None or args.start is not None,
-    )
-    if args.seed is not None:
-        goal.seed = args.seed
-    if args.start is not None:
-        goal.reset_options = json.dumps({"start": _cell(args.start)})
-    return goal
-
-
-def _cell(start: str) -> list[int]:
-    try:
-        row, column = (int(part) for part in start.split(","))
-    except ValueError:
-        raise SkmError(f"--start takes a row and a column, such as 2,2, not '{start}'") from None
-    return [row, column]
+        mission_report.show_result(out, document)
+    return code
 
 
 def _follow(
@@ -177,65 +145,3 @@ def _follow(
     mission.cancel()
     client.spin_until(lambda: ended() or interrupts.count > 1, timeout)
     return mission.done
-
-
-def _show_feedback(out: Console, feedback: ExecuteMission.Feedback) -> None:
-    from rich.markup import escape  # noqa: PLC0415
-
-    machine = feedback.machine
-    if machine.phase != machine.RUNNING or not machine.target:
-        return
-    out.print(
-        f"  step {machine.mission_steps:<5} state {machine.state} of {machine.states}"
-        f"  value {machine.goal_value:.3f}  target {escape(machine.target)}",
-        soft_wrap=True,
-    )
-
-
-def _document(goal: ExecuteMission.Goal, mission: MissionGoal) -> dict[str, Any]:
-    """Return what happened, for programs."""
-    from skm_ros.client.mission_goal import OUTCOMES  # noqa: PLC0415
-
-    result = mission.result
-    return {
-        "mission": goal.mission,
-        "goal_id": mission.goal_id,
-        "outcome": OUTCOMES[result.outcome],
-        "reason": result.reason,
-        "steps": result.steps,
-        "accepted": result.accepted,
-        "seconds": result.seconds,
-        "transitions": [
-            {
-                "step": move.step,
-                "source": move.from_state,
-                "target": move.to_state,
-                "labels": list(move.labels),
-                "reward": move.reward,
-            }
-            for move in result.transitions
-        ],
-        "dropped_transitions": result.dropped_transitions,
-    }
-
-
-def _show_result(out: Console, document: dict[str, Any]) -> None:
-    from rich.markup import escape  # noqa: PLC0415
-
-    moves = document["transitions"]
-    if len(moves) > SHOWN_TRANSITIONS:
-        out.print(f"  … {len(moves) - SHOWN_TRANSITIONS} earlier transitions")
-    for move in moves[-SHOWN_TRANSITIONS:]:
-        mark = "  ★" if move["reward"] > 0 else ""
-        labels = escape(labels_text(move["labels"]))
-        out.print(
-            f"  step {move['step']:<5} state {move['source']} → {move['target']}  {labels}{mark}",
-            soft_wrap=True,
-        )
-    steps, seconds = document["steps"], document["seconds"]
-    rate = f" ({steps / seconds:.0f} steps/s)" if steps and seconds else ""
-    out.print(f"[bold]{document['outcome']}[/bold] after {steps} steps, {seconds:.2f} s{rate}")
-    if document["reason"]:
-        out.print(escape(document["reason"]), soft_wrap=True)
-    if document.get("picture"):
-        out.print(escape(f"picture of the run: {', '.join(document['picture'])}"), soft_wrap=True)

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from pathlib import Path
-from typing import Final
 
-from skm_cli.output import print_json
-from skm_machine.errors import SkmError, did_you_mean
+from skm_cli.output import print_json, track
+from skm_machine.errors import SkmError
 
-FIGURES: Final = {
-    ("values", "office"): "skm_primitives.figures.plot_office:values",
-    ("values", "office_absorbing"): "skm_primitives.figures.plot_office:values",
-    ("trajectories", "office"): "skm_primitives.figures.plot_office:trajectories",
-    ("trajectories", "office_absorbing"): "skm_primitives.figures.plot_office:trajectories",
-    ("trajectories", "safety"): "skm_primitives.figures.plot_safety:trajectories",
-    ("returns", "moving_targets"): "skm_primitives.figures.plot_moving_targets:returns",
-    ("curve", "moving_targets"): "skm_primitives.figures.plot_moving_targets:curve",
-}
-"""For each kind of picture and domain, the function `(args) -> (Figure, JSON document)`."""
+KINDS = ("values", "trajectories", "returns", "curve", "calibration")
 
 EPILOG = """\
 examples:
@@ -28,6 +17,7 @@ examples:
   skm plot trajectories safety --out safety.png
   skm plot returns moving_targets --episodes 20 --out returns.png
   skm plot curve moving_targets --out curve.png
+  skm plot calibration safety --out calibration.png
   skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
 
 The file name says the format: .png, .svg or .pdf.
@@ -36,16 +26,16 @@ The file name says the format: .png, .svg or .pdf.
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `skm plot` to the command."""
-    kinds = tuple(dict.fromkeys(kind for kind, _ in FIGURES))
     parser = subparsers.add_parser(
         "plot",
         help="draw learned values, trajectories and returns",
         description="Draw what was learned: the value functions of the skill primitives, the"
-        " paths that solve a domain's tasks, their returns, or how learning went.",
+        " paths that solve a domain's tasks, their returns, how learning went, or whether values"
+        " mean what they say.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("kind", metavar="KIND", help=f"one of: {', '.join(kinds)}")
+    parser.add_argument("kind", metavar="KIND", help=f"one of: {', '.join(KINDS)}")
     parser.add_argument("domain", metavar="DOMAIN", help="a domain, such as office")
     parser.add_argument(
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: DOMAIN_KIND.png)"
@@ -80,33 +70,52 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="of --finetune-steps; of safety's starts; of the boards of returns",
     )
     paths.add_argument(
-        "--episodes", type=int, default=100, help="returns: runs of each task (default: 100)"
+        "--episodes",
+        type=int,
+        help="returns: runs of each task (default: 100); calibration: of each skill (200)",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Draw one picture, and say where it was written."""
-    location = FIGURES.get((args.kind, args.domain))
-    if location is None:
-        names = [f"{kind} {domain}" for kind, domain in FIGURES]
-        wanted = f"{args.kind} {args.domain}"
-        raise SkmError(f"there is no picture '{wanted}'{did_you_mean(wanted, names)}")
+    from skm_primitives.figures import FigureOptions, draw_figure  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
+
     out = args.out or Path(f"{args.domain}_{args.kind}.png")
     if out.suffix not in (".png", ".svg", ".pdf"):
         raise SkmError(f"--out writes .png, .svg or .pdf, not '{out.name}'.")
     if not 10 <= args.dpi <= 1200:
         raise SkmError(f"--dpi is {args.dpi}; it must be from 10 to 1200.")
-    args.planner = args.planner or ("paper" if args.domain.startswith("office") else "grounded")
-    module, _, name = location.partition(":")
-    figure, document = getattr(importlib.import_module(module), name)(args)
+    options = FigureOptions(
+        tasks=args.task or (),
+        planner=args.planner or "",
+        checkpoint=args.checkpoint,
+        seed=args.seed,
+        episodes=args.episodes,
+        starts=args.starts or (),
+        finetuned=_finetuned(args.finetuned),
+        finetune_steps=args.finetune_steps,
+        track=track,
+    )
+    drawn = draw_figure(get_domain(args.domain), args.kind, options)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(out, dpi=args.dpi)
+        drawn.figure.savefig(out, dpi=args.dpi)
     except OSError as error:
         raise SkmError(f"cannot write {out}: {error.strerror or error}.") from error
     if args.json:
-        print_json({"kind": args.kind, "domain": args.domain, "out": str(out), **document})
+        print_json({"kind": args.kind, "domain": args.domain, "out": str(out), **drawn.document})
     else:
         print(f"{args.kind} of {args.domain} -> {out}")
     return 0
+
+
+def _finetuned(texts: list[str]) -> dict[str, str]:
+    """Return the checkpoints of TASK=FILE arguments, by task."""
+    for text in texts:
+        if "=" not in text:
+            raise SkmError(
+                f"--finetuned takes TASK=FILE, such as coffee=runs/coffee, not '{text}'."
+            )
+    return {name: path for name, _, path in (text.partition("=") for text in texts)}

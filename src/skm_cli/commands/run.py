@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skm_cli.output import console, labels_text, print_json
+from skm_cli.output import print_json
 from skm_machine.errors import SkmError
-
-if TYPE_CHECKING:
-    from skm_machine import Mission
-    from skm_primitives.episodes import Episode
-    from skm_primitives.primitives import Primitives
 
 EPILOG = """\
 examples:
@@ -21,9 +16,6 @@ examples:
 
 The exit code is 0 if the mission succeeds (without end: if it completes a round), else 1.
 """
-FRAME_MILLISECONDS = 120
-END_MILLISECONDS = 2000
-"""How long a film stays at its last picture."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,14 +43,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run one episode and report it."""
-    import gymnasium  # noqa: PLC0415
-
+    from skm_cli.film import Film  # noqa: PLC0415
+    from skm_cli.reports.run_report import print_run, run_document  # noqa: PLC0415
     from skm_machine import compile_mission  # noqa: PLC0415
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
-    from skm_primitives.episodes import run_episode  # noqa: PLC0415
-    from skm_primitives.planning.policy import make_policy  # noqa: PLC0415
-    from skm_primitives.primitives import default_checkpoint, load_primitives  # noqa: PLC0415
-    from skm_sim.domain import get_domain  # noqa: PLC0415
+    from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
+    from skm_sim.world import draws  # noqa: PLC0415
 
     spec = get_domain(args.domain)
     mission = compile_mission(
@@ -67,13 +58,13 @@ def run(args: argparse.Namespace) -> int:
         propositions=spec.propositions,
         repeat=args.repeat,
     )
-    primitives = load_primitives(args.checkpoint or default_checkpoint(spec.name), spec)
+    if args.render and not draws(spec):
+        raise SkmError(f"--render: the environment of '{spec.name}' draws no pictures")
+    env = spec.make("rgb_array" if args.render else None)
+    primitives = load_primitives(spec, args.checkpoint)
     policy = make_policy(mission, primitives, args.planner)
     film = Film(args.render)
-    env = gymnasium.make(
-        spec.env_id, render_mode="rgb_array" if args.render else None, max_episode_steps=-1
-    )
-    options = _start_options(args.start)
+    options = start_options(args.start)
     if args.render:
         env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too
         film.step(env)
@@ -88,15 +79,17 @@ def run(args: argparse.Namespace) -> int:
     )
     film.save(env)
     env.close()
-    document = _document(args, mission, primitives, episode)
+    asked = {"domain": args.domain, "mission": mission.text, "planner": args.planner}
+    document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
     if args.json:
         print_json(document)
     else:
-        _print(mission, document)
+        print_run(mission, document)
     return 0 if document["outcome"] == "accepted" or episode.accepting_visits else 1
 
 
-def _start_options(start: str | None) -> dict[str, Any] | None:
+def start_options(start: str | None) -> dict[str, Any] | None:
+    """Return the reset options of a start cell such as `2,2`; none, if chance is to decide."""
     if start is None:
         return None
     try:
@@ -104,88 +97,3 @@ def _start_options(start: str | None) -> dict[str, Any] | None:
     except ValueError:
         raise SkmError(f"--start takes a row and a column, such as 2,2, not '{start}'") from None
     return {"start": (row, column)}
-
-
-class Film:
-    """Collects the pictures of a run: all of them for a GIF, the last one for a PNG."""
-
-    def __init__(self, path: Path | None) -> None:
-        if path is not None and path.suffix not in (".png", ".gif"):
-            raise SkmError(f"--render writes .png or .gif, not '{path.name}'")
-        self.path = path
-        self.frames: list[Any] = []
-
-    def step(self, env: Any) -> None:  # noqa: ANN401 - any environment that renders
-        """Take a picture if every step is wanted."""
-        if self.path is not None and self.path.suffix == ".gif":
-            self.frames.append(env.render())
-
-    def save(self, env: Any) -> None:  # noqa: ANN401
-        """Write the file."""
-        if self.path is None:
-            return
-        from PIL import Image  # noqa: PLC0415
-
-        images = [Image.fromarray(frame) for frame in self.frames or [env.render()]]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        more: dict[str, Any] = {
-            "save_all": True,
-            "append_images": images[1:],
-            "duration": [*(FRAME_MILLISECONDS for _ in images[1:]), END_MILLISECONDS],
-            "loop": 0,
-        }
-        images[0].save(self.path, **(more if self.path.suffix == ".gif" else {}))
-
-
-def _document(
-    args: argparse.Namespace, mission: Mission, primitives: Primitives, episode: Episode
-) -> dict[str, Any]:
-    """Return what happened, for programs."""
-    names = mission.machine.names
-    return {
-        "domain": args.domain,
-        "mission": mission.text,
-        "planner": args.planner,
-        "seed": args.seed,
-        "outcome": "timed out" if episode.status.value == "running" else episode.status.value,
-        "steps": episode.steps,
-        "accepting_visits": episode.accepting_visits,
-        "discounted_return": episode.discounted_return,
-        "transitions": [
-            {
-                "step": step.number,
-                "source": names[step.source],
-                "target": names[step.target],
-                "labels": sorted(step.labels),
-                "reward": step.reward,
-            }
-            for step in episode.transitions
-        ],
-        "actions": [_plain(decision.action) for decision in episode.decisions],
-        "goals": [
-            str(primitives.goals[decision.goal]) if decision.goal >= 0 else None
-            for decision in episode.decisions
-        ],
-        "values": [decision.value for decision in episode.decisions],
-        "checkpoint": primitives.digest,
-    }
-
-
-def _plain(action: Any) -> Any:  # noqa: ANN401 - an integer, or a list of numbers
-    return action.tolist() if hasattr(action, "tolist") else action
-
-
-def _print(mission: Mission, document: dict[str, Any]) -> None:
-    from rich.markup import escape  # noqa: PLC0415
-
-    out = console()
-    out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
-    for step in document["transitions"]:
-        labels = escape(labels_text(step["labels"]))
-        mark = "  ★" if step["reward"] > 0 else ""
-        out.print(
-            f"  step {step['step']:<4} {step['source']} → {step['target']:<10} {labels}{mark}"
-        )
-    visits = document["accepting_visits"]
-    rounds = f", {visits} rounds completed" if mission.machine.endless else ""
-    out.print(f"{document['outcome']} after {document['steps']} steps{rounds}")

@@ -9,12 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skm_cli.output import print_json
+from skm_cli.output import print_json, steps_bar
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from skm_primitives.training import Learner, TrainingResult
 
 EPILOG = """\
@@ -71,13 +69,8 @@ def run(args: argparse.Namespace) -> int:
     """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
     from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
-    from skm_primitives.training import (  # noqa: PLC0415
-        DEFAULT_STEPS,
-        make_learner,
-        plans_ahead,
-        train,
-    )
-    from skm_sim.domain import get_domain  # noqa: PLC0415
+    from skm_primitives.training import learner_class, make_learner, train  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
 
     if args.steps is not None and args.steps < 1:
         raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
@@ -87,19 +80,19 @@ def run(args: argparse.Namespace) -> int:
     out = checkpoint_path(args.out or Path("runs") / spec.name)
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    if args.steps and not args.resume and plans_ahead(spec):
+    if args.steps and not args.resume and learner_class(spec).plans_ahead:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before = learner.steps
-    steps = args.steps or getattr(learner, "default_steps", DEFAULT_STEPS)
-    with _progress() as progress:
+    steps = args.steps or learner.default_steps
+    with steps_bar() as progress:
         bar = progress.add_task(f"train {spec.name}", total=steps, completed=before)
         shown = ""
 
         def report(done: int) -> None:
             nonlocal shown
             progress.update(bar, completed=done)
-            if (status := getattr(learner, "status", "")) != shown:
+            if (status := learner.status) != shown:
                 shown = status
                 progress.console.print(f"step {done}: {status}")
 
@@ -132,35 +125,3 @@ def _summary(
         "digest": card.digest,
         "interrupted": result.interrupted,
     }
-
-
-def _progress() -> Progress:
-    """Return a progress bar on stderr with the rate and an estimate of the time left."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text  # noqa: PLC0415
-
-    class Rate(ProgressColumn):
-        """Steps a second."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} steps/s")
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        refresh_per_second=4,
-    )

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from skm_cli.output import print_json
 from skm_machine.errors import SkmError
-from skm_ros.client.ros_client import require_ros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skm_ros.graph import NodeDescription, System, Value
+    from skm_ros.graph import System
 
 EPILOG = """\
 examples:
@@ -66,74 +60,19 @@ def run(args: argparse.Namespace) -> int:
     """Start the system and keep it up."""
     if args.list:
         return _list(as_json=args.json)
+    from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
+
     require_ros()
     from skm_ros.graph import get_system  # noqa: PLC0415
+    from skm_ros.running import mission_command, run_here, run_processes  # noqa: PLC0415
 
     system = get_system(args.system)
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}
     nodes = system.nodes(given, args.namespace)
     mission = mission_command(system, given, nodes[0].namespace)
     if args.single_process:
-        return _run_here(nodes, mission)
-    return _run_processes(nodes, mission)
-
-
-def node_command(node: NodeDescription) -> list[str]:
-    """Return the command that starts a node in a process of its own."""
-    return [sys.executable, "-m", node.module, *node.ros_arguments()]
-
-
-def mission_command(system: System, given: Mapping[str, Value], namespace: str) -> list[str]:
-    """Return the command that sends the system its mission; nothing if it has none."""
-    mission, picture = system.mission(given), str(system.values(given)["picture"])
-    if not mission:
-        return []
-    client = [sys.executable, "-m", "skm_cli.main", "mission", mission, "--when-ready"]
-    drawn = ["--picture", picture] if picture else []
-    return [*client, "--namespace", namespace, "--timeout", "60", *drawn]
-
-
-def node_environment() -> dict[str, str]:
-    """Return the environment for nodes: under the wheels of PyPI, ROS finds its packages by it."""
-    return {"AMENT_PREFIX_PATH": sys.prefix, **os.environ}
-
-
-def _run_processes(nodes: list[NodeDescription], mission: list[str]) -> int:
-    from skm_ros.processes import Processes, say  # noqa: PLC0415
-
-    with Processes(node_environment()) as processes:
-        servers = [processes.start(node.name, node_command(node)) for node in nodes]
-        if mission:
-            processes.start("mission", mission)
-        processes.wait(lambda: any(child.exit_code is not None for child in servers))
-        dead = [child for child in servers if child.exit_code is not None]
-        if processes.interrupted.is_set():
-            dead = []
-        for child in dead:
-            say("skm", child.describe_end())
-        say("skm", "shutting down")
-    return 1 if dead else 0
-
-
-def _run_here(nodes: list[NodeDescription], mission: list[str]) -> int:
-    """Run all nodes in this process; a mission is sent by a child, as a user would."""
-    from skm_ros.nodes.node_process import run as run_nodes  # noqa: PLC0415
-    from skm_ros.processes import Child  # noqa: PLC0415
-
-    makers = []
-    for node in nodes:
-        maker = getattr(importlib.import_module(node.module), node.class_name)
-        options: dict[str, Any] = {"cli_args": node.ros_arguments(), "use_global_arguments": False}
-        makers.append((maker, options))
-    client = None
-    if mission:
-        client = Child("mission", mission, node_environment())
-    try:
-        return run_nodes(makers, [])
-    finally:
-        if client is not None and client.exit_code is None:
-            client.process.terminate()
-            client.process.wait()
+        return run_here(nodes, mission)
+    return run_processes(nodes, mission)
 
 
 def _list(*, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from skm_machine.logic.syntax import Formula
 
 
 @dataclass(frozen=True)
-class Transition:
+class AutomatonEdge:
     """An edge: from `source` to `target` on every label set that satisfies the Boolean `label`."""
 
     source: int
@@ -48,10 +48,10 @@ class Automaton:
         return 0
 
     @cached_property
-    def transitions(self) -> tuple[Transition, ...]:
+    def transitions(self) -> tuple[AutomatonEdge, ...]:
         """All edges, by source and then by target."""
         return tuple(
-            Transition(source, target, label)
+            AutomatonEdge(source, target, label)
             for source in range(self.num_states)
             for target, label in self.table.edges(source).items()
         )

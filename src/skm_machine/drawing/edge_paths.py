@@ -12,7 +12,7 @@ from math import copysign, sqrt
 from typing import Final
 
 from skm_machine.drawing.layering import Node, settle
-from skm_machine.drawing.machine_layout import WRAP_PITCH, Layout, Route, crossings_of_break
+from skm_machine.drawing.machine_layout import WRAP_PITCH, MachineLayout, Route, crossings_of_break
 
 Point = tuple[float, float]
 Piece = tuple[Point, ...]
@@ -44,7 +44,7 @@ class Shape:
 class Paths:
     """The paths of all routes of a layout."""
 
-    def __init__(self, layout: Layout, shapes: Sequence[Shape]) -> None:
+    def __init__(self, layout: MachineLayout, shapes: Sequence[Shape]) -> None:
         self.layout = layout
         self.shapes = shapes
         self.ports: dict[tuple[Route, int], float] = {}

@@ -40,7 +40,7 @@ class Route:
 
 
 @dataclass(eq=False)
-class Layout:
+class MachineLayout:
     """The finished layout; columns are in rows of which most pictures have one."""
 
     states: Sequence[Node]
@@ -66,7 +66,7 @@ class Layout:
 
 def lay_out(
     states: Sequence[Node], routes: Sequence[Route], initial: int, lane: int | None
-) -> Layout:
+) -> MachineLayout:
     """Place all nodes; `lane` is the failure state to put at the end of a rail, if any."""
     running = [route for route in routes if route.target != lane]
     ranks, back = rank_states(len(states), initial, [(r.source, r.target) for r in running])
@@ -92,7 +92,7 @@ def lay_out(
             _drop(route, states, columns)
     set_heights(columns)
     straighten([route.chain for route in routes], columns)
-    layout = Layout(states, routes, lane, columns, [range(len(columns))])
+    layout = MachineLayout(states, routes, lane, columns, [range(len(columns))])
     _place(layout)
     if layout.rights[-1] > WIDEST:
         layout.rows = _rows(layout)
@@ -136,7 +136,7 @@ def _drop(route: Route, states: Sequence[Node], columns: list[list[Node]]) -> No
     source.width = max(source.width, 2 * route.label.width + 16)
 
 
-def _place(layout: Layout) -> None:
+def _place(layout: MachineLayout) -> None:
     """Give every column its place and every row its height, and then the rail and its end."""
     layout.lefts, layout.rights, layout.rails = [], [], []
     top = 0.0
@@ -161,7 +161,7 @@ def _place(layout: Layout) -> None:
             route.label.y = layout.rails[layout.row(source.column)] - 10
 
 
-def _place_row(layout: Layout, row: range, top: float) -> float:
+def _place_row(layout: MachineLayout, row: range, top: float) -> float:
     """Move a row down to `top`, set the height of its rail, and return where the next one begins."""
     nodes = [node for index in row for node in layout.columns[index]]
     shift = top - min((node.y - node.above for node in nodes), default=0.0)
@@ -182,25 +182,25 @@ def _place_row(layout: Layout, row: range, top: float) -> float:
     return rail + 40 + WRAP_PITCH * (crossing + 1)
 
 
-def _inhabitants(layout: Layout, column: int) -> list[Node]:
+def _inhabitants(layout: MachineLayout, column: int) -> list[Node]:
     lane = [] if layout.lane is None else [layout.states[layout.lane]]
     return layout.columns[column] + [node for node in lane if node.column == column]
 
 
-def _gap(layout: Layout, index: int) -> float:
+def _gap(layout: MachineLayout, index: int) -> float:
     """Return the room after a column: more for edges that climb far."""
     climbs = [abs(o.y - node.y) for node in layout.columns[index] for o in node.right]
     joins = any(r.joins_rail and r.label.column == index and not r.drops for r in layout.routes)
     return max(26 + min(40.0, 0.25 * max(climbs, default=0.0)), 60.0 if joins else 0.0)
 
 
-def crossings_of_break(layout: Layout, column: int) -> list[tuple[Node, Node]]:
+def crossings_of_break(layout: MachineLayout, column: int) -> list[tuple[Node, Node]]:
     """Return the links of routes from a column to the next one, from top to bottom."""
     links = [(node, other) for node in layout.columns[column] for other in node.right]
     return sorted(links, key=lambda link: (link[0].y, link[1].y))
 
 
-def _rows(layout: Layout) -> list[range]:
+def _rows(layout: MachineLayout) -> list[range]:
     """Break the columns into rows of like width, after states where few edges cross."""
     total, count = layout.rights[-1], len(layout.columns)
     wanted = total / (int(total / WIDEST) + 1)

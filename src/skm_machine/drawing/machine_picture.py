@@ -15,7 +15,7 @@ from typing import Final
 from skm_machine.drawing.edge_paths import Paths, Piece, Shape
 from skm_machine.drawing.layering import Node
 from skm_machine.drawing.lettering import LINE_HEIGHT, broken, symbolic, text_width
-from skm_machine.drawing.machine_layout import Layout, Route, lay_out
+from skm_machine.drawing.machine_layout import MachineLayout, Route, lay_out
 from skm_machine.drawing.sketch import sketch_machine
 from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
 from skm_machine.logic.syntax import FALSE
@@ -104,7 +104,9 @@ class _Picture:
                 node = Node(label.width, label.height + 5, 4.0)
                 self.labels[Route(edge.source, edge.target, node)] = label
         nodes = [figure.node() for figure in self.figures]
-        self.layout: Layout = lay_out(nodes, list(self.labels), machine.initial, self._lane())
+        self.layout: MachineLayout = lay_out(
+            nodes, list(self.labels), machine.initial, self._lane()
+        )
         self.canvas = Canvas()
 
     def svg(self, title: str) -> str:

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_primitives.deep.replay import Batch
+from skm_sim.arrays import BoolArray, Float32Array
 
-Floats = NDArray[np.float32]
-Bools = NDArray[np.bool_]
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -24,7 +23,7 @@ class Algorithm(Protocol):
     action_example: NDArray[Any]
     """An action as it is remembered, for its shape and type."""
 
-    def choose(self, features: Floats, masks: Bools) -> NDArray[Any]:
+    def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return the best actions for the goals in the masks `(n, slots, HEADS)`, as remembered."""
         ...
 
@@ -32,7 +31,7 @@ class Algorithm(Protocol):
         """Return the actions with exploration added."""
         ...
 
-    def to_environment(self, actions: NDArray[Any]) -> Floats:
+    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
         """Return remembered actions as the environment takes them."""
         ...
 

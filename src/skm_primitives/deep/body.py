@@ -1,12 +1,11 @@
 """How a learner sees and moves in a domain: features of observations, and a warp of actions.
 
 The environment stays as it is; a *body* sits on the learner's side. `GenericBody` fits any domain
-with boxes of numbers; a domain that deserves better has a line in `BODIES`.
+with boxes of numbers; a domain that deserves better names its own in its spec.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Protocol
 
 import gymnasium
@@ -15,12 +14,8 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
+from skm_sim.arrays import Float32Array
 from skm_sim.domain import DomainSpec
-
-Floats = NDArray[np.float32]
-
-BODIES = {"safety": "skm_sim.safety.body:SafetyBody"}
-"""The body of each domain that has its own: `module:Class`, made without arguments."""
 
 
 class Body(Protocol):
@@ -30,14 +25,14 @@ class Body(Protocol):
     """How many features there are."""
     observations: int
     """How many numbers an observation has."""
-    actions: Floats
+    actions: Float32Array
     """`(count, dimensions)`: a choice of environment actions, for learners with discrete ones."""
 
-    def features(self, observations: NDArray[Any]) -> Floats:
+    def features(self, observations: NDArray[Any]) -> Float32Array:
         """Return the networks' inputs `(n, inputs)` for observations `(n, observations)`."""
         ...
 
-    def action(self, controls: Floats) -> Floats:
+    def action(self, controls: Float32Array) -> Float32Array:
         """Return environment actions for a continuous learner's controls, `(n, dimensions)`.
 
         Controls are in [-1, 1]; where the actuators respond unevenly, this evens them out.
@@ -62,15 +57,15 @@ class GenericBody:
         self._low, self._high = acted.low.astype(np.float32), acted.high.astype(np.float32)
         axes = [np.linspace(low, high, 3) for low, high in zip(self._low, self._high, strict=True)]
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        self.actions: Floats = grid.reshape(-1, len(axes)).astype(np.float32)
+        self.actions: Float32Array = grid.reshape(-1, len(axes)).astype(np.float32)
 
-    def features(self, observations: NDArray[Any]) -> Floats:
+    def features(self, observations: NDArray[Any]) -> Float32Array:
         """Return the observations."""
         return np.asarray(observations, np.float32)
 
-    def action(self, controls: Floats) -> Floats:
+    def action(self, controls: Float32Array) -> Float32Array:
         """Return the controls, scaled to the box."""
-        scaled: Floats = self._low + (controls + 1) / 2 * (self._high - self._low)
+        scaled: Float32Array = self._low + (controls + 1) / 2 * (self._high - self._low)
         return scaled
 
     def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:  # noqa: ARG002
@@ -80,11 +75,11 @@ class GenericBody:
 
 def body_for(spec: DomainSpec) -> Body:
     """Return the body of a domain."""
-    if spec.name in BODIES:
-        module, _, name = BODIES[spec.name].partition(":")
-        body: Body = getattr(importlib.import_module(module), name)()
+    own = spec.part("body")
+    if own is not None:
+        body: Body = own()
         return body
-    env = gymnasium.make(spec.env_id)
+    env = spec.make()
     try:
         return GenericBody(env.unwrapped)
     finally:

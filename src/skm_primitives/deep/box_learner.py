@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-import gymnasium
 import numpy as np
 import torch
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card
-from skm_primitives.deep.algorithm import Algorithm, Arrays, Bools, heads
+from skm_primitives.deep.algorithm import Algorithm, Arrays, heads
 from skm_primitives.deep.body import body_for
 from skm_primitives.deep.box_settings import DeepSettings, with_preset
 from skm_primitives.deep.dqn import Dqn
@@ -32,7 +31,7 @@ from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.validation import Validator
-from skm_primitives.histories import IntArray
+from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.domain import DomainSpec
 
 NEW_MASK = 0.02
@@ -51,7 +50,7 @@ class BoxLearner(DeepLearner):
         torch.set_num_threads(1)
         self.settings = settings
         self.body = body_for(spec)
-        self.env = gymnasium.make_vec(spec.env_id, num_envs=settings.agents)
+        self.env = spec.make_batch(settings.agents)
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
         self.algorithm: Algorithm = _algorithm(self)
         self.replay = Replay(
@@ -110,8 +109,8 @@ class BoxLearner(DeepLearner):
         self.replay.add(states, actions, slots, self.space.steps_to_goals(slots))
 
     def _next_masks(
-        self, masks: Bools, slots: IntArray, next_slots: IntArray, random: np.random.Generator
-    ) -> Bools:
+        self, masks: BoolArray, slots: IntArray, next_slots: IntArray, random: np.random.Generator
+    ) -> BoolArray:
         """Return the goals still pursued; new ones for agents that are done, lost, or tired."""
         achieved, alive = self.space.outcomes(slots, next_slots)
         left = masks & alive

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
@@ -21,12 +20,13 @@ from skm_primitives.deep.body import Body, body_for
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import ContinuousGoalValues
-from skm_sim.domain import DomainSpec, get_domain
+from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.domain import DomainSpec
+from skm_sim.registry import get_domain
 
-Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
-_Judge = Callable[[Floats, NDArray[np.int64]], "_Judged"]
+_Networks = Callable[[Float32Array, IntArray], "_Estimates"]
 """Features `(n, inputs)` and a number of chance for each, to what is thought of every goal."""
 
 
@@ -54,18 +54,15 @@ class BoxPrimitives:
         self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
-        self.goal_probability: Floats = np.ones(len(self.goals), np.float32)
-        self.visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
-        self.goal_seen: NDArray[np.int64] = arrays["goal_seen"]
-        self.goal_to_goal: Floats = arrays.get(
-            "goal_to_goal", np.zeros((len(self.goals), len(self.goals)), np.float32)
-        )
+        self.goal_seen: IntArray = arrays["goal_seen"]
+        unknown = np.zeros((len(self.goals), len(self.goals)), np.float32)
+        self.behind_goals = GoalToGoal(arrays.get("goal_to_goal", unknown))
         self._body = body_for(spec)
-        env = gymnasium.make(spec.env_id)
+        env = spec.make()
         self.action_space: Space[Any] = env.action_space
         env.close()
-        self._judge = _JUDGES[details["algorithm"]](arrays, self._body, len(self.goals))
-        self.strict: NDArray[np.bool_] = np.array([not goal.violated for goal in self.goals])
+        self._networks = _NETWORKS[details["algorithm"]](arrays, self._body, len(self.goals))
+        self.strict: BoolArray = np.array([not goal.violated for goal in self.goals])
         """Which goals allow no constraint to be violated."""
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
 
@@ -88,23 +85,21 @@ class BoxPrimitives:
             batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
         )
 
-    def batch_values(
-        self, observations: NDArray[Any], violated: NDArray[np.bool_]
-    ) -> ContinuousGoalValues:
+    def batch_values(self, observations: NDArray[Any], violated: BoolArray) -> ContinuousGoalValues:
         """Return the same for a batch `(n, …)`; `violated` says whether any constraint is."""
         seen = self._check(observations)
-        judged = self._judge(self._body.features(seen), _chance(seen))
-        log_value = -np.logaddexp(0, -judged.logits)  # The logarithm of the sigmoid, exactly.
+        estimates = self._networks(self._body.features(seen), _chance(seen))
+        log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
         gone = violated[:, None] & self.strict
         return ContinuousGoalValues(
-            judged.action,
+            estimates.action,
             np.where(gone, np.float32(0), value).astype(np.float32),
             (self._power / 2 * np.abs(log_value[0] - log_value[1])).astype(np.float32),
-            judged.detour,
+            estimates.detour,
         )
 
-    def _check(self, observations: NDArray[Any]) -> Floats:
+    def _check(self, observations: NDArray[Any]) -> Float32Array:
         seen = np.asarray(observations, np.float32)
         if seen.ndim != 2 or seen.shape[1] != self._body.observations:
             raise ObservationError(
@@ -117,25 +112,25 @@ class BoxPrimitives:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Estimates:
     """For `n` states: actions and detours `(n, goals, dimensions)`, logits `(2, n, goals)`."""
 
-    action: Floats
-    detour: Floats
-    logits: Floats
+    action: Float32Array
+    detour: Float32Array
+    logits: Float32Array
 
 
-class _DqnJudge:
+class _DqnNetworks:
     """Values of the best of a few actions; a detour is any that is nearly as good."""
 
     def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
         self._network = ServedMLP("network", arrays)
-        self._actions: Floats = arrays["actions"]
+        self._actions: Float32Array = arrays["actions"]
         self._goals = goals
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def __call__(self, features: Floats, chance: NDArray[np.int64]) -> _Judged:
+    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
         count, actions = len(features), len(self._actions)
         logits = self._network(features).reshape(2, count, -1, actions)[:, :, : self._goals]
         mean = logits.mean(0)
@@ -144,10 +139,10 @@ class _DqnJudge:
         turn = (chance[:, None, None] + 7 * np.arange(self._goals)[:, None] + 1) * _SPREADING
         order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
         chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
-        return _Judged(self._actions[best], self._actions[order.argmax(-1)], chosen)
+        return _Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
 
 
-class _Td3Judge:
+class _Td3Networks:
     """The actor's action for each goal, and what the critics think of it.
 
     A detour is the actor's control pushed off in a direction of chance.
@@ -160,18 +155,18 @@ class _Td3Judge:
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def __call__(self, features: Floats, chance: NDArray[np.int64]) -> _Judged:
+    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
         count, goals, size = len(features), self._goals, self._body.actions.shape[1]
         controls = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
         rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
         inputs = np.concatenate([rows, controls], axis=2).reshape(count * goals, -1)
-        judged = self._critic(inputs).reshape(2, count, goals, -1)
-        logits = np.diagonal(judged[..., :goals], axis1=2, axis2=3)
+        estimates = self._critic(inputs).reshape(2, count, goals, -1)
+        logits = np.diagonal(estimates[..., :goals], axis1=2, axis2=3)
         sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
         push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
         pushed = np.clip(controls + push, -1, 1)
         act = self._body.action
-        return _Judged(
+        return _Estimates(
             act(controls.reshape(-1, size)).reshape(count, goals, -1),
             act(pushed.reshape(-1, size)).reshape(count, goals, -1),
             logits,
@@ -183,10 +178,13 @@ DETOUR_MARGIN = 0.3
 _PRIME = 1_000_003
 _SPREADING = 7919
 
-_JUDGES: dict[str, Callable[[Arrays, Body, int], _Judge]] = {"dqn": _DqnJudge, "td3": _Td3Judge}
+_NETWORKS: dict[str, Callable[[Arrays, Body, int], _Networks]] = {
+    "dqn": _DqnNetworks,
+    "td3": _Td3Networks,
+}
 
 
-def _chance(observations: Floats) -> NDArray[np.int64]:
+def _chance(observations: Float32Array) -> IntArray:
     """Return a number for each observation that is the same for the same one, and else arbitrary.
 
     So that serving has no state, and repeats itself exactly.
@@ -196,5 +194,5 @@ def _chance(observations: Floats) -> NDArray[np.int64]:
 
 
 def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> BoxPrimitives:
-    """Return the primitives of a checkpoint; the entry in `skm_primitives.primitives.SERVERS`."""
+    """Return the primitives of a checkpoint; the entry in `skm_primitives.loading`."""
     return BoxPrimitives(arrays, card, spec)

@@ -20,8 +20,6 @@ from torch.nn import functional
 
 from skm_primitives.deep.algorithm import (
     Arrays,
-    Bools,
-    Floats,
     goal_targets,
     heads,
     optimiser_arrays,
@@ -33,6 +31,7 @@ from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
+from skm_sim.arrays import BoolArray, Float32Array
 
 MEMBERS = 2
 
@@ -58,14 +57,14 @@ class Dqn:
         )
         self._exploration = HeldExploration(settings.agents, self.action_example)
 
-    def values(self, features: Floats) -> Floats:
+    def values(self, features: Float32Array) -> Float32Array:
         """Return the logits of the averaged networks' mean, `(n, slots, HEADS, actions)`."""
         with torch.no_grad():
             logits = self.average(torch.from_numpy(features)).mean(0)
-        shaped: Floats = logits.reshape(len(features), -1, 2, self._shape[1]).numpy()
+        shaped: Float32Array = logits.reshape(len(features), -1, 2, self._shape[1]).numpy()
         return shaped
 
-    def choose(self, features: Floats, masks: Bools) -> NDArray[Any]:
+    def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return the action with the best value of any goal in the mask."""
         values = np.where(masks[..., None], self.values(features), -np.inf)
         best: NDArray[Any] = values.max((1, 2)).argmax(1)
@@ -76,9 +75,9 @@ class Dqn:
         candidates = random.integers(len(self._choices), size=len(chosen))
         return self._exploration.mix(chosen, candidates, random, step)
 
-    def to_environment(self, actions: NDArray[Any]) -> Floats:
+    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
         """Return the body's actions of these indices."""
-        taken: Floats = self._choices[actions]
+        taken: Float32Array = self._choices[actions]
         return taken
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002

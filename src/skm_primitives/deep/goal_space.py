@@ -19,14 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_primitives.goals import Goal
-from skm_primitives.histories import IntArray, pack
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
+from skm_primitives.histories import pack
+from skm_sim.arrays import BoolArray, ByteArray, IntArray
 
 STRICT, FREE = 0, 1
 HEADS = 2
@@ -76,7 +73,7 @@ class GoalSpace:
         self._slot[bits] = len(self)
         self.label_bits.append(bits)
 
-    def discover(self, labels: Bools) -> IntArray:
+    def discover(self, labels: BoolArray) -> IntArray:
         """Return the slot of each row of labels `(..., propositions)`; new ones are added."""
         bits = pack(labels)
         for new in np.unique(bits[self._slot[bits] < 0]).tolist():
@@ -84,7 +81,7 @@ class GoalSpace:
         slots: IntArray = self._slot[bits]
         return slots
 
-    def label_rows(self) -> Bools:
+    def label_rows(self) -> BoolArray:
         """Return `(len(self), propositions)`: which propositions are true in each slot."""
         bits = np.array(self.label_bits, np.int64)[:, None]
         return (bits >> np.arange(len(self.propositions)) & 1).astype(np.bool_)
@@ -100,7 +97,7 @@ class GoalSpace:
             for violated in (frozenset[str](), frozenset(self.constraints))
         )
 
-    def outcomes(self, slots: IntArray, next_slots: IntArray) -> tuple[Bools, Bools]:
+    def outcomes(self, slots: IntArray, next_slots: IntArray) -> tuple[BoolArray, BoolArray]:
         """Return for transitions `(n,)` what is known of every goal, `(n, capacity, HEADS)` each.
 
         First whether stopping on arrival achieves it; second whether it can be pursued further.
@@ -112,13 +109,13 @@ class GoalSpace:
         alive[..., STRICT] = ~self.changed(slots, next_slots)[..., None]
         return achieved, alive
 
-    def changed(self, slots: IntArray, next_slots: IntArray) -> Bools:
+    def changed(self, slots: IntArray, next_slots: IntArray) -> BoolArray:
         """Return whether a constraint changed between two states: (l̂ ⊕ l̂') ∩ C ≠ ∅."""
         bits = np.array(self.label_bits, np.int64)
-        changed: Bools = ((bits[slots] ^ bits[next_slots]) & self._constraint_bits) != 0
+        changed: BoolArray = ((bits[slots] ^ bits[next_slots]) & self._constraint_bits) != 0
         return changed
 
-    def steps_to_goals(self, slots: IntArray) -> NDArray[np.uint8]:
+    def steps_to_goals(self, slots: IntArray) -> ByteArray:
         """Return how many steps later each goal is first achieved, from the slots of an episode.
 
         `slots` is `(steps + 1, agents)`; the result `(steps, agents, capacity, HEADS)` holds 1 for
@@ -135,7 +132,7 @@ class GoalSpace:
             result[step] = later
         return result
 
-    def random_masks(self, random: np.random.Generator, count: int) -> Bools:
+    def random_masks(self, random: np.random.Generator, count: int) -> BoolArray:
         """Draw sets of goals to pursue, `(count, capacity, HEADS)`.
 
         Half are single goals; half are Boolean expressions, a random literal or none for each

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-Floats = NDArray[np.float32]
+from skm_sim.arrays import Float32Array
 
 
 class EnsembleMLP(nn.Module):
@@ -64,12 +63,12 @@ def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
     torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), rate)
 
 
-def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, NDArray[np.float32]]:
+def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Float32Array]:
     """Return a module's state as arrays for a checkpoint, under names that begin with `prefix`."""
     return {f"{prefix}.{name}": value.detach().numpy().copy() for name, value in state.items()}
 
 
-def from_arrays(prefix: str, arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
+def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Tensor]:
     """Return what `to_arrays` stored under `prefix`, as a module's state."""
     start = f"{prefix}."
     return {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_primitives.histories import IntArray
+from skm_sim.arrays import ByteArray, Float32Array, IntArray
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -17,12 +17,12 @@ Arrays = dict[str, NDArray[Any]]
 class Batch:
     """Transitions drawn from the memory; `(n, …)` each."""
 
-    state: NDArray[np.float32]
-    next_state: NDArray[np.float32]
+    state: Float32Array
+    next_state: Float32Array
     action: NDArray[Any]
     slot: IntArray
     next_slot: IntArray
-    steps_to_goals: NDArray[np.uint8]
+    steps_to_goals: ByteArray
 
 
 class Replay:
@@ -50,10 +50,10 @@ class Replay:
 
     def add(
         self,
-        states: NDArray[np.float32],
+        states: Float32Array,
         actions: NDArray[Any],
         slots: IntArray,
-        steps_to_goals: NDArray[np.uint8],
+        steps_to_goals: ByteArray,
     ) -> None:
         """Put a round in, in place of the oldest if there is no more room."""
         index = self.stored % len(self._states)

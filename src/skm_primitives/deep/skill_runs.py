@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
-from skm_primitives.composition import GoalPredicate, goal_mask
+from skm_primitives.composition import goal_mask
 from skm_primitives.deep.box_primitives import BoxPrimitives
 from skm_primitives.deep.goal_space import HEADS
 from skm_primitives.planning.pursuit import Pursuit
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
+from skm_sim.trials import GoalPredicate
 
 GOAL_TO_GOAL_SEED = 70_001
 
@@ -25,12 +22,12 @@ GOAL_TO_GOAL_SEED = 70_001
 class SkillRuns:
     """What came of pursuing a skill, an entry for every world."""
 
-    succeeded: Bools
-    steps: NDArray[np.int64]
+    succeeded: BoolArray
+    steps: IntArray
     """Steps to success; the limit where there was none."""
-    predicted: Floats
+    predicted: Float32Array
     """The value at the start: γ to the steps that it was thought to take, less one."""
-    poses: NDArray[np.float64]
+    poses: FloatArray
     """`(steps + 1, worlds, …)`: where the robots were, if the environment tells."""
 
 
@@ -44,14 +41,14 @@ def run_skill(
     seed: int = 0,
 ) -> SkillRuns:
     """Pursue a skill in a batch of worlds, reset with these options, for some steps."""
-    env = gymnasium.make_vec(spec.env_id, num_envs=worlds)
+    env = spec.make_batch(worlds)
     observation, info = env.reset(seed=seed, options=options)
     space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
     pursuit = Pursuit(worlds)
     slots = space.discover(info["labels"])
     violated, succeeded = np.zeros(worlds, np.bool_), np.zeros(worlds, np.bool_)
     taken = np.full(worlds, steps)
-    predicted: Floats = np.zeros(worlds, np.float32)
+    predicted: Float32Array = np.zeros(worlds, np.float32)
     poses = [getattr(env, "pose", np.zeros((worlds, 0)))]
     for step in range(steps):
         values = primitives.batch_values(observation, violated)
@@ -74,13 +71,13 @@ def run_skill(
 
 def goal_to_goal(
     primitives: BoxPrimitives, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
-) -> Floats:
+) -> Float32Array:
     """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
 
     No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
     as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up.
     """
-    env = gymnasium.make_vec(spec.env_id, num_envs=worlds)
+    env = spec.make_batch(worlds)
     random = np.random.default_rng(seed)
     observation, info = env.reset(seed=seed)
     space, count = primitives.space.copy(), len(primitives.goals)
@@ -101,7 +98,9 @@ def goal_to_goal(
             there = primitives.batch_values(observation[moved], unharmed[moved]).value
             np.add.at(total, following[moved], there)
             np.add.at(arrivals, following[moved], 1)
-        done: Bools = np.any(masks & achieved, axis=(1, 2)) | ~np.any(masks & alive, axis=(1, 2))
+        done: BoolArray = np.any(masks & achieved, axis=(1, 2)) | ~np.any(
+            masks & alive, axis=(1, 2)
+        )
         fresh = space.random_masks(random, worlds)
         masks = np.where(done[:, None, None], fresh, masks & alive)
         pursuit.restart(done)

@@ -23,8 +23,6 @@ from torch.nn import functional
 
 from skm_primitives.deep.algorithm import (
     Arrays,
-    Bools,
-    Floats,
     goal_targets,
     heads,
     optimiser_arrays,
@@ -36,6 +34,7 @@ from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
+from skm_sim.arrays import BoolArray, Float32Array
 
 CRITICS = 2
 DELAY = 2
@@ -68,14 +67,14 @@ class Td3:
         self._exploration = HeldExploration(settings.agents, self.action_example)
         self._updates = 0
 
-    def choose(self, features: Floats, masks: Bools) -> NDArray[Any]:
+    def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return, of the controls for the goals in the mask, the one with the best value."""
         used = len(self._space) * HEADS
         states = torch.from_numpy(features)
         with torch.no_grad():
             goals = torch.arange(used).expand(len(features), used)
             controls = _pick(self._all_controls(self.average_actor, states), goals)
-            values = self._judge(self.average_critic, states, controls, goals).mean(0).numpy()
+            values = self._logits(self.average_critic, states, controls, goals).mean(0).numpy()
         allowed = masks.reshape(len(features), -1)[:, :used]
         best = np.where(allowed, values, -np.inf).argmax(1)
         chosen: NDArray[Any] = controls.numpy()[np.arange(len(features)), best]
@@ -88,7 +87,7 @@ class Td3:
         candidates = random.uniform(-1, 1, chosen.shape).astype(np.float32)
         return self._exploration.mix(noisy, candidates, random, step)
 
-    def to_environment(self, actions: NDArray[Any]) -> Floats:
+    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
         """Return controls as the environment's actions."""
         return self._body.action(actions)
 
@@ -104,7 +103,7 @@ class Td3:
             noise = random.normal(0, self._settings.target_noise, controls.shape)
             noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
             controls = (controls + torch.from_numpy(noise)).clamp(-1, 1)
-            low = self._judge(self.average_critic, following, controls, goals).amin(0).sigmoid()
+            low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
             values = torch.zeros(count, heads(self._space)).scatter_(1, goals, low)
             target = goal_targets(self._space, batch, values, self._settings.gamma)
             target = target.gather(1, goals).expand(CRITICS, -1, -1)
@@ -122,7 +121,7 @@ class Td3:
         """Move every goal's control uphill on the critics' values."""
         self.critic.requires_grad_(False)
         controls = _pick(self._all_controls(self.actor, states), goals)
-        loss = -self._judge(self.critic, states, controls, goals).mean()
+        loss = -self._logits(self.critic, states, controls, goals).mean()
         _descend(self.actor_optimiser, loss, learning_rate)
         self.critic.requires_grad_(True)
 
@@ -131,7 +130,7 @@ class Td3:
         controls: Tensor = torch.tanh(actor(states)[0]).reshape(len(states), -1, self._controls)
         return controls
 
-    def _judge(
+    def _logits(
         self, critic: EnsembleMLP, states: Tensor, controls: Tensor, goals: Tensor
     ) -> Tensor:
         """Return logits `(CRITICS, n, k)` of controls `(n, k, …)`, each for its goal `(n, k)`."""

@@ -59,8 +59,9 @@ class DeepLearner(ABC):
     """
 
     learner: ClassVar[str]
-    """The name in the card; `skm_primitives.primitives.SERVERS` says who serves it."""
+    """The name in the card; `skm_primitives.loading` says who serves it."""
     settings_class: ClassVar[type[TrainerSettings]]
+    plans_ahead: ClassVar[bool] = True
     save_seconds: ClassVar[float] = 120.0
     """How often a run in progress is saved (a replay memory takes its time)."""
 

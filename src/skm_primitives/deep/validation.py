@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 
-from skm_primitives.composition import GoalPredicate, goal_mask
+from skm_primitives.composition import goal_mask
 from skm_primitives.deep.algorithm import Algorithm
 from skm_primitives.deep.body import Body
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_sim.domain import DomainSpec
+from skm_sim.trials import skill_trials
 
 VALIDATION_SEED = 90_001
 """Validation worlds are drawn from here; reports use other seeds."""
 
 
-class Literal:
-    """The skill of making one proposition true, with or without touching any constraint."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:  # noqa: ARG002
-        """Tell whether the proposition holds."""
-        return self._name in labels
-
-
 class Validator:
     """A batch of worlds for every skill of a domain, pursued by the averaged networks.
 
-    In the Safety domain the skills are those that the primitives are judged by, on feasible
-    layouts; elsewhere, each proposition on its own, in worlds as they come.
+    The skills are those that the domain's primitives are judged by, in worlds in which they are
+    possible; where a domain names none, each proposition on its own, in worlds as they come.
     """
 
     def __init__(self, spec: DomainSpec, worlds: int) -> None:
         self._spec = spec
         self._worlds = worlds
-        self._layouts: list[object] = []
-        self._skills: dict[str, GoalPredicate] = {name: Literal(name) for name in spec.propositions}
-        if spec.name == "safety":
-            from skm_sim.safety.feasibility import SKILLS, sample_feasible  # noqa: PLC0415
-
-            self._skills = dict(SKILLS)
-            random = np.random.default_rng(VALIDATION_SEED)
-            self._layouts = [sample_feasible(random, worlds, [s])[0] for s in SKILLS.values()]
-        self._env = gymnasium.make_vec(spec.env_id, num_envs=worlds * len(self._skills))
+        trials = skill_trials(spec)
+        self._skills = dict(trials.skills)
+        random = np.random.default_rng(VALIDATION_SEED)
+        self._options = trials.joined(
+            [trials.worlds(skill, random, worlds)[0] for skill in self._skills.values()]
+        )
+        self._env = spec.make_batch(worlds * len(self._skills))
 
     def scores(self, algorithm: Algorithm, body: Body, space: GoalSpace) -> dict[str, float]:
         """Return the success of each skill, and as `validation` their mean."""
         goals = space.goals()
-        options = {}
-        if self._layouts:
-            from skm_sim.safety.layout import Layout, concatenate  # noqa: PLC0415
-
-            options["layout"] = concatenate([x for x in self._layouts if isinstance(x, Layout)])
-        observation, info = self._env.reset(seed=VALIDATION_SEED, options=options)
+        observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options)
         count = len(self._skills) * self._worlds
         masks = np.zeros((count, space.capacity, HEADS), np.bool_)
         for index, skill in enumerate(self._skills.values()):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Final
+from typing import Final, TypeAlias
+
+Interval: TypeAlias = tuple[float, float]
+"""Lowest and highest."""
 
 Z: Final = 1.959963985
 """The 97.5 % point of the normal distribution: intervals are of 95 %."""
 
 
-def proportion_interval(successes: int, count: int) -> tuple[float, float]:
+def proportion_interval(successes: int, count: int) -> Interval:
     """Return the 95 % interval of a success rate (Wilson's)."""
     rate, z2 = successes / count, Z**2 / count
     centre = (rate + z2 / 2) / (1 + z2)
@@ -19,7 +22,7 @@ def proportion_interval(successes: int, count: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+def mean_interval(values: Sequence[float]) -> Interval:
     """Return the 95 % interval of a mean, by the normal distribution."""
     if len(values) < 2:
         return (values[0], values[0]) if values else (0.0, 0.0)

@@ -21,11 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from skm_cli.output import labels_text
 from skm_machine import Mission, plan_paper
 from skm_machine.drawing.lettering import words_broken
 from skm_machine.drawing.machine_picture import draw_machine
 from skm_machine.errors import SkmError
+from skm_machine.logic.labels import labels_text
+from skm_machine.tracker import Transition
 from skm_sim.shapes import Shape
 from skm_sim.top_view import OVER_EVERYTHING, draw_scene, extent, gone_look
 
@@ -62,17 +63,6 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Move:
-    """One transition of the machine."""
-
-    step: int
-    source: int
-    target: int
-    labels: tuple[str, ...]
-    reward: float
-
-
-@dataclass(frozen=True)
 class RecordedRun:
     """What a picture of a run is made from."""
 
@@ -83,7 +73,7 @@ class RecordedRun:
     scene: Sequence[Shape]
     """The world, the robot where it was at the end."""
     path: Sequence[Place]
-    moves: Sequence[Move]
+    moves: Sequence[Transition]
     gone: Sequence[Shape] = ()
     """What was somewhere during the run and then was there no more, as it was."""
 
@@ -207,7 +197,7 @@ def _ends(stretch: tuple[Place, Place]) -> frozenset[tuple[float, float]]:
     return frozenset((place.x, place.y) for place in stretch)
 
 
-def _mark(axes: Axes, run: RecordedRun, number: int, move: Move) -> None:
+def _mark(axes: Axes, run: RecordedRun, number: int, move: Transition) -> None:
     """Put a dot where a transition happened, and its number beside the path there."""
     if not run.path:
         return
@@ -241,7 +231,11 @@ def _mark(axes: Axes, run: RecordedRun, number: int, move: Move) -> None:
 
 
 def _list(
-    figure: Figure, run: RecordedRun, moves: Sequence[Move], states: Sequence[int], foot: float
+    figure: Figure,
+    run: RecordedRun,
+    moves: Sequence[Transition],
+    states: Sequence[int],
+    foot: float,
 ) -> None:
     """Write what the colours and numbers mean below the world."""
     names = run.mission.machine.names
@@ -285,7 +279,7 @@ def _state_at(run: RecordedRun, step: int) -> int:
     return state
 
 
-def _end_colour(run: RecordedRun, move: Move) -> str:
+def _end_colour(run: RecordedRun, move: Transition) -> str:
     """Return the colour of what a transition leads to; a round that ends is a success."""
     return ACCEPTED if move.reward > 0 else state_colour(run, move.target)
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_primitives.goals import label_sets_of
-from skm_primitives.primitives import Primitives
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from skm_primitives.primitives import Skills
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class GoalOutcomes:
     """The machine's move for each [machine state, goal], and what may happen on the way to it."""
 
-    moves: NDArray[np.bool_]
+    moves: BoolArray
     """Whether achieving the goal moves the machine at all, or rewards."""
     target: IntArray
     """The machine state δ_u that it leads to."""
@@ -48,9 +45,9 @@ class GoalOutcomes:
         return most
 
 
-def goal_outcomes(machine: RewardMachine, primitives: Primitives) -> GoalOutcomes:
+def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
     """Put the machine's answers to all label sets of the goal buffer into arrays."""
-    goals, constraints = primitives.goals, frozenset(primitives.constraints)
+    goals, constraints = skills.goals, frozenset(skills.constraints)
     shape = machine.num_states, len(goals)
     moves, target = np.zeros(shape, np.bool_), np.zeros(shape, np.int64)
     reward = np.zeros(shape)

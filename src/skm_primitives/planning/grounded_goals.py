@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
@@ -25,11 +24,18 @@ from skm_machine.reward_machine import RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.goal_outcomes import FloatArray, GoalOutcomes, goal_outcomes
+from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
-from skm_primitives.planning.policy import Decision, best_of_goals, choose_action, memory_for
+from skm_primitives.planning.policy import Decision, choose_action, memory_for
 from skm_primitives.planning.pursuit import Pursuit
-from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Primitives
+from skm_primitives.primitives import (
+    AnyGoalValues,
+    ContinuousGoalValues,
+    GoalToGoal,
+    GoalValues,
+    Skills,
+)
+from skm_sim.arrays import Float32Array, FloatArray
 
 CONVERGED: Final = 1e-9
 
@@ -44,18 +50,18 @@ class GroundedGoalPolicy:
 
     planner = "grounded"
 
-    def __init__(self, mission: Mission, primitives: Primitives) -> None:
+    def __init__(self, mission: Mission, skills: Skills, behind: GoalToGoal) -> None:
         self.mission = mission
-        outcomes = goal_outcomes(mission.machine, primitives)
-        self.weights, anywhere = goal_weights(outcomes, primitives)
+        outcomes = goal_outcomes(mission.machine, skills)
+        self.weights, anywhere = goal_weights(outcomes, skills, behind)
         if not self.weights[mission.machine.initial].any():
-            labels = set(label_sets_of(primitives.goals))
+            labels = set(label_sets_of(skills.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
-        self._new_lookahead = partial(Lookahead, primitives, outcomes, anywhere)
+        self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
         self._state = -1
         self._pursuit = Pursuit()
-        self._revisits = memory_for(primitives)
+        self._revisits = memory_for(skills)
 
     @cached_property
     def _lookahead(self) -> Lookahead:
@@ -66,7 +72,7 @@ class GroundedGoalPolicy:
         """Begin with no goal in pursuit, and nothing tried yet."""
         self.entered(observation, moved=True)
 
-    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+    def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Take note of the state; once the machine has moved, goals are chosen afresh."""
         if moved:
             self._state = -1
@@ -77,14 +83,20 @@ class GroundedGoalPolicy:
         """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
 
-    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
-        """Return the weighted value of each goal."""
-        composed = best_of_goals(values)[1] * self._weights_here(state, values)
-        return composed.astype(np.float32)
+    def composed(self, state: int, values: GoalValues) -> Float32Array:
+        """Return the weighted maximum over the goals, for each action."""
+        best: Float32Array = self._worth(state, values).max(axis=0).astype(np.float32)
+        return best
 
-    def _weights_here(self, state: int, values: AnyGoalValues) -> FloatArray:
+    def _worth(self, state: int, values: GoalValues) -> FloatArray:
+        """Return what each action is worth for each goal, `[goal, action]`."""
+        weights = self._weights_here(state, values)
+        worth: FloatArray = np.maximum(values.move, values.stop) * weights[:, None]
+        return worth
+
+    def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return what each goal is worth: as seen from here, or on average."""
-        if isinstance(values, ContinuousGoalValues) or values.onward is None:
+        if values.onward is None:
             weights: FloatArray = self.weights[state]
             return weights
         return self._lookahead.weights(state, values.onward)
@@ -93,8 +105,7 @@ class GroundedGoalPolicy:
         """Return the action of the weighted maximum."""
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
-        weights = self._weights_here(state, values)
-        worth = np.maximum(values.move, values.stop) * weights[:, None]
+        worth = self._worth(state, values)
         goal, action = choose_action(worth, self._revisits)
         return Decision(action, goal, float(worth[goal, action]))
 
@@ -108,16 +119,18 @@ class GroundedGoalPolicy:
         return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
 
 
-def goal_weights(outcomes: GoalOutcomes, primitives: Primitives) -> tuple[FloatArray, FloatArray]:
+def goal_weights(
+    outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
+) -> tuple[FloatArray, FloatArray]:
     """Return w[u, g], what achieving each goal is worth in each machine state, by value iteration;
 
     and what each machine state is worth in a typical state of the world.
     """
-    gamma = primitives.gamma
-    after = np.asarray(primitives.goal_to_goal, np.float64)
-    if after.shape != (len(primitives.goals), len(primitives.goals)):
+    gamma = skills.gamma
+    after = np.asarray(behind.values, np.float64)
+    if after.shape != (len(skills.goals), len(skills.goals)):
         raise SkmError(
-            f"the primitives of '{primitives.domain}' do not say what lies behind their goals "
+            f"the primitives of '{skills.domain}' do not say what lies behind their goals "
             "(goal_to_goal); use planner 'paper'"
         )
     typical = after.mean(axis=0)

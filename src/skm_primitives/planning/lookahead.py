@@ -1,6 +1,6 @@
 """Looking ahead from where the robot is: what a goal is worth, given where it leaves the next ones.
 
-On average, what lies behind a goal is known from `goal_to_goal`. Primitives that also serve *onward*
+On average, what lies behind a goal is known from `GoalToGoal`. Primitives that also serve *onward*
 values say it for the state at hand: which of two goals leaves the one after it nearer. So the goals of
 the next few moves of the machine are planned together, over all sequences of label sets:
 
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_primitives.goals import label_sets_of
-from skm_primitives.planning.goal_outcomes import FloatArray, GoalOutcomes, IntArray
-from skm_primitives.primitives import Primitives
+from skm_primitives.planning.goal_outcomes import GoalOutcomes
+from skm_primitives.primitives import GoalToGoal, Skills
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 DEPTH: Final = 4
 """Moves of the machine that are planned together."""
@@ -52,10 +52,14 @@ class Lookahead:
     """Plans the next moves of a machine with the onward values of the state at hand."""
 
     def __init__(
-        self, primitives: Primitives, outcomes: GoalOutcomes, anywhere: FloatArray
+        self,
+        skills: Skills,
+        behind: GoalToGoal,
+        outcomes: GoalOutcomes,
+        anywhere: FloatArray,
     ) -> None:
         """`anywhere[u]` is what the machine state u is worth in a typical state of the world."""
-        goals, constraints = primitives.goals, frozenset(primitives.constraints)
+        goals, constraints = skills.goals, frozenset(skills.constraints)
         label_sets = label_sets_of(goals)
         ways = [
             [index for index, goal in enumerate(goals) if goal.labels == labels]
@@ -67,15 +71,13 @@ class Lookahead:
         self._touchable = np.array(
             [[labels & constraints <= goal.violated for labels in label_sets] for goal in goals]
         )
-        self._average = np.asarray(primitives.goal_to_goal, np.float64)[
-            self._goals_of[:, 0]
-        ].ravel()
-        self._gamma = primitives.gamma
+        self._average = np.asarray(behind.values, np.float64)[self._goals_of[:, 0]].ravel()
+        self._gamma = skills.gamma
         self._outcomes, self._anywhere = outcomes, anywhere
-        self._most = outcomes.most(anywhere, primitives.gamma)
+        self._most = outcomes.most(anywhere, skills.gamma)
         self._plans: dict[int, tuple[list[_Place], FloatArray]] = {}
 
-    def weights(self, state: int, onward: NDArray[np.float32]) -> FloatArray:
+    def weights(self, state: int, onward: Float32Array) -> FloatArray:
         """Return what achieving each goal is worth in a machine state, where `onward` holds."""
         if state not in self._plans:
             self._plans[state] = self._plan(state)

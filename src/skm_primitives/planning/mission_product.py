@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
-from skm_primitives.planning.implied_world import ImpliedWorld, VisitCounters, visit_counters
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from skm_primitives.planning.visit_counters import VisitCounters, visit_counters
+from skm_primitives.primitives import PlaceWorld
+from skm_sim.arrays import FloatArray, IntArray
 
 MAX_STATES: Final = 5_000_000
 """The largest product of machine states, places and visit counts that is planned over."""
@@ -25,7 +23,7 @@ CONVERGED: Final = 1e-12
 class MissionProduct:
     """What arriving at a place does to a mission; arrays are indexed by [u, place, counter]."""
 
-    world: ImpliedWorld
+    world: PlaceWorld
     counters: VisitCounters
     reward: FloatArray
     """The reward δ_r on arriving at the place in machine state u, with that many visits before."""
@@ -94,7 +92,7 @@ class MissionProduct:
         return found.reshape(machine_states, places, combinations)
 
 
-def mission_product(machine: RewardMachine, world: ImpliedWorld) -> MissionProduct:
+def mission_product(machine: RewardMachine, world: PlaceWorld) -> MissionProduct:
     """Build the product of a reward machine with the implied world."""
     counters = visit_counters(world, machine)
     shape = (machine.num_states, len(world.places), counters.combinations)

@@ -19,13 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_primitives.primitives import ContinuousGoalValues
-
-Floats = NDArray[np.float32]
-Bools = NDArray[np.bool_]
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 PATIENCE = 8
 DETOUR = 6
@@ -37,13 +34,13 @@ NONE = -1
 class Chosen:
     """What each robot does: `(robots, …)` each."""
 
-    goal: NDArray[np.int64]
+    goal: IntArray
     """The goal in pursuit; `NONE` if none in the mask can be reached."""
-    action: Floats
+    action: Float32Array
     """Zeros where there is no goal: the robot lets its wheels stand."""
-    value: Floats
+    value: Float32Array
     """The value of the goal, times what arriving there is worth."""
-    detour: Bools
+    detour: BoolArray
     """Whether this is a detour."""
 
 
@@ -57,10 +54,10 @@ class Pursuit:
         self._high = np.full(robots, -np.inf)
         self._since = np.zeros(robots, np.int64)
         self._left = np.zeros(robots, np.int64)
-        self._held: Floats | None = None
-        self._trust: Floats | None = None
+        self._held: Float32Array | None = None
+        self._trust: Float32Array | None = None
 
-    def restart(self, robots: Bools | None = None) -> None:
+    def restart(self, robots: BoolArray | None = None) -> None:
         """Forget the goals of some robots or all: a new mission, a new skill."""
         which = np.ones(len(self._goal), np.bool_) if robots is None else robots
         self._goal[which] = NONE
@@ -70,7 +67,7 @@ class Pursuit:
             self._trust[which] = 1
 
     def choose(
-        self, values: ContinuousGoalValues, mask: Bools, worth: Floats | None = None
+        self, values: ContinuousGoalValues, mask: BoolArray, worth: Float32Array | None = None
     ) -> Chosen:
         """Return what to do, from the values of all goals and the mask of those that will do.
 
@@ -111,7 +108,7 @@ class Pursuit:
             on_detour,
         )
 
-    def _detour(self, detours: Floats, value: Floats, rows: NDArray[np.int64]) -> Bools:
+    def _detour(self, detours: Float32Array, value: Float32Array, rows: IntArray) -> BoolArray:
         """Notice standstills, and return which robots are on a detour in this step."""
         over = (self._left == 0) & (self._since > self._patience)
         self._forget(over)
@@ -129,11 +126,11 @@ class Pursuit:
         self._left = np.maximum(self._left - 1, 0)
         return on_detour
 
-    def _forget(self, which: Bools) -> None:
+    def _forget(self, which: BoolArray) -> None:
         """Begin to watch the value anew."""
         self._high[which] = -np.inf
         self._since[which] = 0
 
 
-def _batched(array: Floats, dimensions: int) -> Floats:
+def _batched(array: Float32Array, dimensions: int) -> Float32Array:
     return array if array.ndim == dimensions else array[None]

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_sim.arrays import FloatArray, IntArray
+
 REPEAT_STEPS = 10
 """How many steps further away a goal counts for each time that the action was tried here before."""
 
@@ -27,7 +29,7 @@ class Revisits:
     def __init__(self, actions: int, gamma: float) -> None:
         self._actions = actions
         self._factor = gamma**REPEAT_STEPS
-        self._tries: dict[bytes, NDArray[np.int64]] = {}
+        self._tries: dict[bytes | int, IntArray] = {}
         self._here = self._blank()
 
     def clear(self) -> None:
@@ -35,17 +37,18 @@ class Revisits:
         self._tries = {}
         self._here = self._blank()
 
-    def enter(self, observation: NDArray[Any]) -> None:
-        """Note where the agent is now."""
-        self._here = self._tries.setdefault(observation.tobytes(), self._blank())
+    def enter(self, observation: NDArray[Any] | int) -> None:
+        """Note where the agent is now: what it observes, or the number of its cell."""
+        key = observation if isinstance(observation, int) else observation.tobytes()
+        self._here = self._tries.setdefault(key, self._blank())
 
-    def arrive(self, observation: NDArray[Any], moved: bool) -> None:
+    def arrive(self, observation: NDArray[Any] | int, moved: bool) -> None:
         """Note where a step has ended; if it moved the machine, forget what came before."""
         if moved:
             self.clear()
         self.enter(observation)
 
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> FloatArray:
         """Return by what the worth of each action is to be multiplied here, `(actions,)`."""
         return np.power(self._factor, self._here.astype(np.float64))
 
@@ -53,5 +56,5 @@ class Revisits:
         """Note what was done here."""
         self._here[action] += 1
 
-    def _blank(self) -> NDArray[np.int64]:
+    def _blank(self) -> IntArray:
         return np.zeros(self._actions, np.int64)

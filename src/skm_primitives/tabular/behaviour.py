@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skm_primitives.histories import IntArray
 from skm_primitives.tabular.learned_state import TabularState
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 ENTER_AGAIN = 0.5
 """How often an agent goes for the place that it has just reached a second time."""
@@ -36,7 +35,7 @@ class Behaviour:
         self._target: IntArray = np.zeros(agents, np.int64)
         self.restart(np.ones(agents, np.bool_))
 
-    def restart(self, agents: NDArray[np.bool_]) -> None:
+    def restart(self, agents: BoolArray) -> None:
         """Begin an episode: draw c from 2^C, and a goal."""
         count = np.count_nonzero(agents)
         self._violated[agents] = self._random.integers(self._tables.histories.sets, size=count)
@@ -72,7 +71,7 @@ class Behaviour:
             self._wanted[agents] = self._violated[agents] | more
 
 
-def _by_label_set(label_bits: IntArray) -> NDArray[np.float64]:
+def _by_label_set(label_bits: IntArray) -> FloatArray:
     """Return cumulative probabilities of the variants: equal for label sets, then for places."""
     if not len(label_bits):
         return np.zeros(0)

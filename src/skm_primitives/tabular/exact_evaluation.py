@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import UnachievableMissionError
 from skm_machine.reward_machine import RewardMachine
-from skm_machine.tracker import MissionTracker, Status
+from skm_machine.tracker import Status
+from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.tabular.model import TabularModel
 
-IntArray = NDArray[np.int64]
 UNREACHABLE = -1
 
 
@@ -29,7 +30,7 @@ class _TrueProduct:
 
     following: IntArray
     """`[u, state, action]`: flat index of the product state that follows."""
-    succeeds: NDArray[np.bool_]
+    succeeds: BoolArray
     """`[u, state, action]`: whether that step is rewarded."""
     starts: IntArray
     """Flat index of the product state of each start cell."""
@@ -66,7 +67,7 @@ def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
 
 def best_success(
     model: TabularModel, machine: RewardMachine, epsilon: float, max_steps: int
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the greatest chance of success from every start cell, if every action slips with `epsilon`.
 
     No policy does better within `max_steps`: backward induction on the true product.
@@ -79,8 +80,36 @@ def best_success(
         if np.abs(better - chance).max() < 1e-9:
             break
         chance = better
-    best: NDArray[np.float64] = chance.reshape(-1)[product.starts]
+    best: FloatArray = chance.reshape(-1)[product.starts]
     return best
+
+
+@dataclass(frozen=True)
+class RunsSummary:
+    """The figures of merit of some runs; None for what cannot be said."""
+
+    starts: int
+    """From how many starts success was possible at all."""
+    success: float | None = None
+    return_ratio: float | None = None
+    """Mean discounted return over that of the optimum."""
+    mean_steps: float | None = None
+    """Over the runs that succeeded."""
+    optimal_steps: float | None = None
+    violations: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        if not self.starts:
+            return {"starts": 0}
+        return {
+            "success": self.success,
+            "return_ratio": self.return_ratio,
+            "mean_steps": self.mean_steps,
+            "optimal_steps": self.optimal_steps,
+            "violations": self.violations,
+            "starts": self.starts,
+        }
 
 
 @dataclass(frozen=True)
@@ -95,33 +124,33 @@ class Runs:
     gamma: float
 
     @property
-    def accepted(self) -> NDArray[np.bool_]:
+    def accepted(self) -> BoolArray:
         """Which runs succeeded."""
         return np.array([status is Status.ACCEPTED for status in self.statuses], np.bool_)
 
-    def among(self, chosen: NDArray[np.bool_]) -> Runs:
+    def among(self, chosen: BoolArray) -> Runs:
         """Return the chosen runs only."""
         statuses = tuple(s for s, kept in zip(self.statuses, chosen.tolist(), strict=True) if kept)
         return Runs(
             self.start_cells[chosen], statuses, self.steps[chosen], self.optimal[chosen], self.gamma
         )
 
-    def summary(self) -> dict[str, float | int | None]:
+    def summary(self) -> RunsSummary:
         """Return the figures of merit, over the starts from which success is possible."""
         runs = self.among(self.optimal != UNREACHABLE)
         accepted, count = runs.accepted, len(runs.steps)
         if not count:
-            return {"starts": 0}
+            return RunsSummary(0)
         returns = np.where(accepted, runs.gamma ** (runs.steps - 1.0), 0.0)
         best = runs.gamma ** (runs.optimal - 1.0)
-        return {
-            "success": float(accepted.mean()),
-            "return_ratio": float(returns.mean() / best.mean()),
-            "mean_steps": float(runs.steps[accepted].mean()) if accepted.any() else None,
-            "optimal_steps": float(runs.optimal.mean()),
-            "violations": sum(status is Status.FAILED for status in runs.statuses),
-            "starts": count,
-        }
+        return RunsSummary(
+            starts=count,
+            success=float(accepted.mean()),
+            return_ratio=float(returns.mean() / best.mean()),
+            mean_steps=float(runs.steps[accepted].mean()) if accepted.any() else None,
+            optimal_steps=float(runs.optimal.mean()),
+            violations=sum(status is Status.FAILED for status in runs.statuses),
+        )
 
 
 def joined(parts: Sequence[Runs]) -> Runs:
@@ -167,18 +196,15 @@ def _run(
 ) -> tuple[Status, int]:
     """Run one episode on the world's arrays; a refused start counts as not solved."""
     state = int(model.start_states[cell])
-    tracker = MissionTracker(policy.mission.machine, primitives.constraints)
-    tracker.start(model.label_sets[model.label_ids[state]])
+    run = MissionRun(policy, primitives, max_steps)
     try:
-        policy.start(cell)
+        run.begin(cell, model.label_sets[model.label_ids[state]])
     except UnachievableMissionError:
         return Status.RUNNING, 0
-    while tracker.status is Status.RUNNING and tracker.steps < max_steps:
-        values = primitives.values(int(model.cells[state]), policy.history(tracker))
-        action = policy.choose(tracker.state, values).action
+    while not run.over:
+        action = run.decide(primitives.values(int(model.cells[state]), run.history)).action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(model.num_actions))
         state = int(model.transitions[state, action])
-        tracker.update(model.label_sets[model.label_ids[state]])
-        policy.entered(int(model.cells[state]))
-    return tracker.status, tracker.steps
+        run.enter(int(model.cells[state]), model.label_sets[model.label_ids[state]])
+    return run.tracker.status, run.tracker.steps

@@ -33,17 +33,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import checkpoint
-from skm_primitives.planning.policy import PLANNERS, make_policy
-from skm_primitives.primitives import Primitives, default_checkpoint, load_primitives
+from skm_primitives.loading import load_primitives
+from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.exact_evaluation import UNREACHABLE
 from skm_primitives.tabular.finetuned_policy import (
     LEARNER,
@@ -53,7 +53,7 @@ from skm_primitives.tabular.finetuned_policy import (
 )
 from skm_primitives.tabular.mission_arrays import Score, score, tabular_mission, tabulate
 from skm_sim.domain import DomainSpec
-from skm_sim.tabular.model import TabularModel
+from skm_sim.tabular import tabular_model
 
 ROUND_STEPS: Final = 4000
 """Environment steps between two evaluations."""
@@ -105,6 +105,10 @@ class FinetuneLearner:
     function of what a checkpoint holds, so a run that is stopped and resumed equals one that is not.
     """
 
+    plans_ahead: ClassVar[bool] = False
+    save_seconds: ClassVar[float] = 30.0
+    default_steps = 400_000
+
     def __init__(
         self, spec: DomainSpec, primitives: Primitives, settings: FinetuneSettings
     ) -> None:
@@ -115,10 +119,8 @@ class FinetuneLearner:
         mission = compile_mission(
             self.task.formula, propositions=spec.propositions, repeat=self.task.repeat
         )
-        if settings.planner == "grounded" and all(goal.place is None for goal in primitives.goals):
-            raise SkmError("to finetune the grounded planner takes primitives learned with places.")
         self._policy = make_policy(mission, primitives, settings.planner)
-        self._world = tabular_mission(mission, _model(spec))
+        self._world = tabular_mission(mission, tabular_model(spec))
         if (self._world.optimal == UNREACHABLE).all():
             raise UnachievableMissionError(
                 f"the task '{settings.task}' cannot be achieved from any start in '{spec.name}'."
@@ -157,6 +159,11 @@ class FinetuneLearner:
     def steps(self) -> int:
         """Environment steps taken so far."""
         return self.rounds * ROUND_STEPS
+
+    @property
+    def status(self) -> str:
+        """The latest return, beside the optimum's."""
+        return f"return {self.current['return_ratio']:.3f} of the optimum"
 
     @property
     def current(self) -> dict[str, float]:
@@ -286,8 +293,7 @@ class FinetuneLearner:
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> FinetuneLearner:
         """Return a learner at the zero-shot level; options are those of `FinetuneSettings`."""
         settings = FinetuneSettings(**options)
-        path = settings.checkpoint or default_checkpoint(spec.name)
-        return cls(spec, load_primitives(path, spec), settings)
+        return cls(spec, load_primitives(spec, settings.checkpoint), settings)
 
     @classmethod
     def resume(cls, spec: DomainSpec, path: str | Path) -> FinetuneLearner:
@@ -309,16 +315,3 @@ class FinetuneLearner:
         learner.best = Score(**card.details["best"])
         learner.rounds = card.details["rounds"]
         return learner
-
-
-def _model(spec: DomainSpec) -> TabularModel:
-    """Return the arrays of a tabular domain."""
-    env = gymnasium.make(spec.env_id)
-    model = getattr(env.unwrapped, "model", None)
-    env.close()
-    if not isinstance(model, TabularModel):
-        raise SkmError(
-            f"few-shot learning is tabular: the environment of '{spec.name}' must have a"
-            " TabularModel as its attribute 'model' (see skm_sim.tabular.environments)."
-        )
-    return model

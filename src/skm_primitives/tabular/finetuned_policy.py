@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
 from skm_machine.tracker import MissionTracker
 from skm_primitives import checkpoint
-from skm_primitives.planning.policy import Decision, Policy, make_policy
-from skm_primitives.primitives import AnyGoalValues, Primitives
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policy import Decision, Policy
+from skm_primitives.primitives import AnyGoalValues, GoalValues, Skills
+from skm_sim.arrays import Float32Array, FloatArray
 from skm_sim.domain import DomainSpec
 
 LEARNER = "finetune"
@@ -26,7 +25,7 @@ class FinetunedPolicy:
     Why that is safe is said in `skm_primitives.tabular.finetune`.
     """
 
-    def __init__(self, zero_shot: Policy, q: NDArray[np.float64]) -> None:
+    def __init__(self, zero_shot: Policy, q: FloatArray) -> None:
         self.zero_shot = zero_shot
         self.planner = zero_shot.planner
         self.mission: Mission = zero_shot.mission
@@ -38,7 +37,7 @@ class FinetunedPolicy:
         self.zero_shot.start(observation)
         self._cell = int(observation)
 
-    def entered(self, observation: Any, moved: bool = False) -> None:  # noqa: ANN401
+    def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note the cell that a step has ended in."""
         self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
@@ -47,7 +46,7 @@ class FinetunedPolicy:
         """Return the violated constraints that the zero-shot policy asks with."""
         return self.zero_shot.history(tracker)
 
-    def composed(self, state: int, values: AnyGoalValues) -> NDArray[np.float32]:
+    def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return δ_Q of the zero-shot policy."""
         return self.zero_shot.composed(state, values)
 
@@ -60,13 +59,13 @@ class FinetunedPolicy:
         return self.zero_shot.choose(state, values)
 
 
-def load_finetuned(path: str | Path, spec: DomainSpec, primitives: Primitives) -> FinetunedPolicy:
+def load_finetuned(path: str | Path, spec: DomainSpec, skills: Skills) -> FinetunedPolicy:
     """Return the policy that `skm finetune` has saved; it belongs to the primitives it began with."""
     arrays, card = checkpoint.load(path, spec.name)
     check_finetuned(card, path)
-    check_primitives(card, path, primitives)
+    check_primitives(card, path, skills)
     mission = compile_mission(card.details["formula"], propositions=spec.propositions)
-    zero_shot = make_policy(mission, primitives, card.details["settings"]["planner"])
+    zero_shot = make_policy(mission, skills, card.details["settings"]["planner"])
     return FinetunedPolicy(zero_shot, arrays["best_q"])
 
 
@@ -79,10 +78,10 @@ def check_finetuned(card: checkpoint.Card, path: str | Path) -> None:
         )
 
 
-def check_primitives(card: checkpoint.Card, path: str | Path, primitives: Primitives) -> None:
+def check_primitives(card: checkpoint.Card, path: str | Path, skills: Skills) -> None:
     """Refuse primitives other than those that a fine-tuned policy was learned on top of."""
-    if card.details["primitives"] != primitives.digest:
+    if card.details["primitives"] != skills.digest:
         raise SkmError(
             f"{path} was learned on top of other primitives (digest {card.details['primitives'][:12]}…,"
-            f" these are {primitives.digest[:12]}…); give those, or learn it anew."
+            f" these are {skills.digest[:12]}…); give those, or learn it anew."
         )

@@ -15,6 +15,7 @@ from skm_primitives.goals import Goal, GoalBuffer
 from skm_primitives.histories import Histories
 from skm_primitives.tabular.tables import Tables
 from skm_primitives.tabular.visits import VisitModel
+from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
 
 LEARNER = "tabular"
@@ -89,7 +90,7 @@ class TabularState:
             for violated in range(histories.sets)
         )
 
-    def variant_targets(self) -> NDArray[np.int64]:
+    def variant_targets(self) -> IntArray:
         """Return the target in the tables that each variant of the visit model belongs to."""
         if self.settings.places:
             return self.visits.places
@@ -145,4 +146,15 @@ class TabularState:
             visits=visits,
             label_targets=label_targets,
             rounds=details["rounds"],
+        )
+
+
+def check_names(state: TabularState, spec: DomainSpec) -> None:
+    """Refuse a checkpoint whose propositions, constraints or discount are not the domain's."""
+    there = state.propositions, state.constraints, state.tables.discount
+    here = spec.propositions, spec.constraints, spec.gamma
+    if there != here:
+        raise checkpoint.WrongDomainError(
+            f"the checkpoint is of another version of the domain '{spec.name}': its propositions,"
+            f" constraints and discount are {there}, those of the domain {here}; train anew."
         )

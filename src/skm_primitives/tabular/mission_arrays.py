@@ -13,20 +13,17 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
-from skm_machine.tracker import MissionTracker
 from skm_primitives.histories import Histories, pack
-from skm_primitives.planning.policy import PaperPolicy, Policy
-from skm_primitives.primitives import Primitives
+from skm_primitives.mission_run import MissionRun
+from skm_primitives.planning.paper import PaperPolicy
+from skm_primitives.planning.policy import Policy
+from skm_primitives.primitives import GoalValues, Primitives
 from skm_primitives.tabular.exact_evaluation import UNREACHABLE, optimal_steps
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.tabular.model import TabularModel
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 MAX_SITUATIONS: Final = 2_000_000
 
@@ -156,7 +153,7 @@ def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> Z
     histories = Histories(world.model.constraints)
     composed = np.zeros((len(asked), world.model.num_actions))
     action = np.zeros(len(asked), np.int64)
-    tracker = MissionTracker(world.mission.machine, world.model.constraints)
+    run = MissionRun(policy, primitives, max_steps=1)
     paths = _paths(world.model, policy)
     here = UNREACHABLE
     for index in np.argsort(world.state[asked]).tolist():
@@ -167,13 +164,14 @@ def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> Z
         if state != here:
             policy.start(paths[state][0])
             for cell in paths[state][1:]:
-                policy.entered(cell)
+                policy.entered(cell, moved=False)
             here = state
-        tracker.state = int(world.machine_state[situation])
-        tracker.violated = histories.names(int(world.violated[situation]))
-        values = primitives.values(paths[state][-1], policy.history(tracker))
-        composed[index] = policy.composed(tracker.state, values)
-        action[index] = policy.choose(tracker.state, values).action
+        u = int(world.machine_state[situation])
+        run.visit(u, histories.names(int(world.violated[situation])))
+        values = primitives.values(paths[state][-1], run.history)
+        assert isinstance(values, GoalValues), "tabular worlds have discrete actions"
+        composed[index] = policy.composed(u, values)
+        action[index] = run.decide(values).action
     return ZeroShot(composed[view.reshape(-1)], action[view.reshape(-1)])
 
 

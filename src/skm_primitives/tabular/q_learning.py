@@ -29,31 +29,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, Space
 from gymnasium.vector import AutoresetMode
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, load
-from skm_primitives.histories import IntArray, pack
+from skm_primitives.histories import pack
 from skm_primitives.tabular.behaviour import Behaviour
-from skm_primitives.tabular.learned_state import TabularSettings, TabularState
-from skm_primitives.tabular.tables import Transitions
+from skm_primitives.tabular.learned_state import TabularSettings, TabularState, check_names
+from skm_primitives.tabular.tables import StepBatch
+from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
 
 
 class TabularLearner:
     """Learns the skill primitives of a domain with discrete observations and actions."""
 
+    plans_ahead: ClassVar[bool] = False
+    save_seconds: ClassVar[float] = 30.0
+    status = ""
+    default_steps = 100_000
+
     def __init__(
         self, spec: DomainSpec, settings: TabularSettings, state: TabularState | None = None
     ) -> None:
         self.spec = spec
         self.settings = settings
-        self.env = gymnasium.make_vec(spec.env_id, num_envs=settings.agents)
+        self.env = spec.make_batch(settings.agents)
         mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         if mode != AutoresetMode.NEXT_STEP:
             raise SkmError(f"{spec.env_id}: the batch must reset on the next step, not {mode}.")
@@ -127,7 +132,7 @@ class TabularLearner:
             target = self._targets(place, bits[live])
             changed = (constraints ^ next_constraints)[live]
             after = np.where(terminated[live], states, place)
-            batch = Transitions(state[live], action[live], target, after, changed)
+            batch = StepBatch(state[live], action[live], target, after, changed)
             tables.update(batch, settings.alpha)
             log.append((place, bits[live], entered[live, place]))
             entered[live, place] += 1
@@ -155,17 +160,6 @@ class TabularLearner:
         if labels.dtype == object:  # From Gymnasium's own batch of single environments.
             labels = np.array([[name in row for name in self.spec.propositions] for row in labels])
         return pack(labels[:, self._constraint_columns]), pack(labels)
-
-
-def check_names(state: TabularState, spec: DomainSpec) -> None:
-    """Refuse a checkpoint whose propositions, constraints or discount are not the domain's."""
-    there = state.propositions, state.constraints, state.tables.discount
-    here = spec.propositions, spec.constraints, spec.gamma
-    if there != here:
-        raise WrongDomainError(
-            f"the checkpoint is of another version of the domain '{spec.name}': its propositions,"
-            f" constraints and discount are {there}, those of the domain {here}; train anew."
-        )
 
 
 def _size(space: Space[Any], what: str) -> int:

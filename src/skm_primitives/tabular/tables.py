@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
-from skm_primitives.histories import Histories, IntArray
+from skm_primitives.histories import Histories
+from skm_sim.arrays import Float32Array, IntArray
 
-FloatArray = NDArray[np.float32]
 MEMORY_LIMIT = 4 << 30
 """Bytes that the tables may take."""
 
 
-class Transitions(NamedTuple):
+class StepBatch(NamedTuple):
     """One transition of each agent of a batch."""
 
     state: IntArray
@@ -53,13 +53,13 @@ class Tables:
         self._gamma = np.float32(gamma)
         pairs = histories.lost
         _check_memory(states, actions, pairs, targets)
-        self.move: FloatArray = np.zeros((states, actions, pairs, targets), np.float32)
+        self.move: Float32Array = np.zeros((states, actions, pairs, targets), np.float32)
         """Value of ⟨a, 0⟩, for each pair and target."""
         self.arrivals = np.zeros((states, actions, targets), np.int32)
         """How often each action led to each target."""
-        self.stop: FloatArray = np.zeros((states, actions, targets), np.float32)
+        self.stop: Float32Array = np.zeros((states, actions, targets), np.float32)
         """Value of ⟨a, 1⟩ where the history is fulfilled: the mean of the arrivals."""
-        self.best: FloatArray = np.zeros((states + 1, pairs + 1, targets), np.float32)
+        self.best: Float32Array = np.zeros((states + 1, pairs + 1, targets), np.float32)
         """Value of the best ⟨a, a_τ⟩. The last state and the last pair are 0 forever: a state after
         the end, and a history that is lost."""
         self.next_state: IntArray = np.full((states, actions), states)
@@ -67,7 +67,7 @@ class Tables:
         self.changed: IntArray = np.zeros((states, actions), np.int64)
         """Which constraints changed then."""
 
-    def update(self, batch: Transitions, alpha: float) -> None:
+    def update(self, batch: StepBatch, alpha: float) -> None:
         """Learn from a batch of transitions, for all goals and histories (Algorithm 1)."""
         state, action, target, next_state, changed = batch
         np.add.at(self.arrivals, (state, action, target), 1)
@@ -87,10 +87,10 @@ class Tables:
         self.move = self.replayed()
         self.refresh(np.arange(len(self.move)))
 
-    def replayed(self) -> FloatArray:
+    def replayed(self) -> Float32Array:
         """Return what `move` is after one full backup of every remembered transition."""
         rows = self.next_state[:, :, None], self.histories.successor[self.changed]
-        replayed: FloatArray = self._gamma * self.best[rows]
+        replayed: Float32Array = self._gamma * self.best[rows]
         return replayed
 
     def refresh(self, state: IntArray) -> None:
@@ -103,12 +103,12 @@ class Tables:
 
     def action_values(
         self, state: IntArray, violated: IntArray, wanted: IntArray, target: IntArray
-    ) -> FloatArray:
+    ) -> Float32Array:
         """Return max over a_τ of Q_MAX(⟨s,c⟩, g, ⟨a,a_τ⟩) for a batch: `(batch, actions)`.
 
         The wanted history must include the violated set.
         """
-        values: FloatArray = self.move[state, :, self.histories.pair[violated, wanted], target]
+        values: Float32Array = self.move[state, :, self.histories.pair[violated, wanted], target]
         stop = self.stop[state, :, target]
         return np.where((violated == wanted)[:, None], np.maximum(values, stop), values)
 

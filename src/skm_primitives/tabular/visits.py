@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
-from skm_primitives.histories import IntArray
+from skm_sim.arrays import Float32Array, IntArray
 
 COUNTED_VISITS = 32
 """Visits told apart; later ones are counted with the last."""
@@ -66,13 +65,13 @@ class VisitModel:
         variants = order[np.searchsorted(self.keys, keys, sorter=order)]
         np.add.at(self.counts, (variants, np.minimum(visits, COUNTED_VISITS - 1)), 1)
 
-    def probability(self) -> NDArray[np.float32]:
+    def probability(self) -> Float32Array:
         """Return, for each variant, how often its place showed these labels: a sample mean."""
         if not len(self.keys):
             return np.zeros(0, np.float32)
         totals = self.counts.sum(axis=1, dtype=np.int64)
         of_place = np.bincount(self.places, weights=totals)[self.places]
-        probability: NDArray[np.float32] = (totals / of_place).astype(np.float32)
+        probability: Float32Array = (totals / of_place).astype(np.float32)
         return probability
 
     def visit_labels(self) -> dict[int, tuple[frozenset[str], ...]]:

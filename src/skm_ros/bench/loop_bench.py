@@ -5,24 +5,35 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, Protocol, Self
 
 from skm.action import ExecuteMission
 
+from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_primitives.primitives import Primitives
+from skm_primitives import Primitives, load_primitives, make_policy, run_episode
 from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.bench.private_domain import private_domain_id, private_environment
 from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
 from skm_ros.client.ros_client import RosClient
+from skm_sim import DomainSpec, get_domain
 
 START_SECONDS: Final = 60.0
 STEP_SECONDS: Final = 0.5
 """A loop that takes longer than this for a step, on average, is taken to be stuck."""
 HOPS: Final = 4
 """Messages one after the other in a step: observation (with labels), query, answer, action."""
+
+
+VARIANTS: Final = {
+    "three_processes": ((), ("machine", "primitives", "sim")),
+    "single_process": (("--single-process",), ("all",)),
+}
+"""Options of `skm up`, and parts of the bare loop, by variant."""
+
+Say = Callable[[str], None]
 
 
 class Loop(Protocol):
@@ -127,3 +138,34 @@ def compare(loop: Loop, bare: Loop, steps: int, rounds: int) -> dict[str, Any]:
         / min(bare for _, bare in pairs),
         "rounds": [{"seconds": ours, "bare_seconds": bare} for ours, bare in pairs],
     }
+
+
+def measure_loops(domain: str, mission: str, steps: int, rounds: int, say: Say) -> dict[str, Any]:
+    """Return the rates of the nodes as three processes and as one, and of the loop in process."""
+    spec = get_domain(domain)
+    primitives = load_primitives(spec)
+    document: dict[str, Any] = {
+        "domain": spec.name,
+        "mission": mission,
+        "steps_per_round": steps,
+        "hops": HOPS,
+        "goals": len(primitives.goals),
+    }
+    for variant, (options, parts) in VARIANTS.items():
+        say(f"measuring {variant.replace('_', ' ')}")
+        with NodeLoop(spec.name, mission, options) as loop, BareLoop(primitives, parts) as bare:
+            document[variant] = compare(loop, bare, steps, rounds)
+    rate = in_process_rate(spec, primitives, mission, steps)
+    return {**document, "in_process": {"steps_per_second": rate}}
+
+
+def in_process_rate(spec: DomainSpec, primitives: Primitives, text: str, steps: int) -> float:
+    """Return the steps per second of the same mission with no ROS at all, planning left out."""
+    mission = compile_mission(text, propositions=spec.propositions, repeat=True)
+    policy = make_policy(mission, primitives)
+    env = spec.make()
+    began = time.perf_counter()
+    episode = run_episode(env, primitives, policy, max_steps=steps, seed=0)
+    seconds = time.perf_counter() - began
+    env.close()
+    return episode.steps / seconds

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rclpy.action import ActionClient
@@ -29,12 +32,64 @@ LOST_SECONDS: Final = 5.0
 """How long the machine may be away, or busy with something else, before a mission counts as lost."""
 
 
+@dataclass(frozen=True)
+class MissionRequest:
+    """A mission to send, with its options; what is left out is as the machine node has it."""
+
+    mission: str
+    format: str = "auto"
+    horizon: str = "auto"
+    planner: str = ""
+    repeat: bool = False
+    max_steps: int = 0
+    max_seconds: float = 0.0
+    reset: bool = False
+    """Whether the world begins a new episode first; a seed or reset options say so, too."""
+    seed: int | None = None
+    reset_options: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_steps < 2**32:
+            raise SkmError(f"--max-steps is {self.max_steps}; it must be 0 or more.")
+        if not 0 <= self.max_seconds < math.inf:
+            raise SkmError(f"--max-seconds is {self.max_seconds}; it must be 0 or more.")
+        if self.seed is not None and not 0 <= self.seed < 2**63:
+            raise SkmError(f"--seed is {self.seed}; it must be 0 or more.")
+
+    def goal(self) -> ExecuteMission.Goal:
+        """Return the action goal."""
+        goal = ExecuteMission.Goal(
+            mission=self.mission,
+            format=self.format,
+            horizon=self.horizon,
+            planner=self.planner,
+            repeat=self.repeat,
+            max_steps=self.max_steps,
+            max_seconds=self.max_seconds,
+            reset=self.reset or self.seed is not None or self.reset_options is not None,
+        )
+        if self.seed is not None:
+            goal.seed = self.seed
+        if self.reset_options is not None:
+            goal.reset_options = json.dumps(self.reset_options)
+        return goal
+
+
+def exit_code(result: ExecuteMission.Result) -> int:
+    """Return what a command ends with: 0 also if rounds were completed when the time was up."""
+    if result.outcome == Result.TIMED_OUT and result.accepted:
+        return 0
+    return EXIT_CODES.get(result.outcome, 1)
+
+
 class MissionLostError(SkmError):
     """The machine node has gone, or no longer knows of the mission."""
 
 
 class MissionGoal:
     """A mission under way. Spin the client until `done`, then read `result`."""
+
+    Feedback = ExecuteMission.Feedback
 
     def __init__(
         self,
@@ -43,6 +98,7 @@ class MissionGoal:
         on_feedback: Callable[[ExecuteMission.Feedback], None] | None = None,
     ) -> None:
         self._client = client
+        self.text: str = goal.mission
         self._goal = goal
         self._on_feedback = on_feedback
         self._server = ActionClient(client.node, ExecuteMission, "execute_mission")

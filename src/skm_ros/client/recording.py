@@ -12,7 +12,8 @@ from skm.msg import MachineState, Observation, PrimitivesInfo
 from visualization_msgs.msg import Marker, MarkerArray
 
 from skm_machine import compile_mission
-from skm_primitives.figures.run_picture import Move, Place, RecordedRun, save_run
+from skm_machine.tracker import Transition
+from skm_primitives.figures.run_picture import Place, RecordedRun, save_run
 from skm_ros import qos
 from skm_ros.client.mission_goal import OUTCOMES
 from skm_ros.client.ros_client import RosClient
@@ -95,7 +96,9 @@ class Recording:
             scene=scene_of(scene),
             path=path,
             moves=[
-                Move(move.step, move.from_state, move.to_state, tuple(move.labels), move.reward)
+                Transition(
+                    move.step, move.from_state, move.to_state, frozenset(move.labels), move.reward
+                )
                 for move in result.transitions
             ],
             gone=scene_of(MarkerArray(markers=gone)),

@@ -29,21 +29,18 @@ from skm.msg import Action, Labels, MachineState, Observation, PrimitivesInfo
 from skm.srv import QueryValues, Reset
 
 from skm_primitives.goals import label_sets_of
-from skm_primitives.planning.policy import PLANNERS
-from skm_primitives.primitives import AnyGoalValues
-from skm_primitives.remote import RemotePrimitives
+from skm_primitives.planning.planners import PLANNERS
+from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
 from skm_ros.conversions import (
     fill_action,
-    fill_observation,
     labels_reader,
     needed_parts,
-    observation_kind,
     observation_reader,
-    remote_primitives,
+    remote_skills,
     values_reader,
 )
-from skm_ros.nodes.mission_execution import Execution, Key, PeerError
+from skm_ros.nodes.mission_execution import Execution, Key
 from skm_ros.nodes.mission_reports import describe_mission
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
@@ -89,7 +86,7 @@ class MachineNode(SkmNode):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("machine", SETTINGS, **options)
-        self.primitives: RemotePrimitives | None = None
+        self.skills: RemoteSkills | None = None
         self.latest: tuple[Key, Observation, Labels] | None = None
         self._heard_at = -1e9
         self._execution: Execution | None = None
@@ -125,24 +122,24 @@ class MachineNode(SkmNode):
     # Peers
 
     def _on_info(self, info: PrimitivesInfo) -> None:
-        if self.primitives is None or self.primitives.digest != info.digest:
-            self.primitives = remote_primitives(info, self._ask_and_wait)
-            self.read_observation = observation_reader(self.primitives.observation_space)
-            self.read_labels = labels_reader(self.primitives.propositions)
-            actions = self.primitives.action_space
-            sizes = len(self.primitives.goals), len(label_sets_of(self.primitives.goals))
+        if self.skills is None or self.skills.digest != info.digest:
+            self.skills = remote_skills(info)
+            self.read_observation = observation_reader(self.skills.observation_space)
+            self.read_labels = labels_reader(self.skills.propositions)
+            actions = self.skills.action_space
+            sizes = len(self.skills.goals), len(label_sets_of(self.skills.goals))
             self.read_values = values_reader(*sizes, actions)
             self._request.parts = needed_parts(actions)
             self._request.digest = info.digest
             self.get_logger().info(f"primitives: {info.checkpoint} of {info.domain}")
         self._watch()
         if self._execution is not None:
-            self._execution.on_primitives(self.primitives)
+            self._execution.on_primitives(self.skills)
 
     def missing_peers(self) -> tuple[str, ...]:
         """Return who is not there yet, or no more."""
         missing = []
-        if self.primitives is None or not self._query_client.service_is_ready():
+        if self.skills is None or not self._query_client.service_is_ready():
             missing.append("primitives")
         if self.latest is None or time.monotonic() - self._heard_at > self.setting("peer_timeout"):
             missing.append("simulator")
@@ -271,26 +268,6 @@ class MachineNode(SkmNode):
         request.observation = observation
         request.violated_constraints = sorted(violated)
         return self._query_client.call_async(request)
-
-    def _ask_and_wait(self, observation: Any, violated: frozenset[str]) -> AnyGoalValues:  # noqa: ANN401
-        """Ask and wait for the answer: for the planning thread, never for the executor's."""
-        primitives = self.primitives
-        if primitives is None:
-            raise PeerError("there are no primitives")
-        message = Observation(kind=observation_kind(primitives.observation_space))
-        fill_observation(message, observation)
-        request = QueryValues.Request(
-            observation=message,
-            violated_constraints=sorted(violated),
-            digest=primitives.digest,
-            parts=self._request.parts,
-        )
-        answer = self._query_client.call(request, self.setting("peer_timeout"))
-        if answer is None:
-            raise PeerError("the primitives did not answer")
-        if not answer.success:
-            raise PeerError(f"the primitives gave no values: {answer.message}")
-        return self.read_values(answer)
 
     def note_latency(self, seconds: float) -> None:
         """Take note of how long an answer took, for the diagnostics."""

@@ -22,23 +22,19 @@ from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
-from skm_primitives.planning.policy import make_policy
+from skm_primitives.planning.planners import make_policy
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.mission_reports import mission_result
 
 if TYPE_CHECKING:
     from rclpy.action.server import ServerGoalHandle
 
-    from skm_primitives.remote import RemotePrimitives
+    from skm_primitives.primitives import RemoteSkills
     from skm_ros.nodes.machine_node import MachineNode
 
 Result = ExecuteMission.Result
 Key = tuple[int, int, int]
 """Session, episode and step of a state."""
-
-
-class PeerError(SkmError):
-    """The primitives or the simulator are gone, or have answered what makes no sense."""
 
 
 class Execution:
@@ -55,7 +51,7 @@ class Execution:
         self.run: MissionRun | None = None
         self.begun = False
         self.accepted_at = self._waiting_since = time.monotonic()
-        self._primitives: RemotePrimitives | None = None
+        self._skills: RemoteSkills | None = None
         self._limit = 0
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
@@ -76,35 +72,31 @@ class Execution:
 
     def prepare(self) -> None:
         """Compile and plan as soon as the peers are there; called until they are."""
-        if not self.goal.max_seconds >= 0:
-            reason = f"max_seconds is {self.goal.max_seconds}; it must be 0 or more"
+        if not 0 <= self.goal.max_seconds < math.inf:
+            reason = f"max_seconds is {self.goal.max_seconds}; it must be 0 or more, and finite"
             self.finish(Result.REJECTED, reason)
             return
-        if self._primitives is not None or self.node.missing_peers():
+        if self._skills is not None or self.node.missing_peers():
             return
-        self._primitives = self.node.primitives
+        self._skills = self.node.skills
         self._limit = int(self.goal.max_steps) or self.node.setting("max_steps")
         threading.Thread(target=self._plan, name="planning", daemon=True).start()
 
     def _plan(self) -> None:
         """Compile the mission and plan it, in a thread of its own; hand the outcome to the executor."""
-        goal, primitives = self.goal, self._primitives
-        assert primitives is not None
+        goal, skills = self.goal, self._skills
+        assert skills is not None
         answer: MissionRun | tuple[int, str]
         try:
-            if not 0 <= goal.max_seconds < math.inf:
-                raise SkmError(f"max_seconds is {goal.max_seconds}; it must be 0 or more")
             mission = compile_mission(
                 goal.mission,
                 format=goal.format or "auto",
-                propositions=primitives.propositions,
+                propositions=skills.propositions,
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
             )
-            policy = make_policy(mission, primitives, self.planner)
-            answer = MissionRun(policy, primitives, self._limit)
-        except PeerError as error:
-            answer = Result.ERROR, str(error)
+            policy = make_policy(mission, skills, self.planner)
+            answer = MissionRun(policy, skills, self._limit)
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -244,7 +236,7 @@ class Execution:
         self._heard_at = time.monotonic()
         if self._undecided:
             assert self.run is not None
-            self.run.policy.entered(value)
+            self.run.see(value)
             self.observation = observation
             self._ask()
         elif self._query is None:
@@ -319,19 +311,19 @@ class Execution:
             self.finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")
 
     def _watch_preparation(self, now: float, limit: float) -> None:
-        if self._primitives is None:
+        if self._skills is None:
             self.prepare()
-            if self._primitives is None and now - self._waiting_since > limit:
+            if self._skills is None and now - self._waiting_since > limit:
                 missing = " and ".join(self.node.missing_peers())
                 self.finish(Result.ERROR, f"not ready after {limit:g} s: no {missing}")
         elif self.run is not None and now - self._waiting_since > limit:
             self.finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
 
-    def on_primitives(self, primitives: RemotePrimitives) -> None:
+    def on_primitives(self, skills: RemoteSkills) -> None:
         """Take note that the primitives have (re)appeared: ask again, or end if they are others."""
-        if self._primitives is None:
+        if self._skills is None:
             self.prepare()
-        elif primitives.digest != self._primitives.digest:
+        elif skills.digest != self._skills.digest:
             self.finish(Result.ERROR, "other primitives took the place of those planned with")
         elif self._query is not None:
             self._query = None

@@ -46,6 +46,6 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     state.violated_constraints = sorted(tracker.violated)
     if run.goal >= 0:
         state.goal_index, state.goal_value = run.goal, run.goal_value
-        state.goal = goal_message(run.primitives.goals[run.goal])
+        state.goal = goal_message(run.skills.goals[run.goal])
     state.session, state.episode, state.step = execution.key
     state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits

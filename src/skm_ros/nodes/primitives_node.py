@@ -16,18 +16,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import gymnasium
 from skm.msg import PrimitivesInfo
 from skm.srv import QueryValues
 
-import skm_sim  # noqa: F401 - makes the environments known to Gymnasium
 from skm_machine.errors import SkmError
-from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_primitives.loading import default_checkpoint, load_primitives
 from skm_ros import qos
 from skm_ros.conversions import fill_values, observation_reader, primitives_info
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 
 SETTINGS: Final = (
     Setting("domain", "office", "domain by name, or package.module:ATTRIBUTE", fixed=True),
@@ -46,9 +44,9 @@ class PrimitivesNode(SkmNode):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("primitives", SETTINGS, **options)
         spec = get_domain(self.setting("domain"))
-        path = Path(self.setting("checkpoint") or default_checkpoint(spec.name))
-        self._primitives = load_primitives(path, spec)
-        env = gymnasium.make(spec.env_id, disable_env_checker=True)
+        path = Path(self.setting("checkpoint") or default_checkpoint(spec))
+        self._primitives = load_primitives(spec, path)
+        env = spec.make(disable_env_checker=True)
         if env.action_space != self._primitives.action_space:
             raise SkmError(
                 f"{path} has the actions {self._primitives.action_space}, which do not fit those "

@@ -43,7 +43,7 @@ from skm_ros.markers import marker_array
 from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
-from skm_sim.domain import get_domain
+from skm_sim.registry import get_domain
 from skm_sim.world import World
 
 FRAME: Final = "base_link"

@@ -12,11 +12,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_sim.arrays import BoolArray, ByteArray, IntArray
 from skm_sim.moving_targets.spec import COLOURS, PROPOSITIONS, SHAPES
 
-States: TypeAlias = NDArray[np.uint8]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
+States: TypeAlias = ByteArray
+"""`(n, 8)`."""
 
 BOARD = tuple(
     """

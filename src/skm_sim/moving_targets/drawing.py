@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from skm_sim.arrays import ByteArray
 from skm_sim.moving_targets.board import AGENT, COLLECTED, NOTHING, POSITIONS, SIZE, States
 from skm_sim.moving_targets.scene import board_scene, object_shape
 from skm_sim.moving_targets.view import render
@@ -22,7 +22,7 @@ MARGIN: Final = 0.1
 HEAD: Final = 0.3
 
 
-def picture(states: States, dpi: int = 100) -> NDArray[np.uint8]:
+def picture(states: States, dpi: int = 100) -> ByteArray:
     """Return an episode's latest states `(n, 8)` as a picture of the last one, with the path to it.
 
     Where an object was collected on the way, it is drawn pale with a dashed edge.

@@ -9,16 +9,17 @@ Rewards are 0: they come from the reward machine. Episodes never end: missions d
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, cast
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from skm_machine.errors import did_you_mean
+from skm_sim.arrays import BoolArray
+from skm_sim.batch_env import BatchEnv, checked_choices
 from skm_sim.domain import DomainError
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import COLLECTED, KINDS, MOVES, NUM_CELLS, STATE_BYTES, States
@@ -27,7 +28,6 @@ from skm_sim.moving_targets.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.moving_targets.view import PIXELS, Frames, render
 from skm_sim.shapes import Shape
 
-_OPTIONS = ("state", "reset_mask")
 DRAWN_STATES = 100
 """Most states of the path that a picture shows."""
 
@@ -80,7 +80,7 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
     ) -> tuple[Frames, dict[str, Any]]:
         """Start on a random board, or in `options["state"]`."""
         super().reset(seed=seed)
-        given = _checked_options(options, _OPTIONS[:1])
+        given = _checked_options(options, ("state",))
         if "state" in given:
             self.set_state(given["state"])
         else:
@@ -114,37 +114,21 @@ class MovingTargetsEnv(gymnasium.Env[Frames, int]):
         return board_scene(self._states[0])
 
 
-class MovingTargetsVectorEnv(VectorEnv[Frames, NDArray[Any], NDArray[Any]]):
-    """A batch of boards, stepping and drawing as arrays.
+class MovingTargetsVectorEnv(BatchEnv[Frames]):
+    """A batch of boards, stepping and drawing as arrays; see `BatchEnv`.
 
-    Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. The step after `truncations[i]` ignores
-    action `i` and starts board `i` anew. `reset(options={"reset_mask": mask})` restarts the boards
-    in `mask` at any time, and `options={"state": states}` says where (`(num_envs, 8)` bytes).
-    `info["labels"]` is a bool array `(num_envs, propositions)`. With `max_episode_steps=None`
-    nothing is ever truncated. `states` is the whole batch in a few bytes a board.
+    `reset(options={"state": states})` says where they start (`(num_envs, 8)` bytes). `states` is the
+    whole batch in a few bytes a board.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
-        "render_modes": [],
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
-
     def __init__(self, num_envs: int = 1, max_episode_steps: int | None = None) -> None:
-        if num_envs < 1:
-            raise DomainError(f"num_envs is {num_envs}, must be at least 1.")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise DomainError(f"max_episode_steps is {max_episode_steps}, must be None or >= 1.")
-        self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
-        self.propositions = PROPOSITIONS
-        self.constraints = CONSTRAINTS
-        self.single_observation_space = _observation_space()
-        self.single_action_space = Discrete(len(MOVES))
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
+        super().__init__(
+            num_envs,
+            max_episode_steps,
+            spaces=(_observation_space(), Discrete(len(MOVES))),
+            names=(PROPOSITIONS, CONSTRAINTS),
+        )
         self._states = board.sample(np.random.default_rng(0), num_envs)
-        self._elapsed = np.zeros(num_envs, np.int64)
-        self._ended = np.zeros(num_envs, np.bool_)
 
     @property
     def states(self) -> States:
@@ -155,61 +139,28 @@ class MovingTargetsVectorEnv(VectorEnv[Frames, NDArray[Any], NDArray[Any]]):
     def states(self, states: ArrayLike) -> None:
         self._states = checked_states(states, self.num_envs)
 
-    def labels(self) -> NDArray[np.bool_]:
+    def labels(self) -> BoolArray:
         """Return what is true in the current states, `(num_envs, propositions)`."""
         return board.labels(self._states)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Frames, dict[str, Any]]:
-        """Start new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
-        super().reset(seed=seed)
-        given = _checked_options(options, _OPTIONS)
-        mask = np.asarray(given.get("reset_mask", np.ones(self.num_envs, np.bool_)))
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise DomainError(f"options['reset_mask'] must be {self.num_envs} bools.")
+    def _observe(self) -> Frames:
+        return render(self._states)
+
+    def _checked(self, actions: ArrayLike) -> NDArray[Any]:
+        return checked_choices(actions, self.num_envs, len(MOVES))
+
+    def _advance(self, actions: NDArray[Any], going: BoolArray) -> None:
+        self._states[going] = board.step(self._states[going], actions[going], self.np_random)
+
+    def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
+        given = _checked_options(options, ("state", "reset_mask"))
         if "state" in given:
             self._states[mask] = checked_states(given["state"], self.num_envs)[mask]
-            self._elapsed[mask] = 0
         else:
-            self._start(mask)
-        self._ended[mask] = False
-        return render(self._states), {"labels": self.labels()}
-
-    def step(
-        self, actions: ArrayLike
-    ) -> tuple[Frames, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Step every board; one whose episode ended in the step before starts a new one instead."""
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise DomainError(
-                f"actions must be {self.num_envs} integers, got {chosen.dtype} {chosen.shape}."
-            )
-        if chosen.min() < 0 or chosen.max() >= len(MOVES):
-            raise DomainError(f"actions must be from 0 to {len(MOVES) - 1}.")
-        going = ~self._ended
-        self._states[going] = board.step(self._states[going], chosen[going], self.np_random)
-        self._elapsed += 1
-        if self._ended.any():
-            self._start(self._ended)
-        if self.max_episode_steps is None:
-            self._ended = np.zeros(self.num_envs, np.bool_)
-        else:
-            self._ended = self._elapsed >= self.max_episode_steps
-        return (
-            render(self._states),
-            np.zeros(self.num_envs),
-            np.zeros(self.num_envs, np.bool_),
-            self._ended.copy(),
-            {"labels": self.labels()},
-        )
-
-    def _start(self, mask: NDArray[np.bool_]) -> None:
-        self._states[mask] = board.sample(self.np_random, int(mask.sum()))
-        self._elapsed[mask] = 0
+            self._states[mask] = board.sample(self.np_random, int(mask.sum()))
 
 
-def _checked_options(options: dict[str, Any] | None, known: tuple[str, ...]) -> dict[str, Any]:
+def _checked_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> dict[str, Any]:
     given = dict(options or {})
     for key in given:
         if key not in known:

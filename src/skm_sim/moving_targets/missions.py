@@ -14,8 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import Formula, evaluate
+from skm_machine import holds, parse
 from skm_sim.domain import Task
 from skm_sim.moving_targets.board import KINDS
 from skm_sim.moving_targets.spec import COLOURS, PROPOSITIONS, SHAPES, TASK_STEPS
@@ -70,5 +69,4 @@ def _forbidden(rng: np.random.Generator) -> str:
 
 
 def _holds(condition: str, kind: Iterable[str]) -> bool:
-    formula: Formula = parse(condition, PROPOSITIONS)
-    return evaluate(formula, frozenset(kind))
+    return holds(parse(condition, PROPOSITIONS), [frozenset(kind)])

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_machine.reward_machine import RewardMachine
+from skm_sim.arrays import BoolArray, ByteArray, IntArray
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import (
     AGENT,
@@ -40,8 +40,6 @@ from skm_sim.moving_targets.board import (
     NUM_CELLS,
     OBJECTS,
     TRANSITIONS,
-    BoolArray,
-    IntArray,
     States,
 )
 
@@ -52,7 +50,7 @@ _KIND_LABELS = tuple(frozenset(kind) for kind in KINDS)
 _NO_LABELS = frozenset[str]()
 
 
-def distances(targets: BoolArray, blocked: BoolArray) -> NDArray[np.uint8]:
+def distances(targets: BoolArray, blocked: BoolArray) -> ByteArray:
     """Return how many steps it takes from each cell to enter a target, `(n, 58)`.
 
     `targets` and `blocked` are `(n, 58)`; blocked cells are never entered. From a target itself it is
@@ -72,7 +70,7 @@ def distances(targets: BoolArray, blocked: BoolArray) -> NDArray[np.uint8]:
 
 def goal_distances(
     states: States, wanted: Sequence[int], forbidden: Sequence[int] = ()
-) -> NDArray[np.uint8]:
+) -> ByteArray:
     """Return the least number of steps in which each agent collects one of the kinds `wanted`,
 
     without touching any kind in `forbidden` before; `UNREACHABLE` if that can't be done. Objects that
@@ -87,7 +85,7 @@ def goal_distances(
     for kind in wanted:
         targets[rows, objects[:, kind]] = True
         blocked[rows, objects[:, kind]] = False
-    steps: NDArray[np.uint8] = distances(targets, blocked)[rows, states[:, AGENT]]
+    steps: ByteArray = distances(targets, blocked)[rows, states[:, AGENT]]
     return steps
 
 
@@ -146,7 +144,7 @@ class Planner:
         target, succeeds = entry
         return 1 if succeeds else 1 + to_go[target]
 
-    def path(self, state: NDArray[np.uint8], machine_state: int) -> list[int]:
+    def path(self, state: ByteArray, machine_state: int) -> list[int]:
         """Return the actions of a shortest path to the next success; none if there is no path.
 
         Of several, one that leaves the next round shortest. Where objects that are gone are needed
@@ -227,7 +225,7 @@ class OptimalRun:
 
 
 def optimal_run(
-    state: NDArray[np.uint8], machine: RewardMachine, steps: int, rng: np.random.Generator
+    state: ByteArray, machine: RewardMachine, steps: int, rng: np.random.Generator
 ) -> OptimalRun:
     """Run the reference policy on the board `state` (8 bytes) for that many steps.
 
@@ -254,13 +252,13 @@ def optimal_run(
 
 
 def optimal_rounds(
-    state: NDArray[np.uint8], machine: RewardMachine, steps: int, rng: np.random.Generator
+    state: ByteArray, machine: RewardMachine, steps: int, rng: np.random.Generator
 ) -> int:
     """Return how often the reference policy completes the mission (`optimal_run`)."""
     return optimal_run(state, machine, steps, rng).rounds
 
 
-def _idle(state: NDArray[np.uint8], planner: Planner, mission: int) -> int:
+def _idle(state: ByteArray, planner: Planner, mission: int) -> int:
     """Return an action that keeps the mission alive: against a wall if there is one, else a free one."""
     cell = int(state[AGENT])
     objects = state[OBJECTS].tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from skm_sim.arrays import IntArray
 from skm_sim.moving_targets.board import (
     AGENT,
     BOARD,
@@ -12,7 +13,6 @@ from skm_sim.moving_targets.board import (
     OBJECTS,
     POSITIONS,
     SIZE,
-    IntArray,
     States,
 )
 from skm_sim.moving_targets.view import COLOURS

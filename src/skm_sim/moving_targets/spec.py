@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skm_sim.domain import DomainSpec, Task, task_table
+from skm_sim.domain import DomainSpec, Registration, Task, task_table
 
 COLOURS = ("beige", "blue", "purple")
 SHAPES = ("square", "circle")
@@ -15,6 +15,22 @@ TASK_STEPS = 50
 MOVING_TARGETS = DomainSpec(
     name="moving_targets",
     env_id="skm/MovingTargets-v0",
+    environments=(
+        Registration(
+            "skm/MovingTargets-v0",
+            entry_point="skm_sim.moving_targets.environment:MovingTargetsEnv",
+            vector_entry_point="skm_sim.moving_targets.environment:MovingTargetsVectorEnv",
+            max_episode_steps=50,
+        ),
+    ),
+    demo="2",
+    checkpoint="skm_primitives:checkpoints/moving_targets",
+    learner="skm_primitives.deep.moving_targets.pixel_learner:PixelLearner",
+    server="skm_primitives.deep.moving_targets.pixel_primitives:load",
+    trials="skm_sim.moving_targets.trials:TRIALS",
+    skills="skm_primitives.deep.moving_targets.skill_report:evaluate_skills",
+    exact="skm_primitives.deep.moving_targets.exact_skills:ExactPixelPrimitives",
+    figures={"curve": "skm_primitives.deep.moving_targets.learning_curve:CURVE"},
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,
     gamma=0.99,

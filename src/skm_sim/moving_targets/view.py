@@ -14,8 +14,8 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skm_sim.arrays import BoolArray, ByteArray, FloatArray, IntArray
 from skm_sim.domain import DomainError
 from skm_sim.moving_targets.board import (
     AGENT,
@@ -26,12 +26,10 @@ from skm_sim.moving_targets.board import (
     OBJECTS,
     POSITIONS,
     SIZE,
-    IntArray,
     States,
 )
 
-Frames: TypeAlias = NDArray[np.uint8]
-FloatArray: TypeAlias = NDArray[np.float64]
+Frames: TypeAlias = ByteArray
 
 PIXELS = 84
 _FINE = 5
@@ -145,7 +143,7 @@ def _grid() -> tuple[FloatArray, FloatArray]:
     return line[:, None], line[None, :]
 
 
-def _paint(*layers: tuple[NDArray[np.bool_], tuple[int, int, int]]) -> FloatArray:
+def _paint(*layers: tuple[BoolArray, tuple[int, int, int]]) -> FloatArray:
     """Return a tile of floor with shapes painted over it in order."""
     tile = _floor()
     for shape, colour in layers:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from numpy.typing import NDArray
 
+from skm_sim.arrays import ByteArray
 from skm_sim.office.floor_plan import LEGEND, MOVES, OFFICE_MAP, GridMap, Position
 from skm_sim.office.icons import draw_icon
 from skm_sim.office.paths import draw_agent, draw_path
@@ -134,7 +135,7 @@ class OfficeRenderer:
         self._canvas.draw()  # type: ignore[no-untyped-call]
         self._background = self._canvas.copy_from_bbox(self._figure.bbox)  # type: ignore[no-untyped-call]
 
-    def picture(self, path: Sequence[int]) -> NDArray[np.uint8]:
+    def picture(self, path: Sequence[int]) -> ByteArray:
         """Return the map with the path so far and the agent at its end, `(height, width, 3)`."""
         before = set(self._axes.get_children())
         if path:

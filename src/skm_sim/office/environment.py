@@ -22,15 +22,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skm_sim.arrays import BoolArray, ByteArray, IntArray
 from skm_sim.domain import DomainError
 from skm_sim.office.floor_plan import LEGEND, OFFICE_MAP, GridMap, Position
 from skm_sim.office.scene import office_scene
 from skm_sim.office.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.shapes import Shape
-from skm_sim.tabular.environments import TabularEnv, TabularVectorEnv
-from skm_sim.tabular.model import BoolArray, IntArray, TabularModel
+from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
 
 MAIL_VISITS = 2
 PEOPLE_VISITS = 4
@@ -183,7 +182,7 @@ class OfficeEnv(TabularEnv):
             self._path.append(result[0])
         return result
 
-    def render(self) -> NDArray[np.uint8] | None:
+    def render(self) -> ByteArray | None:
         """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
         if self.render_mode is None:
             return None
@@ -191,7 +190,7 @@ class OfficeEnv(TabularEnv):
             from skm_sim.office.drawing import OfficeRenderer  # noqa: PLC0415 (matplotlib is slow)
 
             self._renderer = OfficeRenderer(self.model.grid, self.model.absorbing)
-        picture: NDArray[np.uint8] = self._renderer.picture(self._path)
+        picture: ByteArray = self._renderer.picture(self._path)
         return picture
 
     def scene(self) -> list[Shape]:

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainError
-from skm_sim.tabular.model import IntArray
 
 Position: TypeAlias = tuple[int, int]
 """(row, column), counted from 0 at the top left corner of the outer wall."""

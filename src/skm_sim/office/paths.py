@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
-from numpy.typing import NDArray
 
+from skm_sim.arrays import FloatArray
 from skm_sim.office.floor_plan import GridMap
 from skm_sim.office.icons import line_width
 
 AGENT = "#1d6fd8"
 
 
-def lane(path: Sequence[int], grid: GridMap, offset: float) -> NDArray[np.float64]:
+def lane(path: Sequence[int], grid: GridMap, offset: float) -> FloatArray:
     """Return the (x, y) corners of a path, shifted `offset` cells to the right of its heading."""
     points = np.array([grid.positions[cell][::-1] for cell in path], np.float64).reshape(-1, 2)
     moved = np.any(np.diff(points, axis=0) != 0, axis=1)
@@ -61,9 +61,7 @@ def draw_path(
         axes.add_artist(Circle(tuple(corners[-1]), 0.2, fc=colour, ec="white", lw=edge, zorder=5.3))
 
 
-def _draw_heads(
-    axes: Axes, corners: NDArray[np.float64], colour: str, spacing: float = 3.0
-) -> None:
+def _draw_heads(axes: Axes, corners: FloatArray, colour: str, spacing: float = 3.0) -> None:
     """Draw arrow heads along the path, about `spacing` cells apart."""
     steps = np.diff(corners, axis=0)
     lengths = np.linalg.norm(steps, axis=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from skm_sim.domain import DomainSpec, Task, task_table
+from typing import Any
+
+from skm_sim.domain import DomainSpec, Registration, Task, task_table
 
 PROPOSITIONS = (
     "A",
@@ -32,13 +34,34 @@ _LONG = (
 )
 _COFFEE_STRICT = "F office & (!office U coffee)"
 
+_COMMON: dict[str, Any] = {
+    "propositions": PROPOSITIONS,
+    "constraints": CONSTRAINTS,
+    "gamma": 0.9,
+    "primitive_steps": 100,
+    "figures": {
+        "values": "skm_sim.office.trajectories:draw_values",
+        "trajectories": "skm_sim.office.trajectories:OfficePaths",
+    },
+}
+
+
+def _registration(env_id: str, **options: Any) -> Registration:  # noqa: ANN401
+    return Registration(
+        env_id,
+        entry_point="skm_sim.office.environment:OfficeEnv",
+        vector_entry_point="skm_sim.office.environment:OfficeVectorEnv",
+        max_episode_steps=1000,
+        kwargs=options,
+    )
+
+
 OFFICE = DomainSpec(
     name="office",
     env_id="skm/Office-v0",
-    propositions=PROPOSITIONS,
-    constraints=CONSTRAINTS,
-    gamma=0.9,
-    primitive_steps=100,
+    environments=(_registration("skm/Office-v0"),),
+    checkpoint="skm_primitives:checkpoints/office",
+    **_COMMON,
     tasks=task_table(
         [
             Task("coffee", _COFFEE, repeat=False, max_steps=TASK_STEPS),
@@ -52,10 +75,9 @@ OFFICE = DomainSpec(
 OFFICE_ABSORBING = DomainSpec(
     name="office_absorbing",
     env_id="skm/OfficeAbsorbing-v0",
-    propositions=PROPOSITIONS,
-    constraints=CONSTRAINTS,
-    gamma=0.9,
-    primitive_steps=100,
+    environments=(_registration("skm/OfficeAbsorbing-v0", absorbing=((9, 11),)),),
+    checkpoint="skm_primitives:checkpoints/office_absorbing",
+    **_COMMON,
     tasks=task_table(
         [
             Task("coffee", _COFFEE, repeat=False, max_steps=TASK_STEPS),

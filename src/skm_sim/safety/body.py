@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_sim.arrays import Float32Array
 from skm_sim.safety.layout import (
     BUTTON_EXTENT,
     BUTTONS,
@@ -16,8 +17,6 @@ from skm_sim.safety.layout import (
     Layout,
     sample_layouts,
 )
-
-Floats = NDArray[np.float32]
 
 SENSORS = 12
 BINS = 16
@@ -53,16 +52,16 @@ class SafetyBody:
     def __init__(self) -> None:
         turns = np.concatenate([-TURNS[:0:-1], TURNS])
         pairs = [(force, turn) for force in (-FORCE, 0.0, FORCE) for turn in turns]
-        self.actions: Floats = np.array(pairs, np.float32)
+        self.actions: Float32Array = np.array(pairs, np.float32)
 
-    def features(self, observations: NDArray[Any]) -> Floats:
+    def features(self, observations: NDArray[Any]) -> Float32Array:
         """Return scaled sensors, the lidars, and the objects decoded from them."""
         seen = np.asarray(observations, np.float32)
         sensors = np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3)
         objects = decode(seen[:, SENSORS:].reshape(-1, len(OBJECTS), BINS))
         return np.concatenate([sensors, seen[:, SENSORS:], objects], axis=1)
 
-    def action(self, controls: Floats) -> Floats:
+    def action(self, controls: Float32Array) -> Float32Array:
         """Return force and turn: the force is scaled to its limit, the turn made proportional."""
         turn = np.interp(np.abs(controls[:, 1]) * _CURVE_TURN[-1], _CURVE_TURN, _CURVE_ACTION)
         turn = np.where(np.abs(controls[:, 1]) < 0.02, 0.0, turn) * np.sign(controls[:, 1])
@@ -73,7 +72,7 @@ class SafetyBody:
         return {"layout": training_layouts(random, count)}
 
 
-def decode(lidars: Floats) -> Floats:
+def decode(lidars: Float32Array) -> Float32Array:
     """Return `(n, 7 · 7)`: the objects that the lidars `(n, 3, 16)` show, of each kind nearest first.
 
     For each: whether it is seen, its egocentric position, its nearness (also along the axes), and
@@ -82,7 +81,7 @@ def decode(lidars: Floats) -> Floats:
     flat = lidars.reshape(-1, BINS)
     rows = np.arange(len(flat))
     rest = flat.copy()
-    found: Floats = np.empty((4, max(OBJECTS), len(flat)), np.float32)
+    found: Float32Array = np.empty((4, max(OBJECTS), len(flat)), np.float32)
     for turn in range(max(OBJECTS)):
         brightest = rest.argmax(1)
         light = rest[rows, brightest]
@@ -113,7 +112,7 @@ def decode(lidars: Floats) -> Floats:
         np.clip((0.3 - distance) * 5, -1, 1) + 1,
     ]
     features = np.stack(parts, axis=-1) * (closeness > 0)[..., None]
-    decoded: Floats = features.reshape(len(lidars), -1).astype(np.float32)
+    decoded: Float32Array = features.reshape(len(lidars), -1).astype(np.float32)
     return decoded
 
 

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from numpy.typing import NDArray
 
-from skm_sim.safety.layout import ARENA, LABEL_RADIUS, Floats, Layout
+from skm_sim.arrays import ByteArray, FloatArray
+from skm_sim.safety.layout import ARENA, LABEL_RADIUS, Layout
 
 FLOOR = "#faf7f0"
 GRID = "#e6e0d4"
@@ -33,7 +34,7 @@ def draw_arena(
     layout: Layout,
     *,
     label_radius: float = LABEL_RADIUS,
-    path: Floats | None = None,
+    path: FloatArray | None = None,
     phases: Sequence[int] | NDArray[np.integer[Any]] | None = None,
 ) -> None:
     """Draw a single arena into `axes`, and on it the path of poses `(steps + 1, 3)`.
@@ -69,7 +70,7 @@ def draw_arena(
 
 
 def draw_path(
-    axes: Axes, path: Floats, phases: Sequence[int] | NDArray[np.integer[Any]] | None = None
+    axes: Axes, path: FloatArray, phases: Sequence[int] | NDArray[np.integer[Any]] | None = None
 ) -> None:
     """Draw a path of poses, from its hollow start; one colour a phase."""
     points = path[:, :2]
@@ -82,8 +83,8 @@ def draw_path(
 
 
 def picture(
-    layout: Layout, path: Floats, label_radius: float = LABEL_RADIUS, pixels: int = 480
-) -> NDArray[np.uint8]:
+    layout: Layout, path: FloatArray, label_radius: float = LABEL_RADIUS, pixels: int = 480
+) -> ByteArray:
     """Return the arena with a path as `(pixels, pixels, 3)` bytes."""
     figure = Figure(figsize=(pixels / 100, pixels / 100), dpi=100)
     canvas = FigureCanvasAgg(figure)
@@ -93,7 +94,7 @@ def picture(
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()  # type: ignore[no-untyped-call]
 
 
-def _draw_robot(axes: Axes, pose: Floats) -> None:
+def _draw_robot(axes: Axes, pose: FloatArray) -> None:
     x, y, heading = pose.tolist()
     axes.add_patch(Circle((x, y), 0.1, facecolor=ROBOT, lw=0, zorder=5))
     ahead = np.array([np.cos(heading), np.sin(heading)])

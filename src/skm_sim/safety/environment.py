@@ -17,20 +17,19 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Space
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skm_machine.errors import did_you_mean
+from skm_sim.arrays import BoolArray, ByteArray, FloatArray
+from skm_sim.batch_env import BatchEnv
 from skm_sim.domain import DomainError
-from skm_sim.safety.layout import LABEL_RADIUS, Floats, Layout, read_layout, sample_layouts
+from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
 from skm_sim.safety.lidar import BINS, KINDS, object_positions, pseudo_lidar
 from skm_sim.safety.physics import SENSORS, TIMESTEP, SafetyPhysics
 from skm_sim.safety.scene import safety_scene
 from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.shapes import Shape
 
-Bools = NDArray[np.bool_]
 OBSERVATION = SENSORS + len(KINDS) * BINS
 """How many numbers an observation has."""
 
@@ -53,7 +52,7 @@ class SafetyWorld:
         )
         self._objects = object_positions(self.layout)
 
-    def reset(self, mask: Bools, layout: Layout) -> None:
+    def reset(self, mask: BoolArray, layout: Layout) -> None:
         """Start the arenas in `mask` anew; `layout` has one entry for each of them."""
         current = self.layout
         for name in ("robot", "buttons", "regions", "cylinder"):
@@ -61,12 +60,12 @@ class SafetyWorld:
         self._objects[mask] = object_positions(layout)
         self.physics.reset(mask, layout)
 
-    def observe(self) -> Floats:
+    def observe(self) -> FloatArray:
         """Return what each robot senses, `(count, 60)`."""
         lidar = pseudo_lidar(self.physics.pose, self._objects)
         return np.concatenate([self.physics.sensors, lidar], axis=1)
 
-    def labels(self) -> Bools:
+    def labels(self) -> BoolArray:
         """Return what is true where each robot is, `(count, 3)`."""
         objects, pose = self._objects, self.physics.pose
         near = np.hypot(objects[..., 0] - pose[:, :1], objects[..., 1] - pose[:, 1:2])
@@ -76,7 +75,7 @@ class SafetyWorld:
         )
 
 
-class SafetyEnv(gymnasium.Env[Floats, Floats]):
+class SafetyEnv(gymnasium.Env[FloatArray, FloatArray]):
     """One robot. `reset(options={"layout": layout})` places it and all objects as given.
 
     With `render_mode="rgb_array"`, `render()` draws the arena from above with the path of this
@@ -100,10 +99,10 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         self.render_mode = render_mode
         self.propositions = PROPOSITIONS
         self.constraints = CONSTRAINTS
-        self.observation_space = cast("Space[Floats]", observation_space())
-        self.action_space = cast("Space[Floats]", action_space())
+        self.observation_space = cast("Space[FloatArray]", observation_space())
+        self.action_space = cast("Space[FloatArray]", action_space())
         self.world = SafetyWorld(1, label_radius, timestep)
-        self._path: list[Floats] = []
+        self._path: list[FloatArray] = []
         self._drawing: Any = None
 
     @property
@@ -112,9 +111,9 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         return self.world.layout[0]
 
     @property
-    def pose(self) -> Floats:
+    def pose(self) -> FloatArray:
         """The robot's x, y and heading."""
-        pose: Floats = self.world.physics.pose[0].copy()
+        pose: FloatArray = self.world.physics.pose[0].copy()
         return pose
 
     def labels(self) -> frozenset[str]:
@@ -124,7 +123,7 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
+    ) -> tuple[FloatArray, dict[str, Any]]:
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
         given = given_layout(options, ())
@@ -133,14 +132,14 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         self._path = [self.pose]
         return self.world.observe()[0], {"labels": self.labels()}
 
-    def step(self, action: ArrayLike) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Take one step; the labels in `info` are those of the state that it leads to."""
         self.world.physics.step(check_actions(action, (2,))[None])
         if self.render_mode is not None:
             self._path.append(self.pose)
         return self.world.observe()[0], 0.0, False, False, {"labels": self.labels()}
 
-    def render(self) -> NDArray[np.uint8] | None:
+    def render(self) -> ByteArray | None:
         """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
         if self.render_mode is None:
             return None
@@ -153,19 +152,12 @@ class SafetyEnv(gymnasium.Env[Floats, Floats]):
         return safety_scene(self.layout, self.pose, self.world.label_radius)
 
 
-class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
+class SafetyVectorEnv(BatchEnv[FloatArray]):
     """A batch of robots, each in an arena of its own, stepping as arrays in one process.
 
-    Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. `reset(options={"reset_mask": mask})`
-    restarts the robots in `mask` at any time; `options={"layout": layout}` says where everything
-    is: one arena for all, or a `Layout` with an entry for every robot. `info["labels"]` is a bool
-    array `(num_envs, 3)`. With `max_episode_steps=None` nothing is ever truncated.
+    See `BatchEnv`. `reset(options={"layout": layout})` says where everything is: one arena for all,
+    or a `Layout` with an entry for every robot.
     """
-
-    metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
-        "render_modes": [],
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
 
     def __init__(
         self,
@@ -174,21 +166,13 @@ class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         label_radius: float = LABEL_RADIUS,
         timestep: float = TIMESTEP,
     ) -> None:
-        if num_envs < 1:
-            raise DomainError(f"num_envs is {num_envs}, must be at least 1.")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise DomainError(f"max_episode_steps is {max_episode_steps}, must be None or >= 1.")
-        self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
-        self.propositions = PROPOSITIONS
-        self.constraints = CONSTRAINTS
-        self.single_observation_space = observation_space()
-        self.single_action_space = action_space()
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
+        super().__init__(
+            num_envs,
+            max_episode_steps,
+            spaces=(observation_space(), action_space()),
+            names=(PROPOSITIONS, CONSTRAINTS),
+        )
         self.world = SafetyWorld(num_envs, label_radius, timestep)
-        self._elapsed = np.zeros(num_envs, np.int64)
-        self._ended = np.zeros(num_envs, np.bool_)
 
     @property
     def layout(self) -> Layout:
@@ -196,63 +180,30 @@ class SafetyVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         return self.world.layout[:]
 
     @property
-    def pose(self) -> Floats:
+    def pose(self) -> FloatArray:
         """`(num_envs, 3)`: x, y and heading of every robot."""
         return self.world.physics.pose.copy()
 
-    def labels(self) -> Bools:
+    def labels(self) -> BoolArray:
         """Return what is true in the current states, `(num_envs, propositions)`."""
         return self.world.labels()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Start new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
-        super().reset(seed=seed)
-        given = dict(options or {})
-        mask = self._mask(given.pop("reset_mask", None))
-        layout = given_layout(given, (self.num_envs,))
-        self._start(mask, None if layout is None else layout[mask])
-        self._ended[mask] = False
-        return self.world.observe(), {"labels": self.labels()}
+    def _observe(self) -> FloatArray:
+        return self.world.observe()
 
-    def step(
-        self, actions: ArrayLike
-    ) -> tuple[Floats, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Step every robot; one whose episode ended in the step before starts a new one instead."""
-        self.world.physics.step(check_actions(actions, (self.num_envs, 2)))
-        self._elapsed += 1
-        if self._ended.any():
-            self._start(self._ended, None)
-        if self.max_episode_steps is None:
-            self._ended = np.zeros(self.num_envs, np.bool_)
-        else:
-            self._ended = self._elapsed >= self.max_episode_steps
-        return (
-            self.world.observe(),
-            np.zeros(self.num_envs),
-            np.zeros(self.num_envs, np.bool_),
-            self._ended.copy(),
-            {"labels": self.labels()},
-        )
+    def _checked(self, actions: ArrayLike) -> FloatArray:
+        return check_actions(actions, (self.num_envs, 2))
 
-    def _start(self, mask: Bools, layout: Layout | None) -> None:
-        """Start the episodes of the robots in `mask`, in the arenas given or in new ones."""
+    def _advance(self, actions: FloatArray, going: BoolArray) -> None:  # noqa: ARG002
+        self.world.physics.step(actions)
+
+    def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
+        """Start the robots in `mask`, in the arenas given or in new ones."""
+        given = given_layout(options, (self.num_envs,))
         count = int(np.count_nonzero(mask))
         if count:
-            self.world.reset(
-                mask, sample_layouts(self.np_random, count) if layout is None else layout
-            )
-        self._elapsed[mask] = 0
-
-    def _mask(self, mask: object) -> Bools:
-        """Return the robots to reset: all, if there is no mask."""
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        array = np.asarray(mask)
-        if array.shape != (self.num_envs,) or array.dtype != np.bool_:
-            raise DomainError(f"options['reset_mask'] must be {self.num_envs} bools.")
-        return array
+            new = sample_layouts(self.np_random, count) if given is None else given[mask]
+            self.world.reset(mask, new)
 
 
 def observation_space() -> Box:
@@ -267,7 +218,7 @@ def action_space() -> Box:
     return Box(-1.0, 1.0, (2,), dtype=np.float64)
 
 
-def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> Floats:
+def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return actions as an array, or say why they cannot be taken."""
     try:
         array = np.asarray(actions, np.float64)

@@ -15,22 +15,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skm_sim.safety.layout import LABEL_RADIUS, Floats, Layout, sample_layouts, stack
+from skm_sim.arrays import BoolArray, FloatArray
+from skm_sim.safety.layout import LABEL_RADIUS, Layout, sample_layouts, stack
 
-Bools = NDArray[np.bool_]
 SPACING = 0.05
 SPARE = 0.05
 BUTTON_REACH = 0.2
 """The robot's centre cannot come closer than this to a button's centre: both have radius 0.1."""
 EXTENT = 2.4
 _AXIS = np.arange(-EXTENT, EXTENT + SPACING / 2, SPACING)
-_CELLS: Floats = np.stack(np.meshgrid(_AXIS, _AXIS, indexing="ij"), axis=-1)
+_CELLS: FloatArray = np.stack(np.meshgrid(_AXIS, _AXIS, indexing="ij"), axis=-1)
 
 
 @dataclass(frozen=True)
-class Skill:
+class Arrival:
     """What is wanted on arrival, and whether regions must not be touched on the way."""
 
     wanted: Mapping[str, bool] = field(hash=False)
@@ -44,38 +43,38 @@ class Skill:
         return all((name in labels) == value for name, value in self.wanted.items())
 
 
-SKILLS: dict[str, Skill] = {
-    "button": Skill({"button": True}),
-    "cylinder": Skill({"cylinder": True}),
-    "region": Skill({"region": True}),
-    "button, no region": Skill({"button": True}, avoid_regions=True),
-    "cylinder, no region": Skill({"cylinder": True}, avoid_regions=True),
-    "button & !cylinder": Skill({"button": True, "cylinder": False}),
-    "button & region": Skill({"button": True, "region": True}),
+SKILLS: dict[str, Arrival] = {
+    "button": Arrival({"button": True}),
+    "cylinder": Arrival({"cylinder": True}),
+    "region": Arrival({"region": True}),
+    "button, no region": Arrival({"button": True}, avoid_regions=True),
+    "cylinder, no region": Arrival({"cylinder": True}, avoid_regions=True),
+    "button & !cylinder": Arrival({"button": True, "cylinder": False}),
+    "button & region": Arrival({"button": True, "region": True}),
 }
 """The skills that the primitives are judged by."""
 
-STAGES: dict[str, tuple[Skill, ...]] = {
+STAGES: dict[str, tuple[Arrival, ...]] = {
     "1": (SKILLS["button"], SKILLS["cylinder"]),
     "2": (SKILLS["button, no region"], SKILLS["cylinder, no region"]),
     "3": (
         SKILLS["button"],
-        Skill({"cylinder": True, "region": False}),
+        Arrival({"cylinder": True, "region": False}),
         SKILLS["button & region"],
         SKILLS["cylinder"],
     ),
-    "4": (SKILLS["button"], Skill({"cylinder": True, "region": True})),
+    "4": (SKILLS["button"], Arrival({"cylinder": True, "region": True})),
     "5": (SKILLS["cylinder"], SKILLS["button & region"], SKILLS["cylinder"]),
     "6": (
         SKILLS["region"],
-        Skill({"cylinder": True, "region": False}),
+        Arrival({"cylinder": True, "region": False}),
         SKILLS["cylinder, no region"],
     ),
 }
 """The skills that each task of the domain asks for, one after the other."""
 
 
-def feasible(layout: Layout, stages: Sequence[Skill]) -> bool:
+def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:
     """Tell whether the skills can be done one after the other in a single arena."""
     if layout.labels(layout.robot[:2]).any():
         return False
@@ -108,7 +107,7 @@ def feasible(layout: Layout, stages: Sequence[Skill]) -> bool:
 def sample_feasible(
     random: np.random.Generator,
     count: int,
-    stages: Sequence[Skill],
+    stages: Sequence[Arrival],
     sample: Callable[[np.random.Generator, int], Layout] = sample_layouts,
 ) -> tuple[Layout, float]:
     """Draw arenas on which the skills are possible; return also what share of all that is."""
@@ -127,21 +126,21 @@ def sample_feasible(
     return stack(found), count / tried
 
 
-def _distance(points: Floats) -> Floats:
+def _distance(points: FloatArray) -> FloatArray:
     """Return every cell's distance to the nearest of some points; infinite if there are none."""
     gaps = _CELLS[:, :, None] - points
-    distance: Floats = np.hypot(gaps[..., 0], gaps[..., 1]).min(-1, initial=np.inf)
+    distance: FloatArray = np.hypot(gaps[..., 0], gaps[..., 1]).min(-1, initial=np.inf)
     return distance
 
 
-def _start(robot: Floats) -> Bools:
+def _start(robot: FloatArray) -> BoolArray:
     cell = np.rint((robot[:2] + EXTENT) / SPACING).astype(np.int64)
     start = np.zeros(_CELLS.shape[:2], np.bool_)
     start[tuple(cell)] = True
     return start
 
 
-def _connected(start: Bools, cells: Bools) -> Bools:
+def _connected(start: BoolArray, cells: BoolArray) -> BoolArray:
     """Return what can be reached from the start cells over neighbouring open cells."""
     reached = start.copy()  # A start that is not open itself counts: the robot is there.
     while True:

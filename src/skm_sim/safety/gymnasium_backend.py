@@ -29,9 +29,10 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
+from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
 from skm_sim.safety.environment import action_space, check_actions, given_layout, observation_space
-from skm_sim.safety.layout import LABEL_RADIUS, Floats, Layout, sample_layouts
+from skm_sim.safety.layout import LABEL_RADIUS, Layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
 
@@ -49,7 +50,7 @@ def is_installed() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in needed)
 
 
-class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
+class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
     """One robot in safety-gymnasium; same observation, actions, labels and options as `SafetyEnv`."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as Gymnasium declares it)
@@ -57,8 +58,8 @@ class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
     def __init__(self, label_radius: float = LABEL_RADIUS, timestep: float = TIMESTEP) -> None:
         self.propositions = PROPOSITIONS
         self.constraints = CONSTRAINTS
-        self.observation_space = cast("Space[Floats]", observation_space())
-        self.action_space = cast("Space[Floats]", action_space())
+        self.observation_space = cast("Space[FloatArray]", observation_space())
+        self.action_space = cast("Space[FloatArray]", action_space())
         self.label_radius = label_radius
         self._timestep = timestep
         with warnings.catch_warnings():  # Its boxes have bounds that overflow a cast.
@@ -68,7 +69,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
         self.layout = sample_layouts(np.random.default_rng(0), 1)[0]
 
     @property
-    def pose(self) -> Floats:
+    def pose(self) -> FloatArray:
         """The robot's x, y and heading."""
         agent = self._task.agent
         return np.array([*agent.pos[:2], np.arctan2(agent.mat[1, 0], agent.mat[0, 0])])
@@ -87,7 +88,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
+    ) -> tuple[FloatArray, dict[str, Any]]:
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
         given = given_layout(options, ())
@@ -97,13 +98,13 @@ class SafetyGymnasiumEnv(gymnasium.Env[Floats, Floats]):
         self._task.model.opt.timestep = self._timestep
         return self._observe(), {"labels": self.labels()}
 
-    def step(self, action: ArrayLike) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Let safety-gymnasium simulate one action."""
         if self._task.simulation_forward(check_actions(action, (2,))):
             raise DomainError("safety-gymnasium's physics failed; reset the environment.")
         return self._observe(), 0.0, False, False, {"labels": self.labels()}
 
-    def _observe(self) -> Floats:
+    def _observe(self) -> FloatArray:
         observed = self._task.obs()
         return np.concatenate([observed[name] for name in (*_SENSORS, *_LIDARS)])
 

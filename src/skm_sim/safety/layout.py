@@ -10,12 +10,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skm_machine.errors import did_you_mean
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.domain import DomainError
-
-Floats = NDArray[np.float64]
 
 BUTTONS = 4
 REGIONS = 2
@@ -34,13 +33,13 @@ TEST_DISTANCE = 1.4
 class Layout:
     """Positions in metres, heading in radians; `cylinder` says on which button it stands."""
 
-    robot: Floats
+    robot: FloatArray
     """`(..., 3)`: x, y, heading."""
-    buttons: Floats
+    buttons: FloatArray
     """`(..., 4, 2)`"""
-    regions: Floats
+    regions: FloatArray
     """`(..., 2, 2)`"""
-    cylinder: NDArray[np.int64]
+    cylinder: IntArray
     """`(...)`: the index of a button."""
 
     def __post_init__(self) -> None:
@@ -71,16 +70,16 @@ class Layout:
         return self.cylinder.shape
 
     @property
-    def cylinder_position(self) -> Floats:
+    def cylinder_position(self) -> FloatArray:
         """`(..., 2)`: where the cylinder stands."""
         index = self.cylinder[..., None, None]
-        position: Floats = np.take_along_axis(self.buttons, index, axis=-2)[..., 0, :]
+        position: FloatArray = np.take_along_axis(self.buttons, index, axis=-2)[..., 0, :]
         return position
 
     def __getitem__(self, index: Any) -> Layout:  # noqa: ANN401 (whatever numpy takes)
         return Layout(*(getattr(self, entry.name)[index] for entry in fields(self)))
 
-    def labels(self, positions: ArrayLike, radius: float = LABEL_RADIUS) -> NDArray[np.bool_]:
+    def labels(self, positions: ArrayLike, radius: float = LABEL_RADIUS) -> BoolArray:
         """Return `(..., 3)`: whether a button, the cylinder, a region is within the radius."""
         here = np.asarray(positions, np.float64)[..., None, :]
         button = np.hypot(*np.moveaxis(self.buttons - here, -1, 0)) <= radius
@@ -90,10 +89,10 @@ class Layout:
             [button.any(-1, keepdims=True), on_cylinder, region.any(-1, keepdims=True)], axis=-1
         )
 
-    def clear(self) -> NDArray[np.bool_]:
+    def clear(self) -> BoolArray:
         """Return whether the robot stands free of all buttons."""
         gaps = self.buttons - self.robot[..., None, :2]
-        free: NDArray[np.bool_] = np.hypot(*np.moveaxis(gaps, -1, 0)).min(-1) >= ROBOT_CLEARANCE
+        free: BoolArray = np.hypot(*np.moveaxis(gaps, -1, 0)).min(-1) >= ROBOT_CLEARANCE
         return free
 
     def as_dict(self) -> dict[str, Any]:
@@ -124,7 +123,10 @@ def sample_layouts(random: np.random.Generator, count: int) -> Layout:
 
 
 def place_robots(
-    random: np.random.Generator, buttons: Floats, regions: Floats, cylinder: NDArray[np.int64]
+    random: np.random.Generator,
+    buttons: FloatArray,
+    regions: FloatArray,
+    cylinder: IntArray,
 ) -> Layout:
     """Add robots at uniform poses that are free of buttons to a batch of arenas."""
     count = len(cylinder)

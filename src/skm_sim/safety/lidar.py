@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skm_sim.safety.layout import BUTTONS, REGIONS, Floats, Layout
+from skm_sim.arrays import FloatArray
+from skm_sim.safety.layout import BUTTONS, REGIONS, Layout
 
 BINS = 16
 RANGE = 3.0
@@ -15,14 +16,14 @@ _FIRST = np.array([0, 1, 1 + BUTTONS])
 _BIN = np.arange(BINS)
 
 
-def object_positions(layout: Layout) -> Floats:
+def object_positions(layout: Layout) -> FloatArray:
     """Return `(n, 7, 2)`: the cylinder, the buttons, the regions."""
     return np.concatenate(
         [layout.cylinder_position[:, None], layout.buttons, layout.regions], axis=1
     )
 
 
-def pseudo_lidar(pose: Floats, objects: Floats) -> Floats:
+def pseudo_lidar(pose: FloatArray, objects: FloatArray) -> FloatArray:
     """Return `(n, 48)`: for each kind, the closeness of the closest object in each of 16 bins.
 
     Closeness falls from 1 at the robot's centre to 0 at 3 m. The bin that an object is in shows it
@@ -41,7 +42,7 @@ def pseudo_lidar(pose: Floats, objects: Floats) -> Floats:
     shown += np.where(offset == 1, share[..., None], 0.0)
     shown += np.where(offset == BINS - 1, 1.0 - share[..., None], 0.0)
     shown *= closeness[..., None]
-    lidar: Floats = np.maximum.reduceat(shown, _FIRST, axis=1).reshape(len(pose), -1)
+    lidar: FloatArray = np.maximum.reduceat(shown, _FIRST, axis=1).reshape(len(pose), -1)
     return lidar
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 from mujoco.rollout import Rollout
-from numpy.typing import NDArray
 
-from skm_sim.safety.layout import BUTTONS, Floats, Layout
+from skm_sim.arrays import BoolArray, FloatArray
+from skm_sim.safety.layout import BUTTONS, Layout
 
 SUBSTEPS = 10
 """Physics steps in one action."""
@@ -74,21 +74,21 @@ class SafetyPhysics:
         self._data = mujoco.MjData(self._model)
         self._rollout = Rollout(nthread=0)
         steps = SUBSTEPS + 1  # The last one is there to read the sensors where the robot arrives.
-        self.state: Floats = np.zeros((count, 7))
+        self.state: FloatArray = np.zeros((count, 7))
         """`(count, 7)`: time; x, y, heading; and their velocities."""
-        self.sensors: Floats = np.zeros((count, SENSORS))
+        self.sensors: FloatArray = np.zeros((count, SENSORS))
         self._models = [self._model] * count
-        self._states: Floats = np.empty((count, steps, 7))
-        self._readings: Floats = np.empty((count, steps, SENSORS))
-        self._control: Floats = np.zeros((count, steps, 2 + 3 * BUTTONS))
+        self._states: FloatArray = np.empty((count, steps, 7))
+        self._readings: FloatArray = np.empty((count, steps, SENSORS))
+        self._control: FloatArray = np.zeros((count, steps, 2 + 3 * BUTTONS))
         self._buttons = self._control[:, :, 2:].reshape(count, steps, BUTTONS, 3)
 
     @property
-    def pose(self) -> Floats:
+    def pose(self) -> FloatArray:
         """`(count, 3)`: x, y and heading of each robot."""
         return self.state[:, 1:4]
 
-    def reset(self, mask: NDArray[np.bool_], layout: Layout) -> None:
+    def reset(self, mask: BoolArray, layout: Layout) -> None:
         """Put the robots in `mask` at rest where the layouts of these robots have them."""
         rows = np.flatnonzero(mask)
         self.state[rows] = 0.0
@@ -102,7 +102,7 @@ class SafetyPhysics:
         self._run(self._models[: len(rows)], self.state[rows], control, states, readings)
         self.sensors[rows] = readings[:, 0]
 
-    def step(self, actions: Floats) -> None:
+    def step(self, actions: FloatArray) -> None:
         """Hold the actions for `SUBSTEPS` physics steps; those beyond ±1 are clipped."""
         self._control[:, :, :2] = np.clip(actions, -1.0, 1.0)[:, None]
         self._run(self._models, self.state, self._control, self._states, self._readings)
@@ -112,10 +112,10 @@ class SafetyPhysics:
     def _run(
         self,
         models: list[mujoco.MjModel],
-        start: Floats,
-        control: Floats,
-        states: Floats,
-        readings: Floats,
+        start: FloatArray,
+        control: FloatArray,
+        states: FloatArray,
+        readings: FloatArray,
     ) -> None:
         self._rollout.rollout(
             models,

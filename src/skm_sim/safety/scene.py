@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skm_sim.safety.layout import ARENA, Floats, Layout
+from skm_sim.arrays import FloatArray
+from skm_sim.safety.layout import ARENA, Layout
 from skm_sim.shapes import Shape
 
 FLOOR = (0.98, 0.97, 0.94, 1.0)
@@ -15,7 +16,7 @@ NOSE = (0.97, 0.70, 0.40, 1.0)
 INK = (0.35, 0.36, 0.38, 1.0)
 
 
-def safety_scene(layout: Layout, pose: Floats, label_radius: float) -> list[Shape]:
+def safety_scene(layout: Layout, pose: FloatArray, label_radius: float) -> list[Shape]:
     """Return the floor, every object with its name and with the disc where it counts, the robot."""
     edge, reach = 2 * (ARENA + 0.25), 2 * label_radius
     shapes = [Shape("floor", "cube", (0.0, 0.0, -0.05), (edge, edge, 0.1), FLOOR)]

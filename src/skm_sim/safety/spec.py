@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skm_sim.domain import DomainSpec, Task, task_table
+from skm_sim.domain import DomainSpec, Registration, Task, task_table
 
 PROPOSITIONS = ("button", "cylinder", "region")
 CONSTRAINTS = ("region",)
@@ -17,12 +17,30 @@ _FORMULAS = {
 }
 _SHORT_TASKS = ("1", "2")
 
-BACKENDS = {"mujoco": "skm/Safety-v0", "safety-gymnasium": "skm/SafetyGymnasium-v0"}
-"""Simulators of the domain, by name; the second is an optional extra."""
-
 SAFETY = DomainSpec(
     name="safety",
-    env_id=BACKENDS["mujoco"],
+    env_id="skm/Safety-v0",
+    environments=(
+        Registration(
+            "skm/Safety-v0",
+            entry_point="skm_sim.safety.environment:SafetyEnv",
+            vector_entry_point="skm_sim.safety.environment:SafetyVectorEnv",
+            max_episode_steps=500,
+        ),
+        # The real safety-gymnasium, to compare with.
+        Registration(
+            "skm/SafetyGymnasium-v0",
+            entry_point="skm_sim.safety.gymnasium_backend:SafetyGymnasiumEnv",
+            max_episode_steps=500,
+        ),
+    ),
+    demo="2",
+    extra="safety: mujoco",
+    checkpoint="skm_primitives:checkpoints/safety",
+    body="skm_sim.safety.body:SafetyBody",
+    validation="skm_sim.safety.trials:SKILL_TRIALS",
+    trials="skm_sim.safety.trials:TRIALS",
+    figures={"trajectories": "skm_sim.safety.trajectories:SafetyPaths"},
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,
     gamma=0.99,

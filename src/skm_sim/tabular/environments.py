@@ -8,13 +8,13 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, Space
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from skm_machine.errors import did_you_mean
-from skm_sim.domain import DomainError
-from skm_sim.tabular.model import BoolArray, IntArray, TabularModel
+from skm_sim.arrays import BoolArray, IntArray
+from skm_sim.batch_env import BatchEnv, checked_choices
+from skm_sim.domain import DomainError, DomainSpec
+from skm_sim.tabular.model import TabularModel
 
 
 class TabularEnv(gymnasium.Env[int, int]):
@@ -75,41 +75,23 @@ class TabularEnv(gymnasium.Env[int, int]):
         return self._cells[self._state], 0.0, False, False, {"labels": self.labels()}
 
 
-class TabularVectorEnv(VectorEnv[IntArray, IntArray, NDArray[Any]]):
-    """A batch of agents in copies of one tabular world, stepping as arrays.
+class TabularVectorEnv(BatchEnv[IntArray]):
+    """A batch of agents in copies of one tabular world, stepping as arrays; see `BatchEnv`.
 
-    Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. The step after `truncations[i]`
-    ignores action `i`, resets that agent and gives its first observation and labels.
-    `reset(options={"reset_mask": mask})` restarts the agents in `mask` at any time, which is how a
-    learner ends episodes on the terminate action; `options={"cell": index or indices}` says where.
-    `info["labels"]` is a bool array `(num_envs, propositions)`. With `max_episode_steps=None`
-    nothing is ever truncated.
+    `reset(options={"cell": index or indices})` says where they start.
     """
-
-    metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
-        "render_modes": [],
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
 
     def __init__(
         self, model: TabularModel, num_envs: int = 1, max_episode_steps: int | None = None
     ) -> None:
-        if num_envs < 1:
-            raise DomainError(f"num_envs is {num_envs}, must be at least 1.")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise DomainError(f"max_episode_steps is {max_episode_steps}, must be None or >= 1.")
+        super().__init__(
+            num_envs,
+            max_episode_steps,
+            spaces=(Discrete(model.num_cells), Discrete(model.num_actions)),
+            names=(model.propositions, model.constraints),
+        )
         self.model = model
-        self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
-        self.propositions = model.propositions
-        self.constraints = model.constraints
-        self.single_observation_space = Discrete(model.num_cells)
-        self.single_action_space = Discrete(model.num_actions)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
         self._states = np.full(num_envs, model.start_states[0])
-        self._elapsed = np.zeros(num_envs, np.int64)
-        self._ended = np.zeros(num_envs, np.bool_)
 
     @property
     def state_indices(self) -> IntArray:
@@ -128,61 +110,24 @@ class TabularVectorEnv(VectorEnv[IntArray, IntArray, NDArray[Any]]):
         labels: BoolArray = self.model.labels[self._states]
         return labels
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[IntArray, dict[str, Any]]:
-        """Start new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
-        super().reset(seed=seed)
-        given = dict(options or {})
-        mask = self._mask(given.pop("reset_mask", None))
-        cells = start_cells(given, self.model.num_cells, (self.num_envs,))
-        self._start(mask, None if cells is None else cells[mask])
-        self._ended[mask] = False
-        return self.model.cells[self._states], {"labels": self.labels()}
+    def _observe(self) -> IntArray:
+        cells: IntArray = self.model.cells[self._states]
+        return cells
 
-    def step(
-        self, actions: ArrayLike
-    ) -> tuple[IntArray, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Step every agent; one whose episode ended in the step before starts a new one instead."""
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise DomainError(
-                f"actions must be {self.num_envs} integers, got {chosen.dtype} {chosen.shape}."
-            )
-        if chosen.min() < 0 or chosen.max() >= self.model.num_actions:
-            raise DomainError(f"actions must be from 0 to {self.model.num_actions - 1}.")
-        ended = self._ended
-        self._states = self.model.transitions[self._states, chosen]
-        self._elapsed += 1
-        if ended.any():
-            self._start(ended, None)
-        if self.max_episode_steps is None:
-            self._ended = np.zeros(self.num_envs, np.bool_)
-        else:
-            self._ended = self._elapsed >= self.max_episode_steps
-        return (
-            self.model.cells[self._states],
-            np.zeros(self.num_envs),
-            np.zeros(self.num_envs, np.bool_),
-            self._ended.copy(),
-            {"labels": self.labels()},
-        )
+    def _checked(self, actions: ArrayLike) -> NDArray[Any]:
+        return checked_choices(actions, self.num_envs, self.model.num_actions)
 
-    def _start(self, mask: BoolArray, cells: IntArray | None) -> None:
-        """Put the agents in `mask` at the start of an episode, in `cells` or by chance."""
-        if cells is None:
+    def _advance(self, actions: NDArray[Any], going: BoolArray) -> None:  # noqa: ARG002
+        self._states = self.model.transitions[self._states, actions]
+
+    def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
+        """Put the agents in `mask` in the cells given, or in cells drawn by chance."""
+        given = start_cells(options, self.model.num_cells, (self.num_envs,))
+        if given is None:
             cells = self.np_random.integers(self.model.num_cells, size=np.count_nonzero(mask))
+        else:
+            cells = given[mask]
         self._states[mask] = self.model.start_states[cells]
-        self._elapsed[mask] = 0
-
-    def _mask(self, mask: object) -> BoolArray:
-        """Return the agents to reset: all, if there is no mask."""
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        array = np.asarray(mask)
-        if array.shape != (self.num_envs,) or array.dtype != np.bool_:
-            raise DomainError(f"options['reset_mask'] must be {self.num_envs} bools.")
-        return array
 
 
 def start_cells(
@@ -202,3 +147,23 @@ def start_cells(
             f"reset option 'cell' is {options['cell']!r}, must be from 0 to {num_cells - 1}."
         )
     return np.broadcast_to(cells.astype(np.int64), shape)
+
+
+def is_tabular(spec: DomainSpec) -> bool:
+    """Tell whether a domain's environment has its world as arrays."""
+    env = spec.make()
+    env.close()
+    return isinstance(getattr(env.unwrapped, "model", None), TabularModel)
+
+
+def tabular_model(spec: DomainSpec) -> TabularModel:
+    """Return the arrays of a tabular domain, which its environment has as its attribute `model`."""
+    env = spec.make()
+    model = getattr(env.unwrapped, "model", None)
+    env.close()
+    if not isinstance(model, TabularModel):
+        raise DomainError(
+            f"the environment of '{spec.name}' is not tabular: it has no TabularModel as its"
+            " attribute 'model' (see skm_sim.tabular)."
+        )
+    return model

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Discrete, Space
-from numpy.typing import NDArray
 
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalValues
+from skm_primitives.primitives import GoalToGoal, GoalValues
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import (
@@ -30,8 +30,6 @@ from skm_sim.moving_targets.board import (
 from skm_sim.moving_targets.reference import UNREACHABLE, distances
 from skm_sim.moving_targets.view import Frames, read_state
 
-Floats = NDArray[np.float32]
-
 AVERAGE_BOARDS = 200
 _AVERAGE_SEED = 90_003
 
@@ -45,8 +43,6 @@ class ExactPixelPrimitives:
         self.gamma = spec.gamma
         self.goal_space = PixelGoals(spec.constraints, [frozenset(kind) for kind in KINDS])
         self.goals: tuple[Goal, ...] = self.goal_space.goals
-        self.goal_probability: Floats = np.ones(len(self.goals), np.float32)
-        self.visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
         self.action_space: Space[Any] = Discrete(len(MOVES))
         self.digest = "exact"
         achieved, alive = self.goal_space.achieved[:-1], self.goal_space.alive[:-1]
@@ -65,9 +61,7 @@ class ExactPixelPrimitives:
         onward = self._onward(state, steps)
         return GoalValues((move * possible).astype(np.float32), stop * possible, onward)
 
-    def _ways(
-        self, state: States
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    def _ways(self, state: States) -> tuple[IntArray, BoolArray, BoolArray]:
         """Return `(goals, cells)`: the steps to each goal, and where it is achieved and ruled out."""
         wanted = np.zeros((len(self.goals), NUM_CELLS), np.bool_)
         forbidden = np.zeros_like(wanted)
@@ -75,24 +69,24 @@ class ExactPixelPrimitives:
             wanted[:, cell], forbidden[:, cell] = self._wanted[:, kind], self._forbidden[:, kind]
         return distances(wanted, forbidden).astype(np.int64), wanted, forbidden
 
-    def _discounted(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _discounted(self, steps: IntArray) -> FloatArray:
         return np.where(steps >= UNREACHABLE, 0.0, self.gamma ** (steps - 1.0))
 
-    def _onward(self, state: States, steps: NDArray[np.int64]) -> Floats:
+    def _onward(self, state: States, steps: IntArray) -> Float32Array:
         """Return `(kinds, goals)`: the values where each kind is; its own, as it respawns: the mean."""
         there = self._discounted(steps[:, state[OBJECTS]]).T
         again = self._kind[None, :] == np.arange(len(KINDS))[:, None]
         return np.where(again, self._mean_of_goals, there).astype(np.float32)
 
     @cached_property
-    def _mean_of_goals(self) -> Floats:
+    def _mean_of_goals(self) -> Float32Array:
         """The mean value of each goal over random boards, `(goals,)`."""
         states = board.sample(np.random.default_rng(_AVERAGE_SEED), AVERAGE_BOARDS)
         found = [self._discounted(self._ways(state)[0][:, state[AGENT]]) for state in states]
-        mean: Floats = np.mean(found, axis=0, dtype=np.float32)
+        mean: Float32Array = np.mean(found, axis=0, dtype=np.float32)
         return mean
 
-    @property
-    def goal_to_goal(self) -> Floats:
+    @cached_property
+    def behind_goals(self) -> GoalToGoal:
         """The mean value of each goal: where another was achieved is as good a place as any."""
-        return np.tile(self._mean_of_goals, (len(self.goals), 1))
+        return GoalToGoal(np.tile(self._mean_of_goals, (len(self.goals), 1)))

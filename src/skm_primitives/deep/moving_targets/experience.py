@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_sim.arrays import IntArray
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import (
     AGENT,
@@ -26,7 +27,6 @@ from skm_sim.moving_targets.board import (
     NUM_CELLS,
     OBJECTS,
     TRANSITIONS,
-    IntArray,
     States,
 )
 
@@ -39,7 +39,7 @@ SWEEP_STEPS = SWEEP_CELLS * len(MOVES)
 
 
 @dataclass(frozen=True)
-class Transitions:
+class BoardSteps:
     """A batch: from each of n states, k actions."""
 
     states: States
@@ -68,7 +68,7 @@ class Transitions:
         return kinds
 
 
-def sweep(random: np.random.Generator, boards: int) -> Transitions:
+def sweep(random: np.random.Generator, boards: int) -> BoardSteps:
     """Draw boards; return all transitions from all cells of each."""
     base = np.repeat(board.sample(random, boards)[:, None], NUM_CELLS, axis=1)
     base[:, :, AGENT] = np.arange(NUM_CELLS)
@@ -79,7 +79,7 @@ def sweep(random: np.random.Generator, boards: int) -> Transitions:
     first_row = (free - states[free, AGENT])[:, None]
     actions = np.broadcast_to(np.arange(len(MOVES)), (len(free), len(MOVES)))
     arrival = first_row + TRANSITIONS[states[free, AGENT]]
-    return Transitions(
+    return BoardSteps(
         states[free], actions, after, arrival, free, first_row + states[free, OBJECTS]
     )
 
@@ -104,10 +104,10 @@ class StateReplay:
         self._states[rows], self._actions[rows], self._next[rows] = states, actions, next_states
         self.stored += len(states)
 
-    def sample(self, random: np.random.Generator, count: int) -> Transitions:
+    def sample(self, random: np.random.Generator, count: int) -> BoardSteps:
         """Draw transitions uniformly."""
         rows = random.integers(self.filled, size=count)
-        return Transitions(
+        return BoardSteps(
             self._states[rows],
             self._actions[rows].astype(np.int64)[:, None],
             self._next[rows],

@@ -20,12 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skm_primitives.goals import Goal
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
+from skm_sim.arrays import BoolArray
 
 
 class PixelGoals:
@@ -42,11 +39,11 @@ class PixelGoals:
             Goal(labels, violated) for labels in self.label_sets for violated in self.allowances
         )
         touched = [*self.label_sets, frozenset[str]()]
-        self.achieved: Bools = np.array(
+        self.achieved: BoolArray = np.array(
             [[bool(labels) and goal.labels == labels for goal in self.goals] for labels in touched]
         )
         """`achieved[touched, goal]`: touching that achieves the goal."""
-        self.alive: Bools = ~self.achieved & np.array(
+        self.alive: BoolArray = ~self.achieved & np.array(
             [
                 [labels & set(constraints) <= goal.violated for goal in self.goals]
                 for labels in touched
@@ -57,7 +54,7 @@ class PixelGoals:
     def __len__(self) -> int:
         return len(self.goals)
 
-    def masked(self, violated: frozenset[str]) -> Bools:
+    def masked(self, violated: frozenset[str]) -> BoolArray:
         """Return which goals are still possible with these constraints violated."""
         return np.array([violated <= goal.violated for goal in self.goals])
 

@@ -12,15 +12,12 @@ Networks get frames averaged from 84 × 84 to 30 × 30 and cut into patches of 3
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.moving_targets.board import AGENT, KINDS, NUM_CELLS, OBJECTS, SIZE, States
 from skm_sim.moving_targets.view import FLOOR, PIXELS, Frames, picture_tables
-
-Floats: TypeAlias = NDArray[np.float32]
 
 SMALL = 30
 """Pixels per direction after averaging."""
@@ -29,13 +26,13 @@ PATCHES = (SMALL // PATCH) ** 2
 PATCH_INPUTS = PATCH * PATCH * 3
 
 
-def averaging(pixels: int = PIXELS, small: int = SMALL) -> Floats:
+def averaging(pixels: int = PIXELS, small: int = SMALL) -> Float32Array:
     """Return the matrix `(small, pixels)` that averages a line of pixels by area."""
     width = pixels / small
     start = np.arange(small)[:, None] * width
     pixel = np.arange(pixels)
     overlap = np.minimum(start + width, pixel + 1) - np.maximum(start, pixel)
-    matrix: Floats = (np.clip(overlap, 0, None) / width).astype(np.float32)
+    matrix: Float32Array = (np.clip(overlap, 0, None) / width).astype(np.float32)
     return matrix
 
 
@@ -44,7 +41,7 @@ _ACROSS = np.kron(_DOWN.T, np.eye(3, dtype=np.float32))
 """Averages the columns of all three colours at once."""
 
 
-def patches(frames: Frames) -> Floats:
+def patches(frames: Frames) -> Float32Array:
     """Return the networks' inputs `(n, PATCHES, PATCH_INPUTS)` for frames `(n, 84, 84, 3)`.
 
     Colours are centred and scaled so that they are of the order of 1.
@@ -54,12 +51,12 @@ def patches(frames: Frames) -> Floats:
     small = rows.reshape(count * SMALL, -1) @ _ACROSS
     cut = small.reshape(count, SMALL // PATCH, PATCH, SMALL // PATCH, PATCH, 3)
     flat = cut.transpose(0, 1, 3, 2, 4, 5).reshape(count, PATCHES, PATCH_INPUTS)
-    scaled: Floats = flat * np.float32(4 / 255) - np.float32(1)
+    scaled: Float32Array = flat * np.float32(4 / 255) - np.float32(1)
     return scaled
 
 
 @cache
-def dictionary() -> tuple[Floats, Floats]:
+def dictionary() -> tuple[Float32Array, Float32Array]:
     """Return the parts: views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object
     adds to the patch that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
     """
@@ -76,7 +73,7 @@ def dictionary() -> tuple[Floats, Floats]:
     return patches(tables.empty), changes
 
 
-def parts(states: States) -> NDArray[np.int64]:
+def parts(states: States) -> IntArray:
     """Return which parts make up the frames of states: `(n, 7)` rows of the table of parts."""
     index = np.empty((len(states), 1 + len(KINDS)), np.int64)
     index[:, 0] = states[:, AGENT]

@@ -35,8 +35,8 @@ from skm_primitives.checkpoint import Card, checkpoint_path
 from skm_primitives.deep.algorithm import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.deep.moving_targets.experience import (
     SWEEP_STEPS,
+    BoardSteps,
     StateReplay,
-    Transitions,
     sweep,
 )
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
@@ -50,7 +50,7 @@ from skm_primitives.deep.moving_targets.pixel_networks import (
 from skm_primitives.deep.moving_targets.pixel_settings import PixelSettings, with_preset
 from skm_primitives.deep.moving_targets.skill_tests import (
     VALIDATION_SEED,
-    Judge,
+    LogValues,
     group_scores,
     skill_tests,
     success,
@@ -155,7 +155,7 @@ class PixelLearner(DeepLearner):
         for _ in range(owed - self.steps // settings.update_every):
             self._update(self.replay.sample(random, settings.batch))
 
-    def _update(self, batch: Transitions) -> None:
+    def _update(self, batch: BoardSteps) -> None:
         """Learn all goals from a batch."""
         targets = self._targets.of(batch, self._on_target)
         error = loss(self.network.on_states()(batch.states), targets, batch)
@@ -184,7 +184,7 @@ class PixelLearner(DeepLearner):
         self.target.load_state_dict(self.network.state_dict())
         self._on_target = self.target.on_states()
 
-    def judge(self) -> Judge:
+    def log_values(self) -> LogValues:
         """Return the logarithms of the action values of states, by the network as it is now."""
         with torch.no_grad():
             on_states = self.network.on_states()
@@ -199,7 +199,7 @@ class PixelLearner(DeepLearner):
         """Return the success of single skills on validation boards."""
         tests = skill_tests()
         boards = self.settings.validation_boards
-        rates = success(self.judge(), self.goals, tests, boards, VALIDATION_SEED)
+        rates = success(self.log_values(), self.goals, tests, boards, VALIDATION_SEED)
         scores = group_scores(tests, rates)
         minutes = (self._cpu_before + time.process_time() - self._cpu) / 60
         self.curve.append({"steps": self.steps, "cpu_minutes": round(minutes, 3), **scores})

@@ -29,6 +29,7 @@ from skm_primitives.deep.moving_targets.picture_parts import (
     parts,
     patches,
 )
+from skm_sim.arrays import Float32Array
 from skm_sim.moving_targets.board import States
 from skm_sim.moving_targets.view import Frames, render
 
@@ -189,7 +190,7 @@ def make_network(details: Mapping[str, Any], heads: Heads) -> PixelNetwork:
     return TileNetwork(heads, details["channels"], hidden)
 
 
-def weights(network: PixelNetwork) -> dict[str, NDArray[np.float32]]:
+def weights(network: PixelNetwork) -> dict[str, Float32Array]:
     """Return the weights of a network by name, in copies."""
     return {name: value.numpy().copy() for name, value in network.state_dict().items()}
 

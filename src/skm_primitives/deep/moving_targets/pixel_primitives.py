@@ -18,15 +18,16 @@ from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.picture_parts import patches
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalValues
-from skm_sim.domain import DomainSpec, get_domain
+from skm_primitives.primitives import GoalToGoal, GoalValues
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import COLLECTED, KINDS, MOVES
 from skm_sim.moving_targets.view import PIXELS, Frames, render
+from skm_sim.registry import get_domain
 
-Floats: TypeAlias = NDArray[np.float32]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-OnFrames: TypeAlias = Callable[[Frames], tuple[Floats, Floats]]
+OnFrames: TypeAlias = Callable[[Frames], tuple[Float32Array, Float32Array]]
 """Action values `(n, goals, actions)` and onward values `(n, label sets, goals)` of frames
 `(n, 84, 84, 3)`, in the discount of learning."""
 
@@ -61,10 +62,8 @@ class PixelPrimitives:
         self.learning_gamma: float = details["learning_gamma"]
         self.digest = card.digest
         self.action_space: Space[Any] = Discrete(len(MOVES))
-        self.goal_probability: Floats = np.ones(len(self.goals), np.float32)
-        self.visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
-        self.goal_seen: NDArray[np.int64] = arrays["goal_seen"]
-        self.goal_to_goal: Floats = arrays["goal_to_goal"]
+        self.goal_seen: IntArray = arrays["goal_seen"]
+        self.behind_goals = GoalToGoal(arrays["goal_to_goal"])
         try:
             self._network = on_frames(arrays, details, self.goal_space)
         except KeyError as error:
@@ -73,7 +72,7 @@ class PixelPrimitives:
             ) from None
         self._power = _power(details)
         self._nearer = np.float32((1 + self.gamma) / 2)
-        self._possible: dict[frozenset[str], NDArray[np.bool_]] = {}
+        self._possible: dict[frozenset[str], BoolArray] = {}
 
     def values(
         self, observation: NDArray[Any], violated: frozenset[str] = frozenset()
@@ -86,17 +85,17 @@ class PixelPrimitives:
         happened are worth 0.
         """
         values, onward = self._network(self._check(observation)[None])
-        best: Floats = values[0] ** self._power
+        best: Float32Array = values[0] ** self._power
         best[~self._still_possible(violated)] = 0
         stop = np.where(best > self._nearer, best, np.float32(0))
         move = np.minimum(best, np.float32(self.gamma))
         return GoalValues(move, stop, onward[0] ** self._power)
 
-    def action_values(self, frames: Frames) -> Floats:
+    def action_values(self, frames: Frames) -> Float32Array:
         """Return the action values of many frames, `(n, goals, actions)`, as they were learned."""
         return self._network(frames)[0]
 
-    def _still_possible(self, violated: frozenset[str]) -> NDArray[np.bool_]:
+    def _still_possible(self, violated: frozenset[str]) -> BoolArray:
         if violated not in self._possible:
             strange = sorted(violated.difference(self.constraints))
             if strange:
@@ -118,7 +117,7 @@ class PixelPrimitives:
 
 def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> OnFrames:
     """Return the network of a checkpoint as a function of frames."""
-    named: dict[str, Floats] = {
+    named: dict[str, Float32Array] = {
         name.removeprefix("network."): value.astype(np.float32)
         for name, value in arrays.items()
         if name.startswith("network.")
@@ -132,7 +131,7 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
     first, first_bias = named["first"], named["first_bias"]
     ends = np.cumsum([len(goals), len(goals) * len(MOVES)])
 
-    def outputs(frames: Frames) -> tuple[Floats, Floats]:
+    def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
         features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
         hidden: NDArray[Any] = features @ first + first_bias
         for weight, shift in zip(matrix, bias, strict=True):
@@ -147,7 +146,7 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
 
 
 def _on_frames_torch(
-    named: Mapping[str, Floats], details: Mapping[str, Any], goals: PixelGoals
+    named: Mapping[str, Float32Array], details: Mapping[str, Any], goals: PixelGoals
 ) -> OnFrames:
     import torch  # noqa: PLC0415 (only where it is needed)
 
@@ -160,7 +159,7 @@ def _on_frames_torch(
     network = make_network(details, Heads(len(goals.label_sets), len(goals), len(MOVES)))
     set_weights(network, named)
 
-    def outputs(frames: Frames) -> tuple[Floats, Floats]:
+    def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
         with torch.no_grad():
             found = network(frames)
             return found.action_values().numpy(), torch.sigmoid(found.onward).numpy()
@@ -173,7 +172,7 @@ def _power(details: Mapping[str, Any]) -> np.float32:
     return np.float32(np.log(details["gamma"]) / np.log(details["learning_gamma"]))
 
 
-def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> Floats:
+def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> Float32Array:
     """Return `(goals, goals)`: the mean value of each goal where another has just been achieved.
 
     Measured with no constraint violated, by going for each kind of object on random boards with the
@@ -203,5 +202,5 @@ def goal_to_goal(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) 
 
 
 def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> PixelPrimitives:
-    """Return the primitives of a checkpoint; the entry in `skm_primitives.primitives.SERVERS`."""
+    """Return the primitives of a checkpoint; the entry in `skm_primitives.loading`."""
     return PixelPrimitives(arrays, card, spec)

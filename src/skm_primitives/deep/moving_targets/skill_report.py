@@ -1,47 +1,75 @@
 """How well the primitives of Moving Targets do single skills, from pixels, on unseen boards.
 
 Everything goes through the pictures, as served: boards are drawn, networks see 84 × 84 × 3 bytes.
-`greedy` is the network alone, `executed` with the memory against circles (`skm_primitives.planning.revisits`).
+`greedy` is the network alone, `executed` with the memory against circles
+(`skm_primitives.planning.revisits`).
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skm_machine import compile_mission
+from skm_machine.errors import SkmError
 from skm_primitives.deep.moving_targets.pixel_primitives import PixelPrimitives
 from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_tests, success
+from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.single_skills import SkillReport
+from skm_primitives.evaluation.task_trials import chosen_primitives
+from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
+from skm_sim.arrays import Float32Array
+from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets.board import States
 from skm_sim.moving_targets.view import Frames, render
 
 REPORT_SEED = 12_345
 """With another one added: boards that neither training nor validation draws from."""
+DEFAULT_BOARDS = 500
 _CHUNK = 256
 """Frames that go through the network at a time."""
 
 
-def skill_report(primitives: PixelPrimitives, boards: int, seed: int = 0) -> dict[str, Any]:
-    """Return the success of every single skill, and the means of groups."""
+def evaluate_skills(spec: DomainSpec, options: EvaluationOptions) -> SkillReport:
+    """Evaluate single skills, and the time that a composed step takes."""
+    primitives = chosen_primitives(spec, options)
+    if not isinstance(primitives, PixelPrimitives):
+        raise SkmError(f"these primitives of '{spec.name}' were not learned from pixels")
+    boards = options.episodes or DEFAULT_BOARDS
+    tests = skill_tests()
+    rates = skill_rates(primitives, boards, options.seed)
+    task = list(spec.tasks.values())[1]
+    mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
+    policy = make_policy(mission, primitives, options.planner)
+    return SkillReport(
+        spec.name,
+        options.seed,
+        primitives.digest,
+        boards,
+        spec.primitive_steps,
+        rates,
+        {name: group_scores(tests, found) for name, found in rates.items()},
+        milliseconds_per_step(primitives, policy),
+    )
 
-    def judge(states: States) -> NDArray[np.float32]:
+
+def skill_rates(
+    primitives: PixelPrimitives, boards: int, seed: int = 0
+) -> dict[str, dict[str, float]]:
+    """Return the success of every single skill, by the network alone and as executed."""
+
+    def log_values(states: States) -> Float32Array:
         pieces = np.split(states, range(_CHUNK, len(states), _CHUNK))
         values = [primitives.action_values(render(piece)) for piece in pieces]
         return np.log(np.concatenate(values))
 
-    tests = skill_tests()
-    goals = primitives.goal_space
+    goals, tests = primitives.goal_space, skill_tests()
     discounts = {"greedy": None, "executed": primitives.learning_gamma}
-    rates = {
-        name: success(judge, goals, tests, boards, REPORT_SEED + seed, repeats=discount)
-        for name, discount in discounts.items()
-    }
     return {
-        "groups": {name: group_scores(tests, found) for name, found in rates.items()},
-        "skills": rates,
+        name: success(log_values, goals, tests, boards, REPORT_SEED + seed, repeats=discount)
+        for name, discount in discounts.items()
     }
 
 

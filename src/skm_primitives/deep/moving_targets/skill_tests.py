@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skm_primitives.deep.moving_targets.kind_goals import Bools, PixelGoals
+from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.planning.revisits import REPEAT_STEPS
+from skm_sim.arrays import BoolArray, Float32Array
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import (
     AGENT,
@@ -28,7 +28,7 @@ from skm_sim.moving_targets.board import (
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
 from skm_sim.moving_targets.spec import COLOURS, MOVING_TARGETS, SHAPES
 
-Judge: TypeAlias = Callable[[States], NDArray[np.float32]]
+LogValues: TypeAlias = Callable[[States], Float32Array]
 """Logarithms of the action values `(n, goals, actions)` of states."""
 
 VALIDATION_SEED = 90_001
@@ -84,7 +84,7 @@ def feasible_boards(test: SkillTest, count: int, random: np.random.Generator) ->
 
 
 def success(
-    judge: Judge,
+    log_values: LogValues,
     goals: PixelGoals,
     tests: Sequence[SkillTest],
     count: int,
@@ -106,7 +106,7 @@ def success(
     going = np.arange(len(states))
     tries = np.zeros((len(states), NUM_CELLS, len(MOVES)), np.int64)
     for _ in range(steps):
-        worth = np.where(masks[going][:, :, None], judge(states[going]), -np.inf).max(axis=1)
+        worth = np.where(masks[going][:, :, None], log_values(states[going]), -np.inf).max(axis=1)
         cells = states[going, AGENT]
         if repeats is not None:
             worth = worth + REPEAT_STEPS * np.log(repeats) * tries[going, cells]
@@ -138,13 +138,13 @@ def group_scores(tests: Sequence[SkillTest], rates: dict[str, float]) -> dict[st
     }
 
 
-def _kinds(sets: Sequence[tuple[int, ...]], count: int) -> Bools:
+def _kinds(sets: Sequence[tuple[int, ...]], count: int) -> BoolArray:
     """Return which kinds are in each set (`NOTHING` never is), each row repeated."""
     rows = np.array([[kind in wanted for kind in range(NOTHING + 1)] for wanted in sets])
     return np.repeat(rows, count, axis=0)
 
 
-def _mask(test: SkillTest, goals: PixelGoals) -> Bools:
+def _mask(test: SkillTest, goals: PixelGoals) -> BoolArray:
     wanted = {frozenset(KINDS[kind]) for kind in test.wanted}
     return np.array(
         [goal.labels in wanted and goal.violated == test.violated for goal in goals.goals]

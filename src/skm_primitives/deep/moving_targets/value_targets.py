@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from skm_primitives.deep.moving_targets.experience import Transitions
+from skm_primitives.deep.moving_targets.experience import BoardSteps
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.pixel_networks import OnStates, Outputs
 from skm_sim.moving_targets.board import COLLECTED, MOVES, NOTHING, NUM_CELLS
@@ -53,7 +53,7 @@ class PixelTargets:
         self._gamma = gamma
         self._gap = action_gap
 
-    def of(self, batch: Transitions, target: OnStates) -> Targets:
+    def of(self, batch: BoardSteps, target: OnStates) -> Targets:
         """Return the targets for a batch, with a target network to say what comes after it."""
         with torch.no_grad():
             return self._of_boards(batch, target) if batch.closed else self._one_step(batch, target)
@@ -62,7 +62,7 @@ class PixelTargets:
         """Return what arriving with these kinds collected gives, the states there having values."""
         return self._achieved[kinds] + self._alive[kinds] * values
 
-    def _of_boards(self, batch: Transitions, target: OnStates) -> Targets:
+    def _of_boards(self, batch: BoardSteps, target: OnStates) -> Targets:
         assert batch.own is not None
         assert batch.collecting is not None
         kinds = torch.from_numpy(batch.next_states[:, COLLECTED].astype("int64"))
@@ -86,7 +86,7 @@ class PixelTargets:
         actions = torch.maximum(best[:, None] - lost / (1 - self._gap), KEPT * values)
         return Targets(actions, best, onward)
 
-    def _one_step(self, batch: Transitions, target: OnStates) -> Targets:
+    def _one_step(self, batch: BoardSteps, target: OnStates) -> Targets:
         following = target(batch.next_states)
         after = torch.sigmoid(following.values)
         arrival, touched = torch.from_numpy(batch.arrival), torch.from_numpy(batch.touched)
@@ -101,7 +101,7 @@ class PixelTargets:
         return Targets(values, None, onward)
 
 
-def loss(outputs: Outputs, targets: Targets, batch: Transitions) -> Tensor:
+def loss(outputs: Outputs, targets: Targets, batch: BoardSteps) -> Tensor:
     """Return how far a network's outputs for a batch are from the targets: the cross-entropy.
 
     With all actions of a state in the batch, its values and the actions' shares are learned each by
@@ -123,7 +123,7 @@ def loss(outputs: Outputs, targets: Targets, batch: Transitions) -> Tensor:
     )
 
 
-def taken(values: Tensor, batch: Transitions) -> Tensor:
+def taken(values: Tensor, batch: BoardSteps) -> Tensor:
     """Return values `(n, actions, goals)` of the actions that were taken, `(n, k, goals)`."""
     if batch.actions.shape[1] == len(MOVES):
         return values

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from skm_primitives.deep.skill_runs import SkillRuns
+from skm_primitives.evaluation.single_skills import DEFAULT_EPISODES, runs_of_skills
+from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.loading import load_primitives
+from skm_sim.arrays import FloatArray
+from skm_sim.domain import DomainSpec
 
 BINS = 10
 COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#4f9d4a", "#8c5a3c", "#3d4653")
 
 
-def really(runs: SkillRuns, gamma: float) -> NDArray[np.float64]:
+def really(runs: SkillRuns, gamma: float) -> FloatArray:
     """Return what each start was really worth: γ to the steps less one, or 0 without success."""
     return np.where(runs.succeeded, gamma ** (runs.steps - 1.0), 0.0)
 
@@ -32,8 +35,19 @@ def calibration_error(runs: Mapping[str, SkillRuns], gamma: float) -> float:
     return float(sum(gaps) / len(order))
 
 
-def draw_calibration(runs: Mapping[str, SkillRuns], gamma: float, path: str | Path) -> None:
-    """Draw every start as a dot, and the means of bins of equal size of each skill as a line."""
+def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
+    """Draw how values and what was really reached agree, for the single skills of a domain."""
+    primitives = load_primitives(spec, options.checkpoint)
+    count = options.episodes or DEFAULT_EPISODES
+    found = runs_of_skills(spec, primitives, count, options.seed, options.track)
+    runs = {name: each for name, (each, _) in found.items()}
+    error = calibration_error(runs, spec.gamma)
+    document = {"seed": options.seed, "episodes": count, "calibration_error": error}
+    return Drawn(calibration_figure(runs, spec.gamma), document)
+
+
+def calibration_figure(runs: Mapping[str, SkillRuns], gamma: float) -> Figure:
+    """Return every start as a dot, and the means of bins of equal size of each skill as a line."""
     figure = Figure(figsize=(6.4, 5.2), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="#c9c2b3", linewidth=1)
@@ -50,4 +64,4 @@ def draw_calibration(runs: Mapping[str, SkillRuns], gamma: float, path: str | Pa
         ylim=(-0.03, 1.03),
     )
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=120)
+    return figure

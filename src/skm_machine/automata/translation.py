@@ -25,17 +25,8 @@ MAX_OBLIGATIONS: Final = 250
 MAX_STATES: Final = 20_000
 
 
-def translate(formula: Formula, translator: str = "builtin") -> Automaton:
-    """Return the minimal deterministic automaton of the non-empty finite traces that satisfy `formula`.
-
-    `translator="spot"` asks Spot's Python package instead, where it is installed.
-    """
-    if translator == "spot":
-        from skm_machine.spot_translator import translate_with_spot  # noqa: PLC0415
-
-        return translate_with_spot(formula)
-    if translator != "builtin":
-        raise ValueError(f"unknown translator '{translator}': use 'builtin' or 'spot'")
+def minimal_automaton(formula: Formula) -> Automaton:
+    """Return the minimal deterministic automaton of the non-empty finite traces of `formula`."""
     return _Translation(formula).automaton()
 
 

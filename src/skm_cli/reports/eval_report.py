@@ -1,0 +1,107 @@
+"""Evaluations as tables."""
+
+from __future__ import annotations
+
+from skm_cli.output import console, plain_table
+from skm_primitives.evaluation import (
+    Evaluation,
+    RoundsEvaluation,
+    TabularEvaluation,
+    TrialsEvaluation,
+)
+from skm_primitives.evaluation.single_skills import SkillReport
+from skm_primitives.evaluation.statistics import proportion_interval
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """Print the table of an evaluation."""
+    match evaluation:
+        case TabularEvaluation():
+            _print_tabular(evaluation)
+        case TrialsEvaluation():
+            _print_trials(evaluation)
+        case RoundsEvaluation():
+            _print_rounds(evaluation)
+        case SkillReport():
+            _print_skills(evaluation)
+
+
+def _print_tabular(found: TabularEvaluation) -> None:
+    title = (
+        f"{found.domain}, planner {found.planner}, {found.seeds} seed(s),"
+        f" ε = {found.epsilon:g}, zero-shot"
+    )
+    columns = {
+        "success": "success",
+        "best_success": "best\npossible",
+        "return_ratio": "return /\noptimum",
+        "mean_steps": "steps",
+        "optimal_steps": "optimal\nsteps",
+        "violations": "vio-\nlations",
+        "apart": "success from\na constraint",
+    }
+    shown = [key for key in columns if key != "best_success" or found.epsilon]
+    table = plain_table(title, ["task", *(columns[key] for key in shown)])
+    for name, task in found.tasks.items():
+        figures = {**task.document(), "apart": task.on_constraints.success}
+        table.add_row(name, *(_figure(figures.get(key)) for key in shown))
+    console().print(table)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{value:.3f}" if value < 2 else f"{value:.2f}"
+
+
+def _print_trials(found: TrialsEvaluation) -> None:
+    title = f"{found.domain}, planner {found.planner}, {found.variant} layouts, zero-shot"
+    headers = ("task", "success", "95 %", "violations", "steps", "feasible", "episodes")
+    table = plain_table(title, headers)
+    for name, task in found.tasks.items():
+        low, high = task.success_interval
+        table.add_row(
+            name,
+            f"{task.success:.3f}",
+            f"{low:.3f}–{high:.3f}",
+            "–" if task.violations is None else f"{task.violations:.3f}",
+            "–" if task.mean_steps is None else f"{task.mean_steps:.1f}",
+            "–" if task.feasible is None else f"{task.feasible:.2f}",
+            str(task.episodes),
+        )
+    console().print(table)
+
+
+def _print_rounds(found: RoundsEvaluation) -> None:
+    steps = max(task.max_steps for task in found.tasks.values())
+    title = f"{found.domain}, planner {found.planner}, zero-shot, rounds in {steps} steps"
+    headers = ("task", "return", "95 %", "reference", "ratio", "violations", "episodes")
+    table = plain_table(title, headers)
+    for name, task in found.tasks.items():
+        low, high = task.mean_return_interval
+        table.add_row(
+            name,
+            f"{task.mean_return:.2f}",
+            f"{low:.2f}–{high:.2f}",
+            f"{task.optimal_return:.2f}",
+            f"{task.ratio:.3f}",
+            f"{task.violations:.3f}",
+            str(task.episodes),
+        )
+    console().print(table)
+    console().print(f"mean ratio {found.mean_ratio:.3f}")
+
+
+def _print_skills(found: SkillReport) -> None:
+    boards = found.boards
+    title = f"{found.domain}, single skills on {boards} boards each, within {found.max_steps} steps"
+    table = plain_table(title, ("skill", "as executed", "95 %", "network alone", "95 %"))
+    executed, alone = found.rates["executed"], found.rates["greedy"]
+    for name in executed:
+        row = [name]
+        for rate in (executed[name], alone[name]):
+            low, high = proportion_interval(round(rate * boards), boards)
+            row += [f"{rate:.3f}", f"{low:.3f}–{high:.3f}"]
+        table.add_row(*row)
+    console().print(table)
+    console().print(f"a composed step: {found.milliseconds_per_step} ms of CPU time")

@@ -1,0 +1,70 @@
+"""A mission on a running system: as JSON, and as lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from skm_machine.logic.labels import labels_text
+from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
+
+SHOWN_TRANSITIONS = 20
+
+
+def show_feedback(out: Console, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
+    """Print where a mission is."""
+    if machine.phase != machine.RUNNING or not machine.target:
+        return
+    out.print(
+        f"  step {machine.mission_steps:<5} state {machine.state} of {machine.states}"
+        f"  value {machine.goal_value:.3f}  target {escape(machine.target)}",
+        soft_wrap=True,
+    )
+
+
+def mission_document(mission: MissionGoal) -> dict[str, Any]:
+    """Return what happened, for programs."""
+    result = mission.result
+    return {
+        "mission": mission.text,
+        "goal_id": mission.goal_id,
+        "outcome": OUTCOMES[result.outcome],
+        "reason": result.reason,
+        "steps": result.steps,
+        "accepted": result.accepted,
+        "seconds": result.seconds,
+        "transitions": [
+            {
+                "step": move.step,
+                "source": move.from_state,
+                "target": move.to_state,
+                "labels": list(move.labels),
+                "reward": move.reward,
+            }
+            for move in result.transitions
+        ],
+        "dropped_transitions": result.dropped_transitions,
+    }
+
+
+def show_result(out: Console, document: dict[str, Any]) -> None:
+    """Print the last moves of the machine and the outcome."""
+    moves = document["transitions"]
+    if len(moves) > SHOWN_TRANSITIONS:
+        out.print(f"  … {len(moves) - SHOWN_TRANSITIONS} earlier transitions")
+    for move in moves[-SHOWN_TRANSITIONS:]:
+        mark = "  ★" if move["reward"] > 0 else ""
+        labels = escape(labels_text(move["labels"]))
+        out.print(
+            f"  step {move['step']:<5} state {move['source']} → {move['target']}  {labels}{mark}",
+            soft_wrap=True,
+        )
+    steps, seconds = document["steps"], document["seconds"]
+    rate = f" ({steps / seconds:.0f} steps/s)" if steps and seconds else ""
+    out.print(f"[bold]{document['outcome']}[/bold] after {steps} steps, {seconds:.2f} s{rate}")
+    if document["reason"]:
+        out.print(escape(document["reason"]), soft_wrap=True)
+    if document.get("picture"):
+        out.print(escape(f"picture of the run: {', '.join(document['picture'])}"), soft_wrap=True)

@@ -1,0 +1,59 @@
+"""One run of a mission: as JSON, and as lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+
+from skm_cli.output import console
+from skm_machine import Mission
+from skm_machine.logic.labels import labels_text
+from skm_primitives import Episode, Primitives
+
+
+def run_document(mission: Mission, primitives: Primitives, episode: Episode) -> dict[str, Any]:
+    """Return what happened, for programs."""
+    names = mission.machine.names
+    return {
+        "outcome": episode.outcome,
+        "steps": episode.steps,
+        "accepting_visits": episode.accepting_visits,
+        "discounted_return": episode.discounted_return,
+        "transitions": [
+            {
+                "step": move.step,
+                "source": names[move.source],
+                "target": names[move.target],
+                "labels": sorted(move.labels),
+                "reward": move.reward,
+            }
+            for move in episode.transitions
+        ],
+        "actions": [_plain(decision.action) for decision in episode.decisions],
+        "goals": [
+            str(primitives.goals[decision.goal]) if decision.goal >= 0 else None
+            for decision in episode.decisions
+        ],
+        "values": [decision.value for decision in episode.decisions],
+        "checkpoint": primitives.digest,
+    }
+
+
+def _plain(action: Any) -> Any:  # noqa: ANN401 - an integer, or a list of numbers
+    return action.tolist() if hasattr(action, "tolist") else action
+
+
+def print_run(mission: Mission, document: dict[str, Any]) -> None:
+    """Print the machine's moves and the outcome."""
+    out = console()
+    out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
+    for step in document["transitions"]:
+        labels = escape(labels_text(step["labels"]))
+        mark = "  ★" if step["reward"] > 0 else ""
+        out.print(
+            f"  step {step['step']:<4} {step['source']} → {step['target']:<10} {labels}{mark}"
+        )
+    visits = document["accepting_visits"]
+    rounds = f", {visits} rounds completed" if mission.machine.endless else ""
+    out.print(f"{document['outcome']} after {document['steps']} steps{rounds}")

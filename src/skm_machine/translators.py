@@ -1,0 +1,37 @@
+"""Who translates formulas: the built-in translator, or Spot where it is installed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.translation import minimal_automaton
+from skm_machine.errors import MissionError, did_you_mean
+from skm_machine.logic.syntax import Formula
+from skm_machine.recurrence import recurrence_machine
+from skm_machine.reward_machine import RewardMachine
+from skm_machine.spot_translator import endless_machine_with_spot, translate_with_spot
+
+TRANSLATORS: Final = ("builtin", "spot")
+
+
+def translate(formula: Formula, translator: str = "builtin") -> Automaton:
+    """Return the minimal deterministic automaton of the non-empty finite traces that satisfy `formula`.
+
+    `translator="spot"` asks Spot's Python package instead, where it is installed.
+    """
+    by_spot = check_choice("translator", translator, TRANSLATORS) == "spot"
+    return translate_with_spot(formula) if by_spot else minimal_automaton(formula)
+
+
+def endless_machine(formula: Formula, translator: str = "builtin") -> RewardMachine:
+    """Return the machine of a mission without end, rewarded for every round."""
+    by_spot = check_choice("translator", translator, TRANSLATORS) == "spot"
+    return endless_machine_with_spot(formula) if by_spot else recurrence_machine(formula)
+
+
+def check_choice(what: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return the value, or raise an error that names the nearest choice."""
+    if value not in choices:
+        raise MissionError(f"unknown {what} '{value}'{did_you_mean(value, choices)}")
+    return value

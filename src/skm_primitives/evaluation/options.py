@@ -1,0 +1,45 @@
+"""What an evaluation is asked for, and how it shows that it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skm_machine.errors import SkmError
+
+Track = Callable[[Sequence[Any], str], Any]
+"""Wraps a sequence that is worked through, with a few words on what it is: a progress bar."""
+
+
+def silent(items: Sequence[Any], what: str) -> Sequence[Any]:  # noqa: ARG001
+    """Show nothing."""
+    return items
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """Choices of an evaluation; what is left out is as the domain has it."""
+
+    task: str = "all"
+    """A task, `all`, `skills`, or another name that the domain's trials know."""
+    planner: str = "grounded"
+    seeds: int = 1
+    """Tabular domains: training seeds, of which the first is the shipped one."""
+    epsilon: float = 0.0
+    """Tabular domains: the share of random actions."""
+    episodes: int | None = None
+    variant: str = ""
+    """The kind of worlds, of those that the domain's trials know."""
+    checkpoint: str | Path | None = None
+    exact: bool = False
+    """Perfect skills instead of learned ones, where the domain has them."""
+    seed: int = 0
+    track: Track = silent
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or (self.episodes is not None and self.episodes < 1):
+            raise SkmError("--seeds and --episodes must be at least 1")
+        if not 0 <= self.epsilon <= 1:
+            raise SkmError(f"--epsilon is a share between 0 and 1, not {self.epsilon}")

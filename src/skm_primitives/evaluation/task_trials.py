@@ -1,0 +1,243 @@
+"""Evaluation of tasks by trials: runs in worlds that the domain draws, with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skm_machine import Mission, Status, compile_mission
+from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.episodes import Episode, run_episode
+from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
+from skm_primitives.loading import load_primitives
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.primitives import Primitives
+from skm_sim.domain import DomainSpec, Task
+from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
+
+
+@dataclass(frozen=True)
+class TrialsTask:
+    """How often one task succeeded."""
+
+    success: float
+    success_interval: Interval
+    mean_steps: float | None
+    """Over the runs that succeeded."""
+    feasible: float | None
+    """The share of all worlds in which the task is possible, if anyone looked."""
+    episodes: int
+    violations: float | None = None
+    violations_interval: Interval | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        interval = self.violations_interval
+        return {
+            "success": self.success,
+            "success_interval": self.success_interval,
+            "violations": self.violations,
+            **({} if interval is None else {"violations_interval": interval}),
+            "mean_steps": self.mean_steps,
+            "feasible": self.feasible,
+            "episodes": self.episodes,
+        }
+
+
+@dataclass(frozen=True)
+class RoundsTask:
+    """How many rounds of a repeating task were completed, beside a reference on the true state."""
+
+    mission: str
+    max_steps: int
+    mean_return: float
+    mean_return_interval: Interval
+    optimal_return: float
+    optimal_return_interval: Interval
+    violations: float
+    violations_interval: Interval
+    episodes: int
+
+    @property
+    def ratio(self) -> float:
+        """Rounds over those of the reference."""
+        return self.mean_return / self.optimal_return if self.optimal_return else 1.0
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "mission": self.mission,
+            "mean_return": self.mean_return,
+            "mean_return_interval": self.mean_return_interval,
+            "optimal_return": self.optimal_return,
+            "optimal_return_interval": self.optimal_return_interval,
+            "ratio": self.ratio,
+            "violations": self.violations,
+            "violations_interval": self.violations_interval,
+            "episodes": self.episodes,
+        }
+
+
+@dataclass(frozen=True)
+class TrialsEvaluation:
+    """How the tasks, or the single skills, of a domain went."""
+
+    domain: str
+    planner: str
+    variant: str
+    seed: int
+    checkpoint: str
+    tasks: Mapping[str, TrialsTask]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "domain": self.domain,
+            "planner": self.planner,
+            "layouts": self.variant,
+            "seed": self.seed,
+            "checkpoint": self.checkpoint,
+            "tasks": {name: task.document() for name, task in self.tasks.items()},
+        }
+
+
+@dataclass(frozen=True)
+class RoundsEvaluation:
+    """How the repeating tasks of a domain went beside the reference."""
+
+    domain: str
+    planner: str
+    seed: int
+    checkpoint: str
+    tasks: Mapping[str, RoundsTask]
+
+    @property
+    def mean_ratio(self) -> float:
+        """The mean of the tasks' ratios."""
+        return float(np.mean([task.ratio for task in self.tasks.values()]))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "domain": self.domain,
+            "planner": self.planner,
+            "seed": self.seed,
+            "checkpoint": self.checkpoint,
+            "mean_ratio": self.mean_ratio,
+            "tasks": {name: task.document() for name, task in self.tasks.items()},
+        }
+
+
+def evaluate_trials(
+    spec: DomainSpec, options: EvaluationOptions
+) -> TrialsEvaluation | RoundsEvaluation:
+    """Run the tasks of a domain in the worlds that it draws for them."""
+    trials = task_trials(spec)
+    variant = checked_variant(spec, trials, options.variant)
+    primitives = chosen_primitives(spec, options)
+    count = options.episodes or trials.default_episodes(variant)
+    succeeded: dict[str, TrialsTask] = {}
+    rounds: dict[str, RoundsTask] = {}
+    for task in trials.tasks(spec, options.task):
+        drawn = trials.draw(task, count, options.seed, variant)
+        mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
+        episodes, reference = _run(spec, primitives, task, mission, drawn, options)
+        if reference:
+            rounds[task.name] = _rounds_task(task, episodes, reference)
+        else:
+            succeeded[task.name] = _trials_task(episodes, drawn.feasible)
+    who = spec.name, options.planner
+    if rounds:
+        return RoundsEvaluation(*who, options.seed, primitives.digest, rounds)
+    return TrialsEvaluation(*who, variant, options.seed, primitives.digest, succeeded)
+
+
+def chosen_primitives(spec: DomainSpec, options: EvaluationOptions) -> Primitives:
+    """Return the primitives to evaluate: learned ones, or perfect ones where the domain has them."""
+    if not options.exact:
+        return load_primitives(spec, options.checkpoint)
+    exact = spec.part("exact")
+    if exact is None:
+        raise SkmError(f"--exact: nobody knows perfect skills of '{spec.name}'")
+    primitives: Primitives = exact(spec)
+    return primitives
+
+
+def task_trials(spec: DomainSpec) -> TaskTrials:
+    """Return who draws the worlds of a domain's tasks."""
+    own: TaskTrials | None = spec.part("trials")
+    return SeededTrials() if own is None else own
+
+
+def checked_variant(spec: DomainSpec, trials: TaskTrials, variant: str) -> str:
+    """Return a kind of worlds that the domain has; by default the usual one."""
+    if variant and variant not in trials.variants:
+        hint = did_you_mean(variant, trials.variants)
+        raise SkmError(f"--layouts: '{spec.name}' has no '{variant}'{hint}")
+    return variant or trials.variants[0]
+
+
+def _run(
+    spec: DomainSpec,
+    primitives: Primitives,
+    task: Task,
+    mission: Mission,
+    drawn: TrialSet,
+    options: EvaluationOptions,
+) -> tuple[list[Episode], list[int]]:
+    """Run one task in every trial, and the reference beside it, where there is one."""
+    policy = make_policy(mission, primitives, options.planner)
+    env = spec.make()
+    episodes, reference = [], []
+    for index in options.track(range(len(drawn.options)), f"eval {spec.name}/{task.name}"):
+        episodes.append(
+            run_episode(
+                env,
+                primitives,
+                policy,
+                max_steps=task.max_steps,
+                seed=drawn.seeds[index],
+                options=drawn.options[index],
+            )
+        )
+        if drawn.reference is not None:
+            reference.append(drawn.reference(index, mission.machine, task.max_steps))
+    env.close()
+    return episodes, reference
+
+
+def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsTask:
+    count = len(episodes)
+    succeeded = [e for e in episodes if e.status is Status.ACCEPTED or e.accepting_visits]
+    failed = sum(episode.status is Status.FAILED for episode in episodes)
+    return TrialsTask(
+        success=len(succeeded) / count,
+        success_interval=proportion_interval(len(succeeded), count),
+        mean_steps=float(np.mean([e.steps for e in succeeded])) if succeeded else None,
+        feasible=feasible,
+        episodes=count,
+        violations=failed / count,
+        violations_interval=proportion_interval(failed, count),
+    )
+
+
+def _rounds_task(task: Task, episodes: Sequence[Episode], reference: Sequence[int]) -> RoundsTask:
+    count = len(episodes)
+    returns = [float(episode.accepting_visits) for episode in episodes]
+    best = [float(rounds) for rounds in reference]
+    failed = sum(episode.status is Status.FAILED for episode in episodes)
+    return RoundsTask(
+        mission=task.formula,
+        max_steps=task.max_steps,
+        mean_return=float(np.mean(returns)),
+        mean_return_interval=mean_interval(returns),
+        optimal_return=float(np.mean(best)),
+        optimal_return_interval=mean_interval(best),
+        violations=failed / count,
+        violations_interval=proportion_interval(failed, count),
+        episodes=count,
+    )

@@ -1,0 +1,86 @@
+"""How learning went: the success of single skills while they were learned, from a checkpoint's card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from skm_machine.errors import SkmError
+from skm_primitives import checkpoint
+from skm_primitives.figures.options import INK, Drawn, FigureOptions, plain
+from skm_primitives.loading import default_checkpoint
+from skm_sim.domain import DomainSpec
+from skm_sim.locations import load_attribute
+
+
+class CurveArtist(Protocol):
+    """What a domain says of the scores along its learning curve."""
+
+    groups: Mapping[str, tuple[str, str, str]]
+    """For each score: what it is, its colour and its marker."""
+
+    def chance(self, spec: DomainSpec, boards: int) -> dict[str, float]:
+        """Return what random actions reach."""
+        ...
+
+
+def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
+    """Draw the learning curve in the card of a checkpoint."""
+    _, card = checkpoint.load(options.checkpoint or default_checkpoint(spec), spec.name)
+    rows: list[dict[str, float]] = card.details.get("curve", [])
+    if not rows or "curve" not in spec.figures:
+        raise SkmError("the checkpoint has no learning curve; it was never validated.")
+    artist: CurveArtist = load_attribute(spec.figures["curve"])
+    boards = int(card.details["settings"]["validation_boards"])
+    chance = artist.chance(spec, boards)
+    document = {"seed": card.seed, "boards": boards, "random": chance, "curve": rows}
+    return Drawn(curve_figure(rows, artist, chance, boards, card.seed), document)
+
+
+def curve_figure(
+    rows: Sequence[Mapping[str, float]],
+    artist: CurveArtist,
+    chance: Mapping[str, float],
+    boards: int,
+    seed: int,
+) -> Figure:
+    """Return the curves, with what random actions reach as broken lines in the same colours.
+
+    The optimum is 1: the boards are those on which the skill can be done.
+    """
+    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+    axes = figure.add_subplot(xlabel="environment steps, millions", ylabel="success in 50 steps")
+    steps = np.array([row["steps"] for row in rows]) / 1e6
+    minutes = np.array([row["cpu_minutes"] for row in rows])
+    for group, (label, colour, marker) in artist.groups.items():
+        rates = [row[group] for row in rows]
+        look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.8}
+        axes.plot(steps, rates, label=f"{label}: {rates[-1]:.3f}", zorder=3, **look)
+        dashes: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3))}
+        axes.axhline(chance[group], label=f"random actions: {chance[group]:.2f}", **dashes)
+    axes.axhline(1.0, color=INK, lw=1, ls=(0, (1, 1.5)), label="optimal: 1")
+    end = float(steps[-1])
+    axes.set(xlim=(0, 1.03 * end), ylim=(0, 1.04))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    # From (0, 0) along the validations, and on beyond the last one.
+    known_steps = np.array([0, *steps, 2 * end])
+    known_minutes = np.array([0, *minutes, 2 * minutes[-1]])
+    top = axes.secondary_xaxis(
+        "top",
+        functions=(
+            lambda x: np.interp(np.asarray(x, float), known_steps, known_minutes),
+            lambda x: np.interp(np.asarray(x, float), known_minutes, known_steps),
+        ),
+    )
+    top.set_xlabel(f"CPU minutes on one core (training seed {seed})", size=9)
+    top.tick_params(length=0, labelsize=8)
+    top.spines["top"].set_visible(False)
+    title = f"network alone, {boards} validation boards a skill"
+    look = {"fontsize": 8, "title": title, "title_fontsize": 8, "edgecolor": "none"}
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), **look)
+    plain(axes)
+    return figure

@@ -1,0 +1,33 @@
+"""The planners, by name: from a mission and the skills to a policy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_machine.mission import Mission
+from skm_primitives.planning.grounded import GroundedPolicy
+from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
+from skm_primitives.planning.paper import PaperPolicy
+from skm_primitives.planning.policy import Policy
+from skm_primitives.primitives import PlaceWorld, Skills
+
+PLANNERS: Final = ("grounded", "paper")
+
+
+def make_policy(
+    mission: Mission, skills: Skills, planner: str = "grounded", slip: float = 0.0
+) -> Policy:
+    """Return the policy of a mission.
+
+    `planner="paper"` is Algorithm 2 as printed; `"grounded"` plans with what the skills know of the
+    world, and refuses what they prove unachievable. `slip` is the chance that a random action is taken
+    instead of the chosen one, which the grounded planner takes into account where goals are places.
+    """
+    if planner not in PLANNERS:
+        raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, PLANNERS)}")
+    if planner == "paper":
+        return PaperPolicy(mission, skills)
+    if isinstance(skills.behind_goals, PlaceWorld):
+        return GroundedPolicy(mission, skills, skills.behind_goals, slip)
+    return GroundedGoalPolicy(mission, skills, skills.behind_goals)

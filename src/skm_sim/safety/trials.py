@@ -1,0 +1,56 @@
+"""Where the tasks and skills of the Safety domain are tried: layouts on which they are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from skm_sim.domain import DomainSpec, Task
+from skm_sim.safety.feasibility import SKILLS, STAGES, Arrival, sample_feasible
+from skm_sim.safety.layout import authors_layouts, concatenate, sample_layouts
+from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
+
+
+class SafetyTrials:
+    """Random feasible layouts, or the authors' objects with robots drawn by chance (`test`)."""
+
+    variants: tuple[str, ...] = ("random", "test")
+
+    def default_episodes(self, variant: str) -> int:
+        """Return 200 random layouts, or 20 starts on the authors' own."""
+        return {"random": 200, "test": 20}[variant]
+
+    def tasks(self, spec: DomainSpec, name: str) -> list[Task]:
+        """Return all tasks, or the one of that name."""
+        return named_tasks(spec, name)
+
+    def draw(self, task: Task, count: int, seed: int, variant: str) -> TrialSet:
+        """Return layouts on which a task is possible, and what share of all that is."""
+        random = np.random.default_rng([seed, int(task.name)])
+        sample = authors_layouts if variant == "test" else sample_layouts
+        layouts, share = sample_feasible(random, count, STAGES[task.name], sample)
+        options = [{"layout": layouts[index]} for index in range(count)]
+        return TrialSet(options, [None] * count, share)
+
+
+class SafetySkillTrials:
+    """The skills that the primitives are judged by, on layouts on which they are possible."""
+
+    skills: Mapping[str, GoalPredicate] = SKILLS
+
+    def worlds(
+        self, skill: GoalPredicate, random: np.random.Generator, count: int
+    ) -> tuple[ResetOptions, float]:
+        """Return a batch of feasible layouts, and what share of all they are."""
+        assert isinstance(skill, Arrival)
+        layouts, share = sample_feasible(random, count, [skill])
+        return {"layout": layouts}, share
+
+    def joined(self, options: Sequence[ResetOptions]) -> ResetOptions:
+        """Return several batches of layouts as one."""
+        return {"layout": concatenate([each["layout"] for each in options])}
+
+
+TRIALS = SafetyTrials()
+SKILL_TRIALS = SafetySkillTrials()
