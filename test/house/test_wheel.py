@@ -46,7 +46,7 @@ def wheel(tmp_path_factory):
 def environment(wheel, tmp_path_factory):
     """Return the `bin` of an environment with the wheel and its dependencies, as pinned, alone."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True)
+    venv.create(folder, symlinks=True, with_pip=True)
     pip = (folder / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check")
     run(*pip, "-c", ROOT / "requirements" / "core.txt", wheel, cwd=folder)
     return folder / "bin"
