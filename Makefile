@@ -11,7 +11,7 @@ help:
 	@echo "make setup   create $(VENV) with everything, pinned, and build the ROS interfaces"
 	@echo "make demo    set up, then run a mission through the three nodes"
 	@echo "make test    set up, then run all tests"
-	@echo "make lint    formatter, linter, type checker"
+	@echo "make lint    formatter, linter, type checker, imports between the packages"
 	@echo "make test-core   the core's tests in an environment without any ROS package"
 	@echo "make clean   remove what the above have made"
 
@@ -41,6 +41,7 @@ lint: setup
 	@$(BIN)/ruff format --check src test tools launch
 	@$(BIN)/ruff check src test tools launch
 	@$(BIN)/mypy
+	@PYTHONPATH=src $(BIN)/lint-imports --no-logo --no-cache
 
 # The core must stand without ROS: its own environment, with none of the ROS wheels.
 CORE := .venv-core
