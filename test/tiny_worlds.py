@@ -100,7 +100,7 @@ def assert_optimal(primitives, move, stop):
     order = {name: 1 << i for i, name in enumerate(primitives.constraints)}
     place = np.array([goal.place for goal in primitives.goals])
     wanted = np.array([sum(order[name] for name in goal.violated) for goal in primitives.goals])
-    chance = primitives.goal_probability[:, None]
+    chance = primitives.behind_goals.goal_probability[:, None]
     for bits in range(1 << len(order)):
         violated = frozenset(name for name, bit in order.items() if bits & bit)
         served = [primitives.values(cell, violated) for cell in range(len(move))]

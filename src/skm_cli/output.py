@@ -36,13 +36,13 @@ def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON document
     sys.stdout.write("\n")
 
 
-def plain_table(title: str, headers: Sequence[str]) -> Table:
+def plain_table(title: str, headers: Sequence[str], *, wrap: bool = True) -> Table:
     """Return a table without lines: the first column to the left, figures to the right."""
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for index, header in enumerate(headers):
-        table.add_column(header, justify="right" if index else "left", no_wrap=not index)
+        table.add_column(header, justify="right" if index else "left", no_wrap=not (wrap or index))
     return table
 
 

@@ -6,6 +6,7 @@ policy = make_policy(compile_mission("F coffee", propositions=office.proposition
 episode = run_episode(office.make(), skills, policy, max_steps=1000)
 """
 
+from skm_machine.version import __version__
 from skm_primitives.checkpoint import Card, CheckpointError
 from skm_primitives.episodes import Episode, run_episode
 from skm_primitives.goals import Goal
@@ -31,6 +32,7 @@ __all__ = [
     "Primitives",
     "Skills",
     "TrainingResult",
+    "__version__",
     "default_checkpoint",
     "load_primitives",
     "make_learner",

@@ -6,6 +6,7 @@ num_envs=N)` a batch that steps as arrays. Simulators are imported only when one
 
 from __future__ import annotations
 
+from skm_machine.version import __version__
 from skm_sim.checker import check_domain
 from skm_sim.domain import Domain, DomainError, DomainSpec, Registration, Task, task_table
 from skm_sim.registry import SHIPPED, domain_names, get_domain
@@ -28,6 +29,7 @@ __all__ = [
     "TaskTrials",
     "TrialSet",
     "World",
+    "__version__",
     "check_domain",
     "domain_names",
     "get_domain",

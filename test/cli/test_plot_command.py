@@ -12,10 +12,14 @@ from skm_cli.commands import plot as plot_command
 from skm_machine.errors import SkmError
 from skm_machine.tracker import Status, Transition
 from skm_primitives.episodes import Episode
-from skm_primitives.figures import plot_moving_targets, plot_office, plot_safety
+from skm_primitives.evaluation.task_trials import RoundsEvaluation, RoundsTask
 from skm_primitives.figures.finetune_curve import learning_curve_figure
-from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_primitives.figures.primitive_values import primitive_values
+from skm_primitives.figures.returns import returns_figure
+from skm_primitives.figures.task_paths import machine_states
+from skm_primitives.loading import load_primitives
 from skm_sim.office.floor_plan import OFFICE_MAP
+from skm_sim.office.trajectories import outcome_text
 from skm_sim.registry import get_domain
 
 
@@ -37,8 +41,8 @@ def test_values_show_all_eleven_primitives(tmp_path, capsys):
 
 
 def test_a_primitive_s_value_is_one_next_to_it_and_falls_with_distance():
-    primitives = load_primitives(default_checkpoint("office"), get_domain("office"))
-    value, action = plot_office._primitive(primitives, "A", constraint=False)
+    primitives = load_primitives(get_domain("office"))
+    value, action = primitive_values(primitives, OFFICE_MAP.num_cells, "A", constraint=False)
     cells = [OFFICE_MAP.cell_at((2, column)) for column in (3, 4, 5)]
     np.testing.assert_allclose(value[cells], [1, 0.9, 0.81], rtol=1e-6)
     assert action[cells].tolist() == [3, 3, 3]
@@ -60,9 +64,9 @@ def test_without_finetuning_there_is_a_zero_shot_panel_a_task(tmp_path, capsys):
 
 
 def test_titles_say_how_many_runs_failed():
-    assert plot_office._outcome([3, None]) == "3 steps, 1 not solved"
-    assert plot_office._outcome([3, 4]) == "3, 4 steps"
-    assert plot_office._outcome([None]) == "1 not solved"
+    assert outcome_text([3, None]) == "3 steps, 1 not solved"
+    assert outcome_text([3, 4]) == "3, 4 steps"
+    assert outcome_text([None]) == "1 not solved"
 
 
 def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
@@ -79,7 +83,7 @@ def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["value", "office"], "did you mean 'values office'"),
+        (["value", "office"], "did you mean 'values'"),
         (["values", "office", "--out", "v.txt"], r"not 'v.txt'"),
         (["values", "office", "--dpi", 1], "--dpi is 1"),
         (["trajectories", "office", "--starts", "2;2"], "not '2;2'"),
@@ -87,8 +91,12 @@ def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
         (["trajectories", "office", "--finetuned", "coffee"], "TASK=FILE"),
         (["trajectories", "office", "--task", "tea"], "no task 'tea'"),
         (["returns", "moving_targets", "--episodes", 0], "--episodes is 0"),
-        (["returns", "moving_targets", "--starts", "2,2"], "office domains"),
-        (["return", "moving_targets"], "did you mean 'returns moving_targets'"),
+        (["returns", "moving_targets", "--starts", "2,2"], "are for trajectories"),
+        (["returns", "office"], "no reference"),
+        (["values", "safety"], "no map"),
+        (["trajectories", "safety", "--finetune-steps", 5], "tabular domains"),
+        (["calibration", "office"], "no batch of values"),
+        (["return", "moving_targets"], "did you mean 'returns'"),
     ],
 )
 def test_refusals(arguments, message):
@@ -104,14 +112,14 @@ def test_safety_paths_have_the_colour_of_the_machine_state(tmp_path, capsys):
     assert document["planner"] == "grounded"
     assert document["tasks"]["1"]["outcome"] == "accepted"
     assert out.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(SkmError, match="office domains"):
+    with pytest.raises(SkmError, match="a gridworld"):
         plot("trajectories", "safety", "--starts", "2,2", "--out", out)
 
 
 def test_machine_states_change_with_the_step_after_a_transition():
     moves = (Transition(2, 0, 1, frozenset(), 0.0), Transition(3, 1, 2, frozenset(), 1.0))
     episode = Episode(Status.ACCEPTED, 3, 1.0, 1.0, 1, moves, (), ())
-    assert plot_safety.machine_states(episode) == [0, 0, 1]
+    assert machine_states(episode) == [0, 0, 1]
 
 
 def test_returns_stand_beside_the_reference_on_the_same_boards(tmp_path, capsys):
@@ -126,10 +134,9 @@ def test_returns_stand_beside_the_reference_on_the_same_boards(tmp_path, capsys)
 
 
 def test_bars_are_as_high_as_the_means_and_errors_as_long_as_the_intervals():
-    result = {"mission": "F a", "mean_return": 3.0, "mean_return_interval": (2.0, 4.5),
-              "optimal_return": 4.0, "optimal_return_interval": (3.5, 4.5), "ratio": 0.75,
-              "episodes": 9}  # fmt: skip
-    axes = plot_moving_targets.returns_figure({"1": result}).axes[0]
+    task = RoundsTask("F a", 50, 3.0, (2.0, 4.5), 4.0, (3.5, 4.5), 0.0, (0.0, 0.3), 9)
+    found = RoundsEvaluation("line", "grounded", 0, "", {"1": task})
+    axes = returns_figure(found, "Line").axes[0]
     assert [bar.get_height() for bar in axes.patches] == [4.0, 3.0]
     lines = [bars.lines[2][0].get_segments()[0][:, 1].tolist() for bars in axes.containers[::2]]
     assert lines == [[3.5, 4.5], [2.0, 4.5]]

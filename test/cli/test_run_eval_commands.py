@@ -65,7 +65,7 @@ def test_run_films_every_state_of_a_board_from_the_first_to_the_last(capsys, tmp
         (["run", "office", COFFEE, "--render", "x.bmp"], ".png or .gif"),
         (["run", "offce", COFFEE], "office"),
         (["eval", "office", "--task", "cofee"], "coffee"),
-        (["eval", "kitchen"], "no evaluation"),
+        (["eval", "kitchen"], "unknown domain"),
         (["eval", "office", "--seeds", "0"], "at least 1"),
         (["eval", "office", "--epsilon", "7"], "between 0 and 1"),
     ],

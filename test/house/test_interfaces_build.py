@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from skm_machine import __version__
+
 ROOT = Path(__file__).resolve().parents[2]
 _spec = importlib.util.spec_from_file_location(
     "build_interfaces", ROOT / "tools/build_interfaces.py"
@@ -230,7 +232,7 @@ def test_both_package_descriptions_agree_on_name_and_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert (package.findtext("name"), package.findtext("version")) == (
         project["name"],
-        project["version"],
+        __version__,
     )
 
 

@@ -16,7 +16,7 @@ from skm_machine.drawing.lettering import broken, symbolic, text_width
 from skm_machine.drawing.machine_picture import MAX_STATES, draw_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import TRUE, conjunction, disjunction, negation, proposition
-from skm_machine.recurrence import endless_machine
+from skm_machine.recurrence import recurrence_machine
 from skm_machine.reward_machine import Outcome, from_automaton, from_edges
 from skm_machine.skill_machine import plan_paper
 from skm_machine.translators import translate
@@ -147,7 +147,7 @@ def test_task_pictures_have_no_overlap_and_miss_nothing(name, with_skills):
 
 @pytest.mark.parametrize("formula", ENDLESS)
 def test_endless_pictures_have_no_overlap_and_miss_nothing(formula):
-    machine = endless_machine(parse(formula))
+    machine = recurrence_machine(parse(formula))
     check_picture(machine, draw_machine(machine, plan_paper(machine).skills))
 
 
@@ -253,7 +253,7 @@ def test_large_machine_is_sketched_in_bounded_time():
 
 
 def test_crowded_machine_has_its_labels_on_hovering():
-    machine = endless_machine(parse(" & ".join(f"G F p{i}" for i in range(5))))
+    machine = recurrence_machine(parse(" & ".join(f"G F p{i}" for i in range(5))))
     edges = groups(draw_machine(machine), "edge")
     titles = [edge.findtext(f"{SVG}title") for edge in edges]
     assert len(titles) == len(machine.edges)

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from skm_machine.errors import SkmError
 from skm_primitives import checkpoint
 from skm_primitives.checkpoint import Card, load, save
-from skm_primitives.primitives import load_primitives
+from skm_primitives.loading import load_primitives
 from skm_primitives.tabular.learned_state import TabularSettings
 from skm_primitives.tabular.q_learning import TabularLearner
 from tiny_worlds import CORRIDOR, SHY
@@ -151,14 +152,14 @@ def test_a_domain_that_has_changed_since(tmp_path):
     learner.save(tmp_path / "c", "test")
     changed = type(CORRIDOR)(**{**vars(CORRIDOR), "gamma": 0.5})
     with pytest.raises(checkpoint.WrongDomainError, match="another version"):
-        load_primitives(tmp_path / "c", changed)
+        load_primitives(changed, tmp_path / "c")
     with pytest.raises(checkpoint.WrongDomainError, match="'corridor', not in 'shycorridor'"):
-        load_primitives(tmp_path / "c", SHY)
+        load_primitives(SHY, tmp_path / "c")
 
 
 def test_a_learner_that_nobody_knows(stored):
     with pytest.raises(SkmError, match="learner 'test'"):
-        load_primitives(stored)
+        load_primitives(replace(CORRIDOR, name=checkpoint.load(stored)[1].domain), stored)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

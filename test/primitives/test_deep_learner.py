@@ -12,7 +12,7 @@ from skm_primitives.deep.box_learner import BoxLearner
 from skm_primitives.deep.box_settings import DeepSettings, with_preset
 from skm_primitives.deep.trainer import resume_path
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import load_primitives
+from skm_primitives.loading import load_primitives
 from skm_sim.registry import get_domain
 
 TINY = {
@@ -53,7 +53,7 @@ def test_values_on_the_line_are_those_one_can_write_down(algorithm, tmp_path):
     }
     learner = learned(options, 20)
     learner.save(tmp_path / "line", "test")
-    primitives = load_primitives(tmp_path / "line", SPEC)
+    primitives = load_primitives(SPEC, tmp_path / "line")
     index = {goal: i for i, goal in enumerate(primitives.goals)}
     right, wet = frozenset({"right"}), frozenset({"wet"})
     strict, free = index[Goal(right)], index[Goal(right, wet)]
@@ -107,9 +107,9 @@ def test_training_runs_on_the_robot_and_writes_a_small_checkpoint(tmp_path):
     learner.run_round()
     assert learner.status.startswith("validation")
     card = learner.save(tmp_path / "safety", "test")
-    primitives = load_primitives(tmp_path / "safety", get_domain("safety"))
+    primitives = load_primitives(get_domain("safety"), tmp_path / "safety")
     count = len(primitives.goals)
-    assert primitives.goal_to_goal.shape == (count, count)
+    assert primitives.behind_goals.values.shape == (count, count)
     assert primitives.goal_seen.shape == (count,)
     assert primitives.gamma == 0.99
     assert set(card.scores) >= {"validation", "button & region"}

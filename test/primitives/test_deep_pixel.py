@@ -17,10 +17,10 @@ from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.picture_parts import averaging, dictionary, parts, patches
 from skm_primitives.deep.moving_targets.pixel_learner import PixelLearner
 from skm_primitives.deep.moving_targets.pixel_networks import Heads, NatureNetwork, TileNetwork
-from skm_primitives.deep.moving_targets.skill_report import skill_report
+from skm_primitives.deep.moving_targets.skill_report import skill_rates
 from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_tests, success
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import load_primitives
+from skm_primitives.loading import load_primitives
 from skm_primitives.training import learner_class
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
@@ -207,7 +207,7 @@ def test_learning_finds_the_values_next_to_objects():
     )
     learner.run_round()
     batch = sweep(np.random.default_rng(5), 10)
-    values = np.exp(learner.judge()(batch.states))
+    values = np.exp(learner.log_values()(batch.states))
     free = [GOALS.goals.index(Goal(frozenset(k), frozenset(SPEC.constraints))) for k in KINDS]
     near, other = [], []
     for row, action in zip(*np.nonzero(batch.touched != NOTHING), strict=True):
@@ -268,7 +268,7 @@ def served(tmp_path_factory):
     learner = PixelLearner.start(SPEC, TINY)
     learner.run_round()
     learner.save(path, "test")
-    return learner, load_primitives(path, SPEC), load(path)
+    return learner, load_primitives(SPEC, path), load(path)
 
 
 def test_served_values_are_those_of_the_learned_network(served):
@@ -317,8 +317,8 @@ def test_a_checkpoint_of_another_network_is_refused(served):
 
 def test_a_checkpoint_says_how_goals_lead_to_goals_and_how_often_each_was_seen(served):
     _, primitives, (arrays, card) = served
-    assert primitives.goal_to_goal.shape == (42, 42)
-    assert ((primitives.goal_to_goal >= 0) & (primitives.goal_to_goal <= 1)).all()
+    assert primitives.behind_goals.values.shape == (42, 42)
+    assert ((primitives.behind_goals.values >= 0) & (primitives.behind_goals.values <= 1)).all()
     assert len(primitives.goal_seen) == 42
     assert primitives.digest == card.digest
     assert arrays["network.patch.weight"].dtype == np.float16
@@ -326,7 +326,7 @@ def test_a_checkpoint_says_how_goals_lead_to_goals_and_how_often_each_was_seen(s
 
 def test_the_report_goes_through_the_pictures(served):
     _, primitives, _ = served
-    report = skill_report(primitives, boards=1, seed=5)
-    for rates in (report["skills"]["greedy"], report["skills"]["executed"]):
+    report = skill_rates(primitives, boards=1, seed=5)
+    for rates in (report["greedy"], report["executed"]):
         assert set(rates) == {test.name for test in skill_tests()}
         assert all(rate in (0.0, 1.0) for rate in rates.values())

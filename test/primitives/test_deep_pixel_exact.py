@@ -46,7 +46,7 @@ def test_onward_values_are_those_at_the_next_object():
         for index, goal in enumerate(EXACT.goals):
             other = KINDS.index(next(k for k in KINDS if set(k) == goal.labels))
             if other == kind:
-                assert onward[kind, index] == EXACT.goal_to_goal[0, index]
+                assert onward[kind, index] == EXACT.behind_goals.values[0, index]
             else:
                 steps = int(goal_distances(there[None], [other], forbidden(goal))[0])
                 expected = 0 if steps == UNREACHABLE else 0.99 ** (steps - 1)
@@ -84,4 +84,4 @@ def test_eval_with_exact_skills_comes_close_to_the_reference(capsys):
 
 def test_exact_skills_are_of_moving_targets_only(capsys):
     assert main(["eval", "office", "--exact"]) == 2
-    assert "--exact goes with moving_targets only" in capsys.readouterr().err
+    assert "nobody knows perfect skills of 'office'" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from skm_primitives.deep.box_learner import BoxLearner
 from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.networks import EnsembleMLP, to_arrays
 from skm_primitives.deep.served_network import ServedMLP
-from skm_primitives.primitives import load_primitives
+from skm_primitives.loading import load_primitives
 from skm_sim.registry import get_domain
 from skm_sim.safety.body import FORCE, SafetyBody
 from skm_sim.safety.environment import SafetyVectorEnv
@@ -54,7 +54,7 @@ def test_numpy_computes_what_torch_does():
 
 
 def test_every_goal_has_an_action_a_value_and_a_detour(saved):
-    primitives = load_primitives(saved, SAFETY)
+    primitives = load_primitives(SAFETY, saved)
     values = primitives.values(observations(1)[0], frozenset())
     count = len(primitives.goals)
     assert values.action.shape == values.detour.shape == (count, 2)
@@ -64,14 +64,14 @@ def test_every_goal_has_an_action_a_value_and_a_detour(saved):
 
 
 def test_strict_goals_are_worth_nothing_once_the_constraint_is_violated(saved):
-    primitives = load_primitives(saved, SAFETY)
+    primitives = load_primitives(SAFETY, saved)
     values = primitives.values(observations(1)[0], frozenset({"region"}))
     for goal, value in zip(primitives.goals, values.value.tolist(), strict=True):
         assert (value == 0) == (not goal.violated)
 
 
 def test_a_batch_is_served_as_its_members(saved):
-    primitives = load_primitives(saved, SAFETY)
+    primitives = load_primitives(SAFETY, saved)
     seen = observations(5)
     batch = primitives.batch_values(seen, np.array([False, True, False, True, False]))
     for i in range(5):
@@ -81,7 +81,7 @@ def test_a_batch_is_served_as_its_members(saved):
 
 
 def test_bad_observations_and_constraints_are_named(saved):
-    primitives = load_primitives(saved, SAFETY)
+    primitives = load_primitives(SAFETY, saved)
     seen = observations(1)[0]
     with pytest.raises(ObservationError, match="shape"):
         primitives.values(seen[:59], frozenset())
@@ -93,21 +93,21 @@ def test_bad_observations_and_constraints_are_named(saved):
 
 def test_a_checkpoint_of_another_domain_or_learner_is_refused(saved, tmp_path):
     with pytest.raises(WrongDomainError):
-        load_primitives(saved, get_domain("office"))
+        load_primitives(get_domain("office"), saved)
     arrays, card = checkpoint.load(saved)
     checkpoint.save(tmp_path / "odd", arrays, replace(card, learner="bxo"))
     with pytest.raises(SkmError, match="did you mean 'box'"):
-        load_primitives(tmp_path / "odd")
+        load_primitives(SAFETY, tmp_path / "odd")
     renamed = {**card.details, "propositions": ["knob", "cylinder", "region"]}
     checkpoint.save(tmp_path / "old", arrays, replace(card, details=renamed))
     with pytest.raises(WrongDomainError, match="another version"):
-        load_primitives(tmp_path / "old", SAFETY)
+        load_primitives(SAFETY, tmp_path / "old")
 
 
 def test_serving_does_not_import_torch(saved):
     code = (
-        "import sys\nfrom skm_primitives.primitives import load_primitives\n"
-        f"load_primitives({str(saved)!r})\nassert 'torch' not in sys.modules\n"
+        "import sys\nfrom skm_primitives.loading import load_primitives\n"
+        f"load_primitives('safety', {str(saved)!r})\nassert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

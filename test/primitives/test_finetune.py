@@ -7,13 +7,14 @@ import pytest
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import load
-from skm_primitives.planning.policy import make_policy
-from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.planning.planners import make_policy
 from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.tabular.finetune import COLUMNS, ROUND_STEPS, FinetuneLearner, _model
+from skm_primitives.tabular.finetune import COLUMNS, ROUND_STEPS, FinetuneLearner
 from skm_primitives.tabular.finetuned_policy import load_finetuned
 from skm_primitives.tabular.mission_arrays import score
 from skm_sim.registry import get_domain
+from skm_sim.tabular import tabular_model
 from tiny_worlds import CORRIDOR
 
 RATIO, PRINTED = COLUMNS.index("return_ratio"), COLUMNS.index("printed_rule_ratio")
@@ -59,9 +60,9 @@ def test_it_starts_exactly_at_the_zero_shot_level(domain, task, planner):
     )
     first = dict(zip(COLUMNS, learner.curve[0], strict=True))
     assert first["steps"] == 0
-    assert first["return_ratio"] == pytest.approx(zero_shot["return_ratio"], rel=1e-12)
-    assert first["success"] == pytest.approx(zero_shot["success"])
-    assert first["mean_steps"] == pytest.approx(zero_shot["mean_steps"] or 0)
+    assert first["return_ratio"] == pytest.approx(zero_shot.return_ratio, rel=1e-12)
+    assert first["success"] == pytest.approx(zero_shot.success)
+    assert first["mean_steps"] == pytest.approx(zero_shot.mean_steps or 0)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_it_reaches_the_optimum_where_the_paper_s_planner_does_not(domain, task,
 
 
 def test_the_returned_policy_earns_what_the_learner_says(coffee_mail):
-    assert evaluated(coffee_mail, coffee_mail.policy)["return_ratio"] == pytest.approx(
+    assert evaluated(coffee_mail, coffee_mail.policy).return_ratio == pytest.approx(
         coffee_mail.best.return_ratio, rel=1e-12
     )
 
@@ -161,7 +162,7 @@ def test_seeds_matter_and_the_same_seed_gives_the_same_run():
 def test_a_saved_policy_can_be_loaded_and_run(tmp_path, coffee_mail):
     coffee_mail.save(tmp_path / "mail", "")
     spec = get_domain("office")
-    primitives = load_primitives(default_checkpoint("office"), spec)
+    primitives = load_primitives(spec)
     policy = load_finetuned(tmp_path / "mail", spec, primitives)
     assert evaluated(coffee_mail, policy) == evaluated(coffee_mail, coffee_mail.policy)
     arrays, card = load(tmp_path / "mail")
@@ -172,12 +173,12 @@ def test_a_saved_policy_can_be_loaded_and_run(tmp_path, coffee_mail):
 
 def test_other_primitives_and_other_checkpoints_are_refused(tmp_path, coffee_mail):
     spec = get_domain("office")
-    primitives = load_primitives(default_checkpoint("office"), spec)
+    primitives = load_primitives(spec)
     coffee_mail.save(tmp_path / "mail", "")
     with pytest.raises(SkmError, match="written by the learner 'tabular'"):
-        load_finetuned(default_checkpoint("office"), spec, primitives)
+        load_finetuned(default_checkpoint(get_domain("office")), spec, primitives)
     with pytest.raises(SkmError, match="written by the learner 'finetune'"):
-        load_primitives(tmp_path / "mail", spec)
+        load_primitives(spec, tmp_path / "mail")
     primitives.digest = "another"
     with pytest.raises(SkmError, match="other primitives"):
         load_finetuned(tmp_path / "mail", spec, primitives)
@@ -201,4 +202,4 @@ def test_bad_settings_are_refused_by_name(options, message):
 
 def test_a_world_without_arrays_is_refused():
     with pytest.raises(SkmError, match="TabularModel"):
-        _model(CORRIDOR)
+        tabular_model(CORRIDOR)

@@ -11,8 +11,8 @@ from skm_primitives.goals import Goal
 from skm_primitives.planning.goal_outcomes import goal_outcomes
 from skm_primitives.planning.grounded_goals import goal_weights
 from skm_primitives.planning.lookahead import CARELESS_STEPS, DEPTH, Lookahead
-from skm_primitives.planning.policy import make_policy
-from skm_primitives.primitives import GoalValues
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.primitives import GoalToGoal, GoalValues
 
 NAMES = ("a", "b", "c")
 GAMMA = 0.9
@@ -28,7 +28,7 @@ def primitives(*allowances):
         constraints=NAMES,
         goals=goals,
         gamma=GAMMA,
-        goal_to_goal=np.full((len(goals), len(goals)), AVERAGE, np.float32),
+        behind_goals=GoalToGoal(np.full((len(goals), len(goals)), AVERAGE, np.float32)),
         action_space=None,
     )
 
@@ -36,8 +36,9 @@ def primitives(*allowances):
 def looking(mission, served):
     machine = compile_mission(mission, propositions=NAMES, repeat=True).machine
     outcomes = goal_outcomes(machine, served)
-    weights, anywhere = goal_weights(outcomes, served)
-    return machine, weights, anywhere, Lookahead(served, outcomes, anywhere)
+    weights, anywhere = goal_weights(outcomes, served, served.behind_goals)
+    ahead = Lookahead(served, served.behind_goals, outcomes, anywhere)
+    return machine, weights, anywhere, ahead
 
 
 def onward(served, **values):
@@ -114,8 +115,9 @@ def test_missions_that_end_are_worth_no_more_after_it():
     served = primitives("")
     machine = compile_mission("F(a & X F b)", propositions=NAMES).machine
     outcomes = goal_outcomes(machine, served)
-    _, anywhere = goal_weights(outcomes, served)
-    weights = Lookahead(served, outcomes, anywhere).weights(machine.initial, onward(served, ab=0.7))
+    _, anywhere = goal_weights(outcomes, served, served.behind_goals)
+    ahead = Lookahead(served, served.behind_goals, outcomes, anywhere)
+    weights = ahead.weights(machine.initial, onward(served, ab=0.7))
     assert weights == pytest.approx([GAMMA * 0.7, 0, 0])
 
 

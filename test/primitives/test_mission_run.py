@@ -6,14 +6,14 @@ import pytest
 from skm_machine import UnachievableMissionError, compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.episodes import run_episode
+from skm_primitives.loading import load_primitives
 from skm_primitives.mission_run import MissionRun
-from skm_primitives.planning.policy import make_policy
-from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_primitives.planning.planners import make_policy
 from skm_sim.registry import get_domain
 from skm_sim.world import World
 
 OFFICE = get_domain("office")
-PRIMITIVES = load_primitives(default_checkpoint("office"), OFFICE)
+PRIMITIVES = load_primitives(OFFICE)
 
 
 def begin(formula, planner="grounded", max_steps=200, seed=0):

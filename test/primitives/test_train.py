@@ -10,7 +10,7 @@ from skm_cli.commands import train as train_command
 from skm_machine.errors import SkmError
 from skm_primitives import training
 from skm_primitives.checkpoint import CheckpointError, load
-from skm_primitives.primitives import load_primitives
+from skm_primitives.loading import load_primitives
 from skm_primitives.tabular.learned_state import TabularSettings
 from skm_primitives.tabular.q_learning import TabularLearner
 from tiny_worlds import CORRIDOR, Corridor
@@ -39,7 +39,7 @@ def test_json_is_all_there_is_on_stdout(tmp_path, capsys):
     assert result["residual"] == 0
     assert result["cpu_seconds"] > 0
     assert result["options"]["seed"] == 7
-    assert result["digest"] == load_primitives(result["out"], CORRIDOR).digest
+    assert result["digest"] == load_primitives(CORRIDOR, result["out"]).digest
     assert load(out)[1].command.startswith("skm")
 
 
@@ -145,7 +145,7 @@ def test_the_command_tells_an_interrupt_by_its_exit_code(tmp_path, monkeypatch, 
 
 
 def test_long_runs_are_saved_on_the_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(TabularLearner, "save_seconds", 0.0)
     seen = []
     learner = TabularLearner(CORRIDOR, TabularSettings())
 

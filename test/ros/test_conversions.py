@@ -16,7 +16,6 @@ from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
     ContinuousGoalValues,
     GoalValues,
-    default_checkpoint,
     load_primitives,
 )
 from skm_ros import conversions as convert
@@ -179,29 +178,31 @@ def test_answers_of_another_size_are_refused():
 
 
 def test_what_is_known_of_primitives_comes_out_as_it_went_in():
-    primitives = load_primitives(default_checkpoint("office"))
+    primitives = load_primitives("office")
     info = convert.primitives_info(primitives, "office", Discrete(120))
-    asked = []
-    remote = convert.remote_primitives(
-        info, lambda *query: asked.append(query) or primitives.values(*query)
-    )
+    remote = convert.remote_skills(info)
     for name in (
         "domain",
         "propositions",
         "constraints",
         "goals",
-        "visit_labels",
         "gamma",
         "action_space",
         "digest",
     ):
         assert getattr(remote, name) == getattr(primitives, name), name
-    for name in ("goal_probability", "goal_to_goal"):
-        np.testing.assert_array_equal(getattr(remote, name), getattr(primitives, name))
+    here, there = primitives.behind_goals, remote.behind_goals
+    assert (there.places, there.visit_labels) == (here.places, here.visit_labels)
+    np.testing.assert_array_equal(there.successors, here.successors)
+    np.testing.assert_array_equal(there.goal_probability, here.goal_probability)
     assert remote.observation_space == Discrete(120)
-    for _ in range(2):
-        np.testing.assert_array_equal(remote.values(7).stop, primitives.values(7, frozenset()).stop)
-    assert asked == [(7, frozenset())]
+
+
+def test_what_lies_behind_label_sets_comes_out_as_it_went_in():
+    primitives = load_primitives("moving_targets")
+    space = Box(0, 255, (84, 84, 3), np.uint8)
+    remote = convert.remote_skills(convert.primitives_info(primitives, "m", space))
+    np.testing.assert_array_equal(remote.behind_goals.values, primitives.behind_goals.values)
 
 
 def test_transitions_say_what_happened():

@@ -12,7 +12,7 @@ from skm.msg import Action, MachineState, Observation, PrimitivesInfo
 from skm.srv import QueryValues, Reset
 from std_srvs.srv import SetBool
 
-from skm_primitives.primitives import default_checkpoint, load_primitives
+from skm_primitives.loading import default_checkpoint, load_primitives
 from skm_ros import qos
 from skm_ros.client.mission_goal import MissionGoal
 from skm_sim.registry import get_domain
@@ -102,7 +102,7 @@ def test_primitives_serve_the_checkpoints_values(client, domain_id, processes):
     infos = Topic(client, PrimitivesInfo, "primitives_info", qos.LATCHED)
     assert client.spin_until(lambda: infos.messages, WAIT)
     info = infos.last
-    primitives = load_primitives(default_checkpoint("office"), get_domain("office"))
+    primitives = load_primitives(get_domain("office"))
     assert info.digest == primitives.digest
     assert tuple(info.propositions) == primitives.propositions
     assert len(info.goals) == len(primitives.goals)
@@ -153,7 +153,7 @@ def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
         ("primitives", {"domain": "office", "checkpoint": "/nowhere.safetensors"}, "nowhere"),
         (
             "primitives",
-            {"domain": "office_absorbing", "checkpoint": default_checkpoint("office")},
+            {"domain": "office_absorbing", "checkpoint": default_checkpoint(get_domain("office"))},
             "office",
         ),
         ("machine", {"planner": "magic"}, "grounded"),

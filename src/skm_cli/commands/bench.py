@@ -14,6 +14,10 @@ examples:
   skm bench loop
   skm bench loop --steps 500 --rounds 9 --json
   skm bench realtime --rate 50 --steps 500
+  skm bench core
+
+core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
+batch, and a step of a mission with the shipped skills.
 
 loop: the nodes run a patrol in the office in lock-step, as three processes and as one. Beside them
 runs a bare loop: the same messages of the same sizes over the same four hops with the same quality of
@@ -36,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("loop", "realtime"), help="what to measure")
+    parser.add_argument("what", choices=("loop", "realtime", "core"), help="what to measure")
     parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
     parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
     parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
@@ -51,6 +55,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Measure what is asked for, and print it."""
+    if args.what == "core":
+        return _run_core(args.domain, as_json=args.json)
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
@@ -70,6 +76,24 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+def _run_core(domain: str | None, *, as_json: bool) -> int:
+    """Measure the core, of one domain or of all that come with skills."""
+    from skm_cli.output import plain_table  # noqa: PLC0415
+    from skm_primitives.evaluation.speed import measure_speed  # noqa: PLC0415
+    from skm_sim import domain_names, get_domain  # noqa: PLC0415
+
+    specs = [get_domain(name) for name in ([domain] if domain else domain_names())]
+    timings = measure_speed(spec for spec in specs if spec.checkpoint)
+    if as_json:
+        print_json([timing.document() for timing in timings])
+        return 0
+    table = plain_table("CPU time, the best of a few tries", ("domain", "what", "ms"))
+    for timing in timings:
+        table.add_row(timing.domain, timing.what, f"{timing.milliseconds:.4f}")
+    console().print(table)
+    return 0
 
 
 def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:

@@ -41,7 +41,7 @@ def _print_tabular(found: TabularEvaluation) -> None:
         "apart": "success from\na constraint",
     }
     shown = [key for key in columns if key != "best_success" or found.epsilon]
-    table = plain_table(title, ["task", *(columns[key] for key in shown)])
+    table = plain_table(title, ["task", *(columns[key] for key in shown)], wrap=False)
     for name, task in found.tasks.items():
         figures = {**task.document(), "apart": task.on_constraints.success}
         table.add_row(name, *(_figure(figures.get(key)) for key in shown))

@@ -47,7 +47,7 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
         return evaluation
     if not spec.tasks:
         raise SkmError(f"the domain '{spec.name}' has no tasks to evaluate")
-    if not spec.trials and is_tabular(spec):
+    if not spec.trials and is_tabular(spec) and not options.exact:
         return evaluate_tabular(spec, options)
     if options.seeds > 1 or options.epsilon:
         raise SkmError("--seeds and --epsilon go with tabular domains")

@@ -29,5 +29,8 @@ def draw_figure(spec: DomainSpec, kind: str, options: FigureOptions | None = Non
     """Draw a kind of picture of a domain; one that it does not have is an error that says why."""
     if kind not in KINDS:
         raise SkmError(f"there is no picture '{kind}'{did_you_mean(kind, KINDS)}")
-    drawn: Drawn = load_attribute(KINDS[kind])(spec, options or FigureOptions())
+    asked = options or FigureOptions()
+    if kind != "trajectories" and (asked.starts or asked.finetuned or asked.finetune_steps):
+        raise SkmError("--starts, --finetuned and --finetune-steps are for trajectories.")
+    drawn: Drawn = load_attribute(KINDS[kind])(spec, asked)
     return drawn
