@@ -13,11 +13,8 @@ from skm.srv import QueryValues
 
 from skm_machine.tracker import Transition
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import (
-    ContinuousGoalValues,
-    GoalValues,
-    load_primitives,
-)
+from skm_primitives.loading import load_primitives
+from skm_primitives.primitives import ContinuousGoalValues, GoalValues
 from skm_ros import conversions as convert
 
 SPACES = [
