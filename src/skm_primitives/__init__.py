@@ -1,9 +1,7 @@
 """Skill primitives (world value functions): learned once, composed for any mission.
 
-office = get_domain("office")
-skills = load_primitives(office)
-policy = make_policy(compile_mission("F coffee", propositions=office.propositions), skills)
-episode = run_episode(office.make(), skills, policy, max_steps=1000)
+`load_primitives(domain)` gives the skills, `make_policy(mission, skills)` plans a mission with them, and
+`run_episode(domain.make(), skills, policy, max_steps=1000)` runs it.
 """
 
 from skm_machine.version import __version__

@@ -65,6 +65,8 @@ class GoalToGoal:
 
     values: Float32Array
     """`[g, h]`: the mean value of goal h where g was just achieved."""
+    approximate: bool = True
+    """Whether the values of a state come from networks, so that they may be wrong here and there."""
 
 
 class Skills(Protocol):

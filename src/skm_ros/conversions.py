@@ -272,7 +272,8 @@ def remote_skills(info: PrimitivesInfo) -> RemoteSkills:
 def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> PlaceWorld | GoalToGoal:
     places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
     if not places:
-        return GoalToGoal(_table(info.goal_to_goal, (len(goals), len(goals))))
+        values = _table(info.goal_to_goal, (len(goals), len(goals)))
+        return GoalToGoal(values, approximate=info.observation_kind != Observation.DISCRETE)
     visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
     for entry in info.place_labels:
         visits = visit_labels.get(int(entry.place), ())

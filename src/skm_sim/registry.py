@@ -31,6 +31,9 @@ SHIPPED: Final = {
 }
 """Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""
 
+FIRST: Final = next(iter(SHIPPED))
+"""The domain that nodes have if nobody says."""
+
 
 @cache
 def _locations() -> dict[str, str]:

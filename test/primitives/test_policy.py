@@ -17,9 +17,11 @@ from skm_primitives.episodes import run_episode
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.tabular.exact_evaluation import best_success, evaluate_policy, optimal_steps
+from skm_primitives.tabular.finetune import FinetuneLearner, FinetuneSettings
 from skm_primitives.tabular.q_learning import TabularLearner
 from skm_primitives.tabular.tabular_primitives import TabularPrimitives
 from skm_sim.registry import get_domain
+from skm_sim.tabular import tabular_model
 
 OFFICE_TASKS = [("office", name) for name in ("coffee", "patrol", "coffee_mail", "long")]
 ABSORBING_TASKS = [("office_absorbing", name) for name in ("coffee", "coffee_strict")]
@@ -149,3 +151,23 @@ def test_slips_cost_no_more_than_they_must():
 def test_an_unknown_planner_is_an_error():
     with pytest.raises(SkmError, match="did you mean 'paper'"):
         make_policy(compile_mission("F coffee"), primitives_of("office"), "papr")
+
+
+@pytest.mark.parametrize("planner", ["grounded", "paper"])
+def test_skills_learned_without_places_run_missions(planner):
+    """What `--no-places` leaves, few-shot learning included: the paper's goals, 2^(P∪C)."""
+    spec = get_domain("office")
+    learner = TabularLearner.start(spec, {"places": False})
+    while learner.steps < 100_000:
+        learner.run_round()
+    skills = TabularPrimitives(learner.state)
+    mission = compile_mission(spec.task("coffee").formula, propositions=spec.propositions)
+    runs = evaluate_policy(
+        tabular_model(spec), skills, make_policy(mission, skills, planner), max_steps=200
+    )
+    model = tabular_model(spec)
+    decorated = model.cell_labels[:, spec.propositions.index("decoration")]
+    assert runs.among(~decorated).summary().success == 1.0
+    assert runs.among(~decorated).summary().violations == 0
+    few_shot = FinetuneLearner(spec, skills, FinetuneSettings(task="coffee", planner=planner))
+    assert few_shot.current["success"] == pytest.approx(runs.summary().success)

@@ -89,6 +89,7 @@ def print_check(
     trace: Trace | None,
     judgement: Judgement | None,
 ) -> None:
+    """Print what a mission means, its skills in a table, and how a trace is judged."""
     machine, names, out = mission.machine, mission.machine.names, console()
     text = str(mission.formula) if mission.formula is not None else f"a {mission.format} file"
     out.print(f"[bold]{escape(text)}[/bold]")

@@ -3,7 +3,7 @@
     0                          # the initial state
     [2]                        # the terminal states
     (0, 1, 'coffee', 0)        # from, to, on which labels, for which reward
-    (1, 2, 'office', 1)
+    (1, 2, 'desk', 1)
 
 Label sets that no line of a state covers end the mission without success, as in their code.
 """
@@ -80,7 +80,7 @@ def _edge(
 ) -> tuple[int, int, Formula, float]:
     match = _EDGE.fullmatch(line)
     if match is None:
-        _fail("expected an edge such as (0, 1, 'coffee & !office', 0)", text, position)
+        _fail("expected an edge such as (0, 1, 'coffee & !mail', 0)", text, position)
     try:
         label = parse(match["label"], propositions)
     except MissionError as error:

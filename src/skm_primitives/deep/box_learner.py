@@ -24,7 +24,7 @@ import torch
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card
 from skm_primitives.deep.algorithm import Algorithm, Arrays, heads
-from skm_primitives.deep.body import body_for
+from skm_primitives.deep.bodies import body_for
 from skm_primitives.deep.box_settings import DeepSettings, with_preset
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.goal_space import GoalSpace

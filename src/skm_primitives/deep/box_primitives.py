@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError
-from skm_primitives.deep.body import Body, body_for
+from skm_primitives.deep.bodies import Body, body_for
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal

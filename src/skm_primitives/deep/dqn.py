@@ -25,7 +25,7 @@ from skm_primitives.deep.algorithm import (
     optimiser_arrays,
     restore_optimiser,
 )
-from skm_primitives.deep.body import Body
+from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace

@@ -6,7 +6,7 @@ import numpy as np
 
 from skm_primitives.composition import goal_mask
 from skm_primitives.deep.algorithm import Algorithm
-from skm_primitives.deep.body import Body
+from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_sim.domain import DomainSpec
 from skm_sim.trials import skill_trials

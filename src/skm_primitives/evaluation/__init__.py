@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.single_skills import evaluate_box_skills
 from skm_primitives.evaluation.tabular_tasks import TabularEvaluation, evaluate_tabular
 from skm_primitives.evaluation.task_trials import (

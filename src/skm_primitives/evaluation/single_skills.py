@@ -11,7 +11,7 @@ import numpy as np
 from skm_machine.errors import SkmError
 from skm_primitives.deep.box_primitives import BoxPrimitives
 from skm_primitives.deep.skill_runs import SkillRuns, run_skill
-from skm_primitives.evaluation.options import EvaluationOptions, Track, silent
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions, Track, silent
 from skm_primitives.evaluation.statistics import proportion_interval
 from skm_primitives.evaluation.task_trials import TrialsEvaluation, TrialsTask, chosen_primitives
 from skm_primitives.primitives import Primitives

@@ -50,7 +50,7 @@ def _worlds(spec: DomainSpec) -> list[Timing]:
     batch.reset(seed=0)
     action, actions = env.action_space.sample(), batch.action_space.sample()
     timings = [
-        Timing(spec.name, "reset", 1e3 * best_of(lambda: env.reset())),
+        Timing(spec.name, "reset", 1e3 * best_of(env.reset)),
         Timing(spec.name, "step", 1e3 * best_of(lambda: env.step(action))),
         Timing(spec.name, f"step of a batch, a world of {BATCH}", 1e3 * _step(batch, actions)),
     ]

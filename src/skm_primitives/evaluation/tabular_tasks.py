@@ -10,7 +10,7 @@ import numpy as np
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.primitives import Primitives

@@ -11,7 +11,7 @@ import numpy as np
 from skm_machine import Mission, Status, compile_mission
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.episodes import Episode, run_episode
-from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy

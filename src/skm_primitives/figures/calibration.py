@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from skm_primitives.deep.skill_runs import SkillRuns
 from skm_primitives.evaluation.single_skills import DEFAULT_EPISODES, runs_of_skills
-from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.figures.figure_options import Drawn, FigureOptions
 from skm_primitives.loading import load_primitives
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainSpec

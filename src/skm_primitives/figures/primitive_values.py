@@ -6,7 +6,7 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_primitives.composition import primitive
-from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.figures.figure_options import Drawn, FigureOptions
 from skm_primitives.loading import load_primitives
 from skm_primitives.primitives import GoalValues, Primitives
 from skm_sim.arrays import Float32Array, IntArray

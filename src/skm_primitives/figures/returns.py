@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from skm_machine.drawing.lettering import words_broken
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.task_trials import RoundsEvaluation, evaluate_trials
-from skm_primitives.figures.options import INK, Drawn, FigureOptions, plain
+from skm_primitives.figures.figure_options import INK, Drawn, FigureOptions, plain
 from skm_sim.domain import DomainSpec
 
 REFERENCE: Final = "#b8b2a7"

@@ -11,7 +11,7 @@ from skm_machine import compile_mission
 from skm_machine.drawing.lettering import words_broken
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives.episodes import Episode, run_episode
-from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.figures.figure_options import Drawn, FigureOptions
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy

@@ -11,7 +11,7 @@ from matplotlib.ticker import PercentFormatter
 
 from skm_machine.errors import SkmError
 from skm_primitives import checkpoint
-from skm_primitives.figures.options import INK, Drawn, FigureOptions, plain
+from skm_primitives.figures.figure_options import INK, Drawn, FigureOptions, plain
 from skm_primitives.loading import default_checkpoint
 from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute

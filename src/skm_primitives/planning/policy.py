@@ -20,8 +20,8 @@ from skm_primitives.planning.revisits import Revisits
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
+    GoalToGoal,
     GoalValues,
-    PlaceWorld,
     Skills,
 )
 from skm_sim.arrays import Float32Array
@@ -68,8 +68,9 @@ class Policy(Protocol):
 
 def memory_for(skills: Skills) -> Revisits | None:
     """Return a memory against going in circles where values of discrete actions are approximate."""
-    exact = isinstance(skills.behind_goals, PlaceWorld)
-    if exact or not isinstance(skills.action_space, Discrete):
+    behind = skills.behind_goals
+    approximate = isinstance(behind, GoalToGoal) and behind.approximate
+    if not approximate or not isinstance(skills.action_space, Discrete):
         return None
     return Revisits(int(skills.action_space.n), skills.gamma)
 

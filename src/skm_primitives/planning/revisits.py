@@ -29,7 +29,7 @@ class Revisits:
     def __init__(self, actions: int, gamma: float) -> None:
         self._actions = actions
         self._factor = gamma**REPEAT_STEPS
-        self._tries: dict[bytes | int, IntArray] = {}
+        self._tries: dict[bytes, IntArray] = {}
         self._here = self._blank()
 
     def clear(self) -> None:
@@ -37,12 +37,12 @@ class Revisits:
         self._tries = {}
         self._here = self._blank()
 
-    def enter(self, observation: NDArray[Any] | int) -> None:
-        """Note where the agent is now: what it observes, or the number of its cell."""
-        key = observation if isinstance(observation, int) else observation.tobytes()
+    def enter(self, observation: NDArray[Any]) -> None:
+        """Note where the agent is now."""
+        key = np.asarray(observation).tobytes()
         self._here = self._tries.setdefault(key, self._blank())
 
-    def arrive(self, observation: NDArray[Any] | int, moved: bool) -> None:
+    def arrive(self, observation: NDArray[Any], moved: bool) -> None:
         """Note where a step has ended; if it moved the machine, forget what came before."""
         if moved:
             self.clear()

@@ -7,9 +7,9 @@ explore), and an episode that leads nowhere is cut off, which counts as no end o
 
 **What the printed rule converges to.** Q takes over where γQ > (1−γ)δ_Q. Next to the goal of a skill
 δ_Q is 1, so with γ = 0.9 that takes Q > 1/9: whatever is still over 21 steps from success is left to
-the zero-shot skill, *however exact Q is*. With Q = Q*, the rule earns 0.96 of the optimal return on
-office/coffee_mail and 0.97 on office_absorbing/coffee, where it still walks into the dead end. So the
-rule is used where the paper has it, to behave while learning, and not as what is learned.
+the zero-shot skill, *however exact Q is*. With Q = Q*, the rule earns 0.96 and 0.97 of the optimal
+return on two of the paper's tasks (docs/planning.md says which), and still walks into a dead end. So
+the rule is used where the paper has it, to behave while learning, and not as what is learned.
 
 **What is returned instead** (`FinetunedPolicy`): argmax_a Q(s,u,a) where max_a Q(s,u,a) > 0, zero-shot
 elsewhere. Q begins at 0 and rewards are not negative, so in a deterministic world, with any α,
@@ -20,9 +20,9 @@ there on, succeeds wherever zero-shot does. The return can still dip where Q has
 the best Q by exact evaluation is kept; the first candidate is Q = 0, which *is* zero-shot, so the result
 never ends below where it started.
 
-The argument needs ⟨cell, u⟩ to be Markov. In office/long it is not (how often the mail was fetched shows
-in no observation, but matters to the mission): there, Q is no certificate, and only the last sentence
-protects (`TabularMission.markov` tells).
+The argument needs ⟨cell, u⟩ to be Markov. Where labels change with the visits it is not (how often the
+mail was fetched shows in no observation, but may matter to the mission): there, Q is no certificate,
+and only the last sentence protects (`TabularMission.markov` tells).
 
 α defaults to 1, exact in deterministic worlds: values travel one step a visit instead of about ten. The
 paper has 0.1.

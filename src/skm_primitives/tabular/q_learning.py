@@ -12,8 +12,8 @@ What differs, and why:
   episode goes on instead of ending there: once its goal is reached, the agent takes a new one.
 - **Full backups** (`alpha=1`), exact in the deterministic worlds of the paper, together with replay
   of the latest transition of every state and action (experience replay, as in Dyna-Q) at the end of
-  each round. In the office, 10 of 10 seeds are exact after 3e4 steps, 0 of 10 without replay.
-  `alpha=0.1` is the paper's step size, without replay.
+  each round. In the paper's gridworld, 10 of 10 seeds are exact after 3e4 steps, 0 of 10 without
+  replay. `alpha=0.1` is the paper's step size, without replay.
 - **Labels may vary at a place** (hidden counters). Values are learned for the place, then shared
   out by how often each label set was seen there: stopping is worth the probability of that variant.
 - **Curiosity.** Goals are drawn by label set first, then by place (the paper's buffer has only the

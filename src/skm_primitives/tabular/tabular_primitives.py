@@ -55,7 +55,7 @@ class TabularPrimitives:
     def behind_goals(self) -> PlaceWorld | GoalToGoal:
         """What lies behind the goals, read off the learned values."""
         if self.goals and self.goals[0].place is None:
-            return GoalToGoal(self._goal_to_goal())
+            return GoalToGoal(self._goal_to_goal(), approximate=False)
         return self._place_world()
 
     def _place_world(self) -> PlaceWorld:

@@ -25,10 +25,10 @@ from skm_ros import qos
 from skm_ros.conversions import fill_values, observation_reader, primitives_info
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
-from skm_sim.registry import get_domain
+from skm_sim.registry import FIRST, get_domain
 
 SETTINGS: Final = (
-    Setting("domain", "office", "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting("domain", FIRST, "domain by name, or package.module:ATTRIBUTE", fixed=True),
     Setting(
         "checkpoint",
         "",

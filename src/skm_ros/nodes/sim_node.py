@@ -43,7 +43,7 @@ from skm_ros.markers import marker_array
 from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
-from skm_sim.registry import get_domain
+from skm_sim.registry import FIRST, get_domain
 from skm_sim.world import World
 
 FRAME: Final = "base_link"
@@ -51,7 +51,7 @@ MAP_FRAME: Final = "map"
 SIGN_OF_LIFE_SECONDS: Final = 0.5
 
 SETTINGS: Final = (
-    Setting("domain", "office", "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting("domain", FIRST, "domain by name, or package.module:ATTRIBUTE", fixed=True),
     Setting("seed", 0, "seed of the first episode", low=0, high=2**63 - 1, fixed=True),
     Setting(
         "mode",

@@ -1,6 +1,6 @@
 """A finite deterministic world as arrays, for exact planners and fast learners.
 
-What the agent observes is a *cell*; the *state* behind it may hold more (in the office: how often
+What the agent observes is a *cell*; the *state* behind it may hold more (such as how often
 the mail was fetched). One environment, a batch of them and a breadth-first search over the product
 with a reward machine all read the same arrays, so they cannot disagree.
 """

@@ -15,7 +15,7 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.deep.moving_targets.pixel_primitives import PixelPrimitives
 from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_tests, success
-from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.single_skills import SkillReport
 from skm_primitives.evaluation.task_trials import chosen_primitives
 from skm_primitives.planning.planners import make_policy

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.options import Track, silent
+from skm_primitives.evaluation.evaluation_options import Track, silent
 
 INK = "#222831"
 GRID = "#e6e0d4"
