@@ -5,15 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from skm_machine import __version__ as VERSION
+
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src", "config", "launch")
 """What the wheel is made of; copied, since a build leaves files beside the sources."""
 
