@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
-from skm.msg import Action, Labels, Observation, PlaceLabels, PrimitivesInfo
+from skm.msg import Action, Labels, Observation
 from skm.msg import Goal as GoalMessage
 from skm.msg import Transition as TransitionMessage
 from skm.srv import QueryValues
@@ -26,11 +26,7 @@ from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
-    GoalToGoal,
     GoalValues,
-    PlaceWorld,
-    Primitives,
-    RemoteSkills,
 )
 from skm_sim.arrays import ByteArray, Float32Array
 
@@ -172,6 +168,13 @@ def fill_action(message: Action, action: Any) -> None:  # noqa: ANN401 - a numbe
         message.continuous = float_array(action)
 
 
+def fill_stop(message: Action) -> None:
+    """Make a message a stop, with nothing left in it of the action before."""
+    message.kind = Action.STOP
+    message.discrete = 0
+    message.continuous = array.array("f")
+
+
 def action_reader(space: Space[Any]) -> Callable[[Action], Any]:
     """Return a function that reads actions (not stops) of a space, and refuses all others."""
     if isinstance(space, Discrete):
@@ -210,92 +213,6 @@ def goal_value(message: GoalMessage) -> Goal:
     """Return the goal that a message says."""
     place = None if message.place == GoalMessage.NO_PLACE else int(message.place)
     return Goal(frozenset(message.labels), frozenset(message.violated), place)
-
-
-def primitives_info(
-    primitives: Primitives, checkpoint: str, observation_space: Space[Any]
-) -> PrimitivesInfo:
-    """Return everything that the skill machine needs to know about the primitives."""
-    info = PrimitivesInfo(
-        domain=primitives.domain,
-        checkpoint=checkpoint,
-        digest=primitives.digest,
-        propositions=list(primitives.propositions),
-        constraints=list(primitives.constraints),
-        goals=[goal_message(goal) for goal in primitives.goals],
-        gamma=float(primitives.gamma),
-        observation_kind=observation_kind(observation_space),
-    )
-    _fill_behind_goals(info, primitives.behind_goals)
-    discrete = isinstance(observation_space, Discrete)
-    shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
-    info.observation_shape = array.array("I", shape)
-    actions = primitives.action_space
-    if isinstance(actions, Discrete):
-        info.action_kind, info.action_count = PrimitivesInfo.DISCRETE, int(actions.n)
-    elif isinstance(actions, Box):
-        info.action_kind, info.action_count = PrimitivesInfo.CONTINUOUS, int(np.prod(actions.shape))
-        info.action_low, info.action_high = float_array(actions.low), float_array(actions.high)
-    return info
-
-
-def _fill_behind_goals(info: PrimitivesInfo, behind: PlaceWorld | GoalToGoal) -> None:
-    if isinstance(behind, GoalToGoal):
-        info.goal_to_goal = float_array(behind.values)
-        return
-    info.goal_probability = float_array(behind.goal_probability)
-    info.place_successors = array.array("i", behind.successors.astype(np.int32).tobytes())
-    info.place_labels = [
-        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
-        for place, visits in behind.visit_labels.items()
-        for visit, labels in enumerate(visits, start=1)
-    ]
-
-
-def remote_skills(info: PrimitivesInfo) -> RemoteSkills:
-    """Return what a node says about the primitives that it serves."""
-    goals = tuple(goal_value(goal) for goal in info.goals)
-    return RemoteSkills(
-        domain=info.domain,
-        checkpoint=info.checkpoint,
-        digest=info.digest,
-        propositions=tuple(info.propositions),
-        constraints=tuple(info.constraints),
-        goals=goals,
-        behind_goals=_behind_goals(info, goals),
-        gamma=info.gamma,
-        observation_space=_observation_space(info),
-        action_space=_action_space(info),
-    )
-
-
-def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> PlaceWorld | GoalToGoal:
-    places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
-    if not places:
-        values = _table(info.goal_to_goal, (len(goals), len(goals)))
-        return GoalToGoal(values, approximate=info.observation_kind != Observation.DISCRETE)
-    visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
-    for entry in info.place_labels:
-        visits = visit_labels.get(int(entry.place), ())
-        visit_labels[int(entry.place)] = (*visits, frozenset(entry.labels))
-    successors = np.array(info.place_successors, np.int64).reshape(len(places), -1)
-    probability = _table(info.goal_probability, (len(goals),))
-    return PlaceWorld(places, successors, visit_labels, probability)
-
-
-def _observation_space(info: PrimitivesInfo) -> Space[Any]:
-    shape = tuple(int(length) for length in info.observation_shape)
-    if info.observation_kind == Observation.DISCRETE:
-        return Discrete(shape[0])
-    if info.observation_kind == Observation.IMAGE:
-        return Box(0, 255, shape, np.uint8)
-    return Box(-np.inf, np.inf, shape, np.float32)
-
-
-def _action_space(info: PrimitivesInfo) -> Space[Any]:
-    if info.action_kind == PrimitivesInfo.DISCRETE:
-        return Discrete(int(info.action_count))
-    return Box(np.array(info.action_low, np.float32), np.array(info.action_high, np.float32))
 
 
 def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: int) -> None:
@@ -351,24 +268,25 @@ def values_reader(
         shape: tuple[int, int] = goals, int(action_space.n)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            onward = _table(response.onward, (label_sets, goals)) if response.onward else None
-            return GoalValues(_table(response.move, shape), _table(response.stop, shape), onward)
+            onward = table(response.onward, (label_sets, goals)) if response.onward else None
+            return GoalValues(table(response.move, shape), table(response.stop, shape), onward)
 
         return read_discrete
     shape = goals, int(np.prod(action_space.shape or ()))
 
     def read_continuous(response: QueryValues.Response) -> AnyGoalValues:
         return ContinuousGoalValues(
-            _table(response.best_continuous, shape),
-            _table(response.best_value, (goals,)),
-            _table(response.best_spread, (goals,)),
-            _table(response.best_detour, shape),
+            table(response.best_continuous, shape),
+            table(response.best_value, (goals,)),
+            table(response.best_spread, (goals,)),
+            table(response.best_detour, shape),
         )
 
     return read_continuous
 
 
-def _table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 - an array.array
+def table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 - an array.array
+    """Return a field as a table of that shape, or say that it is none."""
     if len(field) != math.prod(shape):
         wanted = " x ".join(map(str, shape))
         raise ConversionError(f"an answer holds {len(field)} values, not {wanted}")

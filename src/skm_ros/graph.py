@@ -19,6 +19,8 @@ from skm_machine.errors import SkmError, did_you_mean
 
 Value = str | int | float | bool
 AUTO: Final = "auto"
+NONE: Final = "none"
+"""No mission; launch files cannot take an empty argument."""
 
 
 class GraphError(SkmError):
@@ -98,7 +100,7 @@ class System:
         values = self.values(given)
         mission = str(values["mission"])
         if mission != AUTO:
-            return mission
+            return "" if mission == NONE else mission
         from skm_sim.registry import get_domain  # noqa: PLC0415 - with Gymnasium, which takes a while
 
         return get_domain(str(values["domain"])).demo_task.formula

@@ -42,6 +42,8 @@ def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess
             ],
             remappings=list(node.remappings),
             output="screen",
+            respawn=bool(system.values(given)["respawn"]),
+            respawn_delay=1.0,
         )
         for node in nodes
     ]

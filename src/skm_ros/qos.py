@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.duration import Duration
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    LivelinessPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+)
 
 STATE_DEPTH: Final = 50
 
@@ -31,7 +38,22 @@ COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE,
 command must never reach a robot that joins late."""
 
 LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
-"""`primitives_info`, `machine_state`, `image`: only the last one counts, also for late joiners."""
+"""`image`: only the last one counts, also for late joiners."""
+
+ALIVE_SECONDS: Final = 0.6
+ALIVE: Final = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    liveliness=LivelinessPolicy.AUTOMATIC,
+    liveliness_lease_duration=Duration(seconds=ALIVE_SECONDS),
+)
+"""`primitives_info`, `machine_state`: latched, and with a sign of life by the middleware, so that the
+death of a node, or its freezing, is known in less than a second. Any subscriber matches."""
+
+REQUESTS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 2000)
+"""Requests of `execute_mission`: deep, since each must be answered, however many come at once."""
 
 MARKERS: Final = STATE
 """`markers`. RViz needs the last one only, but a recording of the path (`skm mission --picture`) wants
@@ -40,5 +62,7 @@ the robot in every state."""
 CLOCK: Final = _profile(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE, 1)
 """`/clock`: as ROS clients subscribe to it; a lost tick is made up for by the next."""
 
+DIAGNOSTICS_TOPIC: Final = "/diagnostics"
+"""Where ROS people look for them; a node's status carries its full name."""
 DIAGNOSTICS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 10)
 """`diagnostics`: what the diagnostic tools expect."""

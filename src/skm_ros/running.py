@@ -5,11 +5,18 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from skm_ros.graph import NodeDescription, System, Value
 from skm_ros.processes import Child, Processes, say
+
+REFUSED: Final = 2
+"""The exit code of a node that was started with what it cannot take."""
+MOST_RESTARTS: Final = 5
+RESTART_SECONDS: Final = 60.0
+"""A system whose nodes die more often than that in so many seconds is ended."""
 
 
 def node_command(node: NodeDescription) -> list[str]:
@@ -32,20 +39,36 @@ def node_environment() -> dict[str, str]:
     return {"AMENT_PREFIX_PATH": sys.prefix, **os.environ}
 
 
-def run_processes(nodes: list[NodeDescription], mission: list[str]) -> int:
-    """Run every node in a process of its own until an interrupt; a node that dies ends them all."""
+def run_processes(nodes: list[NodeDescription], mission: list[str], *, respawn: bool = True) -> int:
+    """Run every node in a process of its own until an interrupt.
+
+    A node that dies is started again, unless it was refused what it was started with, or dies again
+    and again: then all end, and so with `respawn` off.
+    """
+    commands = {node.name: node_command(node) for node in nodes}
+    restarts: list[float] = []
     with Processes(node_environment()) as processes:
-        servers = [processes.start(node.name, node_command(node)) for node in nodes]
+        servers = {name: processes.start(name, command) for name, command in commands.items()}
         if mission:
             processes.start("mission", mission)
-        processes.wait(lambda: any(child.exit_code is not None for child in servers))
-        dead = [child for child in servers if child.exit_code is not None]
-        if processes.interrupted.is_set():
-            dead = []
-        for child in dead:
-            say("skm", child.describe_end())
+        while not processes.interrupted.is_set():
+            processes.wait(lambda: any(child.exit_code is not None for child in servers.values()))
+            if processes.interrupted.is_set():
+                break
+            dead = [name for name, child in servers.items() if child.exit_code is not None]
+            hopeless = any(servers[name].exit_code == REFUSED for name in dead)
+            recent = [when for when in restarts if time.monotonic() - when < RESTART_SECONDS]
+            for name in dead:
+                say("skm", servers[name].describe_end())
+            if not respawn or hopeless or len(recent) + len(dead) > MOST_RESTARTS:
+                say("skm", "shutting down")
+                return 1
+            for name in dead:
+                say("skm", f"starting {name} again")
+                servers[name] = processes.start(name, commands[name])
+                restarts.append(time.monotonic())
         say("skm", "shutting down")
-    return 1 if dead else 0
+    return 0
 
 
 def run_here(nodes: list[NodeDescription], mission: list[str]) -> int:

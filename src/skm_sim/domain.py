@@ -117,6 +117,9 @@ class DomainSpec:
     """Perfect primitives, made from the spec, that show what a planner alone can do."""
     figures: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Who draws each kind of `skm plot`: see `skm_primitives.figures`."""
+    brake: str = ""
+    """A function from the environment to the action that brings the robot to rest as fast as it can,
+    where a zero action would let it coast."""
     scene: str = ""
     """A function from the environment to `skm_sim.shapes.Shape`s; else its method `scene()`."""
 

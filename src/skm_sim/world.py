@@ -37,11 +37,16 @@ class World:
         """What can be done."""
         return self._env.action_space
 
-    @property
-    def standstill(self) -> Any:  # noqa: ANN401 - an action of the domain
-        """The action that stops the robot while time goes on; None where the world itself can wait."""
+    def brake(self) -> Any:  # noqa: ANN401 - an action of the domain
+        """Return the action that brings the robot to rest; None where the world itself can wait.
+
+        It depends on how the robot moves now: ask again for every step.
+        """
         space = self._env.action_space
-        return np.clip(0, space.low, space.high) if isinstance(space, Box) else None
+        if not isinstance(space, Box):
+            return None
+        own = self.spec.part("brake")
+        return np.clip(0, space.low, space.high) if own is None else own(self._env.unwrapped)
 
     @property
     def ended(self) -> bool:
@@ -92,8 +97,10 @@ def _read_options(text: str) -> dict[str, Any] | None:
         return None
     try:
         options = json.loads(text)
-    except ValueError as error:
-        raise DomainError(f"reset options are no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"reset options are no JSON: {str(error)[:200]}") from None
     if not isinstance(options, dict):
-        raise DomainError(f'reset options are a JSON object such as {{"cell": 3}}, not {text}')
+        raise DomainError(
+            f'reset options are a JSON object such as {{"cell": 3}}, not {text[:200]}'
+        )
     return options

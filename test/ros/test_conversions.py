@@ -16,6 +16,7 @@ from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
 from skm_primitives.primitives import ContinuousGoalValues, GoalValues
 from skm_ros import conversions as convert
+from skm_ros.skills_conversion import primitives_info, remote_skills
 
 SPACES = [
     Discrete(120),
@@ -176,8 +177,8 @@ def test_answers_of_another_size_are_refused():
 
 def test_what_is_known_of_primitives_comes_out_as_it_went_in():
     primitives = load_primitives("office")
-    info = convert.primitives_info(primitives, "office", Discrete(120))
-    remote = convert.remote_skills(info)
+    info = primitives_info(primitives, "office", Discrete(120))
+    remote = remote_skills(info)
     for name in (
         "domain",
         "propositions",
@@ -198,7 +199,7 @@ def test_what_is_known_of_primitives_comes_out_as_it_went_in():
 def test_what_lies_behind_label_sets_comes_out_as_it_went_in():
     primitives = load_primitives("moving_targets")
     space = Box(0, 255, (84, 84, 3), np.uint8)
-    remote = convert.remote_skills(convert.primitives_info(primitives, "m", space))
+    remote = remote_skills(primitives_info(primitives, "m", space))
     np.testing.assert_array_equal(remote.behind_goals.values, primitives.behind_goals.values)
 
 

@@ -44,8 +44,8 @@ def test_a_refused_reset_leaves_the_world_where_it_is(options):
 
 
 def test_a_grid_world_waits_where_it_is_and_a_robot_stands_still():
-    assert World(OFFICE, seed=0).standstill is None
-    np.testing.assert_array_equal(World(get_domain("safety"), seed=0).standstill, [0, 0])
+    assert World(OFFICE, seed=0).brake() is None
+    np.testing.assert_array_equal(World(get_domain("safety"), seed=0).brake(), [0, 0])
 
 
 def test_pictures_are_drawn_only_if_asked_for():

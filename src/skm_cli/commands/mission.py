@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
         mission = MissionGoal(client, goal, on_feedback)
         if args.when_ready:
-            mission.wait_ready(args.timeout)
+            mission.wait_ready(args.timeout, lambda: interrupts.count > 0)
         mission.send(args.timeout)
         if not _follow(client, mission, interrupts, args.timeout):
             print("skm: left before the result came", file=sys.stderr)
@@ -133,15 +133,10 @@ def _follow(
     client: RosClient, mission: MissionGoal, interrupts: Interrupts, timeout: float
 ) -> bool:
     """Wait for the result; return False if a second interrupt, or no answer to the first, ends it."""
-
-    def ended() -> bool:
-        mission.check_not_lost()
-        return mission.done
-
-    client.spin_until(lambda: ended() or interrupts.count > 0)
+    client.spin_until(lambda: mission.done or interrupts.count > 0)
     if mission.done:
         return True
     print("skm: taking the mission back", file=sys.stderr)
     mission.cancel()
-    client.spin_until(lambda: ended() or interrupts.count > 1, timeout)
+    client.spin_until(lambda: mission.done or interrupts.count > 1, timeout)
     return mission.done

@@ -23,12 +23,13 @@ config/graph.yaml. Ctrl-C ends it.
 
 exit codes:
   0  ended by Ctrl-C or SIGTERM
-  1  a node died (its last lines are shown; the others are shut down)
+  1  a node died again and again, or once with --respawn false (its last lines are shown)
   2  the system cannot be started as asked
 """
 ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "rate"),
-    *("render", "render_rate", "picture"),
+    *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
+    "respawn",
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     mission = mission_command(system, given, nodes[0].namespace)
     if args.single_process:
         return run_here(nodes, mission)
-    return run_processes(nodes, mission)
+    return run_processes(nodes, mission, respawn=bool(system.values(given)["respawn"]))
 
 
 def _list(*, as_json: bool) -> int:

@@ -49,7 +49,7 @@ class RealTime:
         self._child = child
         self._sim: dict[str, str] = {}
         client.node.create_subscription(
-            DiagnosticArray, "diagnostics", self._on_diagnostics, qos.DIAGNOSTICS
+            DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS
         )
 
     def measure(self, mission: str, rate: float, steps: int) -> dict[str, Any]:

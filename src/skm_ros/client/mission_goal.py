@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rclpy.action import ActionClient
+from rclpy.event_handler import SubscriptionEventCallbacks
 from skm.action import ExecuteMission
 from skm.msg import MachineState
 
@@ -26,10 +27,12 @@ OUTCOMES: Final = {
     Result.TIMED_OUT: "timed out",
     Result.REJECTED: "rejected",
     Result.ERROR: "error",
+    Result.NO_PROGRESS: "no progress",
 }
 EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
-LOST_SECONDS: Final = 5.0
-"""How long the machine may be away, or busy with something else, before a mission counts as lost."""
+LOST_SECONDS: Final = 0.5
+"""How long the machine may be away, or busy with something else, before a mission counts as lost: its
+death is known by then, since `machine_state` carries a sign of life."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,18 @@ class MissionGoal:
         self._on_feedback = on_feedback
         self._server = ActionClient(client.node, ExecuteMission, "execute_mission")
         self._states = client.node.create_subscription(
-            MachineState, "machine_state", self._on_state, qos.LATCHED
+            MachineState,
+            "machine_state",
+            self._on_state,
+            qos.ALIVE,
+            event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_liveliness),
         )
         self._phase = MachineState.WAITING
         self._waiting_for = ""
         self._handle: Any = None
         self._answer: Any = None
+        self._alive = True
+        self._lost: ExecuteMission.Result | None = None
         self._away_since: float | None = None
         self._elsewhere_since: float | None = None
 
@@ -119,13 +128,18 @@ class MissionGoal:
 
     @property
     def done(self) -> bool:
-        """Whether the mission has ended."""
-        return self._answer is not None and bool(self._answer.done())
+        """Whether the mission has ended, or no result can be expected any more."""
+        if self._answer is None:
+            return False
+        return bool(self._answer.done()) or self._is_lost()
 
     @property
     def result(self) -> ExecuteMission.Result:
-        """How the mission ended; only once it is `done`."""
-        return self._answer.result().result
+        """How the mission ended; only once it is `done`. A machine that is gone leaves an ERROR."""
+        if self._answer.done():
+            return self._answer.result().result
+        assert self._lost is not None
+        return self._lost
 
     @property
     def status(self) -> int:
@@ -137,9 +151,12 @@ class MissionGoal:
         """Whether the machine has all that it needs, and no mission under way."""
         return bool(self._phase == MachineState.IDLE)
 
-    def wait_ready(self, timeout: float) -> None:
-        """Wait until the machine is ready for a mission."""
-        if not self._client.spin_until(lambda: self.machine_is_ready, timeout):
+    def wait_ready(self, timeout: float, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """Wait until the machine is ready for a mission, or until an interrupt."""
+        self._client.spin_until(lambda: self.machine_is_ready or interrupted(), timeout)
+        if interrupted():
+            raise KeyboardInterrupt
+        if not self.machine_is_ready:
             what = self._waiting_for or self._client.how_to_start()
             raise SkmError(f"no machine node was ready for a mission after {timeout:g} s: {what}")
 
@@ -161,10 +178,10 @@ class MissionGoal:
         """Ask the machine to end the mission; its result follows."""
         self._handle.cancel_goal_async()
 
-    def check_not_lost(self) -> None:
-        """Raise an error if no result can be expected any more."""
+    def _is_lost(self) -> bool:
+        """Tell whether the machine is gone, or has forgotten the mission; that is its result then."""
         now = time.monotonic()
-        if self._server.server_is_ready():
+        if self._alive and self._server.server_is_ready():
             self._away_since = None
         elif self._away_since is None:
             self._away_since = now
@@ -175,8 +192,12 @@ class MissionGoal:
                 "the machine node no longer knows the mission: was it restarted?",
             ),
         ):
-            if since is not None and now - since > LOST_SECONDS:
-                raise MissionLostError(what)
+            if self._lost is None and since is not None and now - since > LOST_SECONDS:
+                self._lost = Result(outcome=Result.ERROR, reason=what)
+        return self._lost is not None
+
+    def _on_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
+        self._alive = event.alive_count > 0
 
     def close(self) -> None:
         """Stop listening."""

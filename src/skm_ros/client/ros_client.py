@@ -69,6 +69,7 @@ class RosClient:
 
     def __init__(self, namespace: str = NAMESPACE, domain_id: int | None = None) -> None:
         require_ros()
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         import rclpy  # noqa: PLC0415
         from rclpy.exceptions import InvalidNamespaceException  # noqa: PLC0415
         from rclpy.executors import SingleThreadedExecutor  # noqa: PLC0415

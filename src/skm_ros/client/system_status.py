@@ -10,9 +10,10 @@ from skm.msg import MachineState, PrimitivesInfo
 from skm_ros import qos
 from skm_ros.client.mission_goal import OUTCOMES
 from skm_ros.client.ros_client import RosClient
+from skm_ros.qos import DIAGNOSTICS_TOPIC as DIAGNOSTICS
 
 NODES = ("sim", "primitives", "machine")
-PHASES = ("waiting", "idle", "preparing", "running")
+PHASES = ("waiting", "idle", "preparing", "running", "stopped")
 LEVELS = ("ok", "warning", "error", "stale")
 
 
@@ -25,12 +26,12 @@ class Heard:
         self.primitives: Any = None
         self.diagnostics: dict[str, Any] = {}
         node = client.node
-        node.create_subscription(MachineState, "machine_state", self._on_machine, qos.LATCHED)
+        node.create_subscription(MachineState, "machine_state", self._on_machine, qos.ALIVE)
         node.create_subscription(
             PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED
         )
         node.create_subscription(
-            DiagnosticArray, "diagnostics", self._on_diagnostics, qos.DIAGNOSTICS
+            DiagnosticArray, DIAGNOSTICS, self._on_diagnostics, qos.DIAGNOSTICS
         )
 
     def _on_machine(self, state: Any) -> None:  # noqa: ANN401 - made by rosidl
@@ -41,7 +42,10 @@ class Heard:
 
     def _on_diagnostics(self, report: Any) -> None:  # noqa: ANN401
         for status in report.status:
-            self.diagnostics[_node_name(status.name)] = status
+            node = status.name.split(":", maxsplit=1)[0].strip()
+            space, _, name = node.rpartition("/")
+            if space == self._client.namespace.rstrip("/"):
+                self.diagnostics[name] = status
 
     @property
     def all(self) -> bool:
@@ -75,11 +79,6 @@ class Heard:
             if self.primitives is None
             else _primitives_document(self.primitives),
         }
-
-
-def _node_name(status_name: str) -> str:
-    """Return the node of a diagnostic status, whose name begins with the node's: `/skm/sim: loop`."""
-    return status_name.split(":", maxsplit=1)[0].strip().rsplit("/", maxsplit=1)[-1]
 
 
 def _health_document(status: Any) -> dict[str, Any] | None:  # noqa: ANN401

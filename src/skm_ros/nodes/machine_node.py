@@ -6,7 +6,7 @@ Relative to its namespace (/skm):
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
-                diagnostics (diagnostic_msgs/DiagnosticArray)
+                /diagnostics (diagnostic_msgs/DiagnosticArray)
 
 Nothing is done before the peers are there, whichever starts first: until the primitives have introduced
 themselves and the simulator has shown a state, the phase is WAITING. A goal that comes earlier waits for
@@ -22,28 +22,25 @@ from typing import Any, Final
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation, PrimitivesInfo
 from skm.srv import QueryValues, Reset
 
+from skm_machine.errors import SkmError
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.planners import PLANNERS
 from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
-from skm_ros.conversions import (
-    fill_action,
-    labels_reader,
-    needed_parts,
-    observation_reader,
-    remote_skills,
-    values_reader,
-)
-from skm_ros.nodes.mission_execution import Execution, Key
+from skm_ros.conversions import fill_action, fill_stop, needed_parts, values_reader
+from skm_ros.nodes.mission_execution import Execution
 from skm_ros.nodes.mission_reports import describe_mission
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_ros.nodes.state_stream import Key, StateStream, WorldState
+from skm_ros.skills_conversion import remote_skills
 
 WATCH_SECONDS: Final = 0.1
 OUTCOMES: Final = {
@@ -56,11 +53,9 @@ OUTCOMES: Final = {
         "TIMED_OUT",
         "REJECTED",
         "ERROR",
+        "NO_PROGRESS",
     )
 }
-UNPAIRED: Final = 64
-"""Most observations, and most labels, that are kept until their other half comes."""
-
 SETTINGS: Final = (
     Setting(
         "on_new_mission",
@@ -69,13 +64,26 @@ SETTINGS: Final = (
         choices=("preempt", "reject"),
     ),
     Setting("planner", "grounded", "planner of goals that name none", choices=PLANNERS),
-    Setting("max_steps", 1000, "most actions of goals that set no limit", low=1, high=2**32 - 1),
+    Setting(
+        "max_steps",
+        1000,
+        "most actions of goals that set no limit; missions without end have none",
+        low=1,
+        high=2**32 - 1,
+    ),
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
     Setting(
         "peer_timeout",
         5.0,
-        "seconds of silence after which the simulator or the primitives count as lost",
+        "lock-step, and before a mission: seconds of silence after which a peer counts as lost",
         low=0.1,
+        high=3600.0,
+    ),
+    Setting(
+        "resume_after",
+        2.0,
+        "real time: longest outage in seconds after which a mission still goes on; 0: it ends at once",
+        low=0.0,
         high=3600.0,
     ),
 )
@@ -87,24 +95,30 @@ class MachineNode(SkmNode):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("machine", SETTINGS, **options)
         self.skills: RemoteSkills | None = None
-        self.latest: tuple[Key, Observation, Labels] | None = None
-        self._heard_at = -1e9
         self._execution: Execution | None = None
         self._last: Execution | None = None
         self._results: dict[bytes, Future] = {}
         self._missing: tuple[str, ...] = ("?",)
-        self._unpaired: tuple[dict[Key, Observation], dict[Key, Labels]] = ({}, {})
+        self._primitives_alive = False
+        self._ended_by_close = False
         self._query_seconds = 0.0
         self._request = QueryValues.Request()
         self._action = Action()
 
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
-        self._states = self.create_publisher(MachineState, "machine_state", qos.LATCHED)
+        self._machine_states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._query_client = self.create_client(QueryValues, "query")
         self.reset_client = self.create_client(Reset, "reset")
-        self.create_subscription(PrimitivesInfo, "primitives_info", self._on_info, qos.LATCHED)
-        self.create_subscription(Labels, "labels", self._on_labels, qos.STATE)
-        self.create_subscription(Observation, "observation", self._on_observation, qos.STATE)
+        self.create_subscription(
+            PrimitivesInfo,
+            "primitives_info",
+            self._on_info,
+            qos.ALIVE,
+            event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_primitives_liveliness),
+        )
+        self.states = StateStream(self._on_state, self.drop)
+        self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
+        self.create_subscription(Observation, "observation", self.states.on_observation, qos.STATE)
         self._server = ActionServer(
             self,
             ExecuteMission,
@@ -113,7 +127,12 @@ class MachineNode(SkmNode):
             goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
+            goal_service_qos_profile=qos.REQUESTS,
+            result_service_qos_profile=qos.REQUESTS,
+            cancel_service_qos_profile=qos.REQUESTS,
         )
+        self._late_timer = self.create_timer(1.0, self._on_late_state, clock=self.steady_clock)
+        self._late_timer.cancel()
         self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
         self._set_feedback_rate(self.setting("feedback_rate"))
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -123,9 +142,12 @@ class MachineNode(SkmNode):
 
     def _on_info(self, info: PrimitivesInfo) -> None:
         if self.skills is None or self.skills.digest != info.digest:
-            self.skills = remote_skills(info)
-            self.read_observation = observation_reader(self.skills.observation_space)
-            self.read_labels = labels_reader(self.skills.propositions)
+            try:
+                self.skills = remote_skills(info)
+            except SkmError as error:
+                self.drop("unusable primitives_info", error)
+                return
+            self.states.fit(self.skills)
             actions = self.skills.action_space
             sizes = len(self.skills.goals), len(label_sets_of(self.skills.goals))
             self.read_values = values_reader(*sizes, actions)
@@ -136,12 +158,18 @@ class MachineNode(SkmNode):
         if self._execution is not None:
             self._execution.on_primitives(self.skills)
 
+    def _on_primitives_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
+        self._primitives_alive = event.alive_count > 0
+        self._watch()
+
     def missing_peers(self) -> tuple[str, ...]:
         """Return who is not there yet, or no more."""
         missing = []
-        if self.skills is None or not self._query_client.service_is_ready():
+        known = self.skills is not None and self._primitives_alive
+        if not known or not self._query_client.service_is_ready():
             missing.append("primitives")
-        if self.latest is None or time.monotonic() - self._heard_at > self.setting("peer_timeout"):
+        silence = time.monotonic() - self.states.heard_at
+        if self.states.latest is None or silence > self.setting("peer_timeout"):
             missing.append("simulator")
         return tuple(missing)
 
@@ -158,38 +186,30 @@ class MachineNode(SkmNode):
 
     # States of the world
 
-    def _on_observation(self, observation: Observation) -> None:
-        key = (observation.session, observation.episode, observation.step)
-        labels = self._unpaired[1].pop(key, None)
-        if labels is None:
-            self._keep(self._unpaired[0], key, observation)
-        else:
-            self._on_state(key, observation, labels)
-
-    def _on_labels(self, labels: Labels) -> None:
-        key = (labels.session, labels.episode, labels.step)
-        observation = self._unpaired[0].pop(key, None)
-        if observation is None:
-            self._keep(self._unpaired[1], key, labels)
-        else:
-            self._on_state(key, observation, labels)
-
-    def _keep(self, unpaired: dict[Key, Any], key: Key, message: object) -> None:
-        unpaired[key] = message
-        if len(unpaired) > UNPAIRED:
-            del unpaired[next(iter(unpaired))]
-            self.drop("observation without labels, or labels without observation")
-
-    def _on_state(self, key: Key, observation: Observation, labels: Labels) -> None:
-        self.latest = key, observation, labels
-        self._heard_at = time.monotonic()
+    def _on_state(self, state: WorldState) -> None:
         self.counts["states"] += 1
         if self._execution is not None:
-            self._execution.on_state(key, observation, labels)
+            self._execution.on_state(state)
+
+    def expect_next_state(self, seconds: float) -> None:
+        """Count from now: without a state for so long, the mission's robot is stopped; 0: no limit."""
+        if not seconds:
+            self._late_timer.cancel()
+            return
+        if self._late_timer.timer_period_ns != round(1e9 * seconds):
+            self._late_timer.timer_period_ns = round(1e9 * seconds)
+        self._late_timer.reset()
+
+    def _on_late_state(self) -> None:
+        self._late_timer.cancel()
+        if self._execution is not None and self._execution.steps is not None:
+            self._execution.steps.on_late_state()
 
     # Missions
 
     def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:  # noqa: ARG002
+        if not self.active:
+            return GoalResponse.REJECT
         busy = self._execution is not None
         if busy and self.setting("on_new_mission") == "reject":
             return GoalResponse.REJECT
@@ -242,7 +262,7 @@ class MachineNode(SkmNode):
             state.waiting_for = " and ".join(self._missing)
         else:
             state.phase = MachineState.IDLE
-        self._states.publish(state)
+        self._machine_states.publish(state)
         return state
 
     def _set_feedback_rate(self, rate: float) -> None:
@@ -274,21 +294,31 @@ class MachineNode(SkmNode):
         self._query_seconds += seconds
         self.counts["queries"] += 1
 
-    def act(self, key: Key, action: Any) -> None:  # noqa: ANN401 - an action of the domain
-        """Publish the action to a state."""
+    def forget_query(self, query: Future) -> None:
+        """Wait for an answer no more."""
+        self._query_client.remove_pending_request(query)
+
+    def act(self, state: WorldState, action: Any) -> None:  # noqa: ANN401 - an action of the domain
+        """Publish the action to a state, with its stamp."""
         fill_action(self._action, action)
-        self._publish_action(key)
+        assert state.observation is not None
+        self._action.header = state.observation.header
+        self._publish_action(state.key)
 
     def stop_robot(self, key: Key) -> None:
         """Publish a stop: the last action of every mission."""
-        self._action.kind = Action.STOP
+        fill_stop(self._action)
         self._publish_action(key)
 
     def _publish_action(self, key: Key) -> None:
         message = self._action
         message.session, message.episode, message.step = key
-        message.header.stamp = self.get_clock().now().to_msg()
         self._actions.publish(message)
+
+    def on_stopped(self, reason: str) -> None:
+        """Tell everyone that the robot was stopped in a mission, or let go again (no reason)."""
+        self.get_logger().warning(f"stopped: {reason}" if reason else "the mission goes on")
+        self.publish_machine_state()
 
     def repeat_action(self) -> None:
         """Publish the last action once more."""
@@ -302,15 +332,27 @@ class MachineNode(SkmNode):
         mean = 1e3 * self._query_seconds / max(1, self.counts["queries"])
         values = {"mean milliseconds per query": f"{mean:.3f}"}
         if self._execution is not None:
+            steps = self._execution.steps
+            if steps is not None and steps.stop_reason:
+                return WARN, f"on a mission, stopped: {steps.stop_reason}", values
             return OK, "on a mission", values
+        if not self.active:
+            return OK, "not active", values
         if self._missing:
             return WARN, f"waiting for {' and '.join(self._missing)}", values
         return OK, "ready for missions", values
 
+    @property
+    def has_last_words(self) -> bool:
+        """Whether a client may still be waiting for its result."""
+        return self._ended_by_close
+
     def close(self) -> None:
         """End the mission under way: the robot is stopped, and its client told."""
         if self._execution is not None:
-            self._execution.finish(ExecuteMission.Result.ERROR, "the machine is shutting down")
+            reason = "the machine is shutting down" if self.active else "the machine is not active"
+            self._ended_by_close = True
+            self._execution.finish(ExecuteMission.Result.ERROR, reason)
 
 
 def main() -> int:

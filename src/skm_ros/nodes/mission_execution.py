@@ -1,8 +1,8 @@
 """One action goal of the machine node, from its acceptance to its one terminal status.
 
 The goal waits for the peers, is compiled and planned in a thread of its own, has the world reset if it
-says so, and then runs: every state that arrives is tracked, the values in it are asked for, and the
-answer becomes an action. All of it is called back from the executor and never waits in it.
+says so, and then runs: see `mission_steps`. All of it is called back from the executor and never waits
+in it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import math
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from rclpy.task import Future
 from skm.action import ExecuteMission
-from skm.msg import Labels, MachineState, Observation
+from skm.msg import MachineState
 from skm.srv import Reset
 
 from skm_machine.errors import SkmError, UnachievableMissionError
@@ -23,8 +23,9 @@ from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.planners import make_policy
-from skm_ros.conversions import ConversionError
 from skm_ros.nodes.mission_reports import mission_result
+from skm_ros.nodes.mission_steps import MissionSteps
+from skm_ros.nodes.state_stream import WorldState
 
 if TYPE_CHECKING:
     from rclpy.action.server import ServerGoalHandle
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from skm_ros.nodes.machine_node import MachineNode
 
 Result = ExecuteMission.Result
-Key = tuple[int, int, int]
-"""Session, episode and step of a state."""
+NO_LIMIT: Final = 1 << 62
+"""Steps of a mission without end: until it is cancelled."""
 
 
 class Execution:
@@ -49,24 +50,20 @@ class Execution:
         self.outcome: int = Result.UNKNOWN
         self.reason = ""
         self.run: MissionRun | None = None
-        self.begun = False
+        self.steps: MissionSteps | None = None
         self.accepted_at = self._waiting_since = time.monotonic()
+        self.began_at = 0.0
         self._skills: RemoteSkills | None = None
-        self._limit = 0
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
-        self.began_at = self._heard_at = self._asked_at = 0.0
-        self.key: Key = (0, 0, 0)
-        self._asked_for: Key = (0, 0, 0)
-        self.observation: Observation | None = None
-        self._query: Future | None = None
-        self._undecided = self._moved = self._unseen = False
-        self._repetitions = 0
+        self._moved = self._unseen = False
 
     @property
     def phase(self) -> int:
         """Where the mission is, as a constant of MachineState."""
-        return int(MachineState.RUNNING if self.begun else MachineState.PREPARING)
+        if self.steps is None:
+            return int(MachineState.PREPARING)
+        return int(MachineState.STOPPED if self.steps.stop_reason else MachineState.RUNNING)
 
     # Before the first step
 
@@ -79,7 +76,6 @@ class Execution:
         if self._skills is not None or self.node.missing_peers():
             return
         self._skills = self.node.skills
-        self._limit = int(self.goal.max_steps) or self.node.setting("max_steps")
         threading.Thread(target=self._plan, name="planning", daemon=True).start()
 
     def _plan(self) -> None:
@@ -95,8 +91,9 @@ class Execution:
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
             )
+            usual = NO_LIMIT if mission.machine.endless else self.node.setting("max_steps")
             policy = make_policy(mission, skills, self.planner)
-            answer = MissionRun(policy, skills, self._limit)
+            answer = MissionRun(policy, skills, int(goal.max_steps) or usual)
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -144,154 +141,42 @@ class Execution:
         self._begin_if_possible()
 
     def _begin_if_possible(self) -> None:
-        """Begin in the last state seen, if it is the one that the mission is to begin in."""
-        state = self.node.latest
+        """Begin in the last state heard, if it is the one that the mission is to begin in."""
+        state = self.node.states.latest
         if not self._ready_to_begin or self.run is None or state is None:
             return
-        key, observation, labels = state
-        if self._expected is not None and key != (*self._expected, 0):
+        if self._expected is not None and state.key != (*self._expected, 0):
             return
         try:
-            value = self.node.read_observation(observation)
-            shown = self.node.read_labels(labels)
-        except ConversionError as error:
-            self.finish(Result.ERROR, f"the simulator does not fit the primitives: {error}")
-            return
-        self.began_at = self._heard_at = time.monotonic()
-        self.key = key
-        self.observation = observation
-        try:
-            self.run.begin(value, shown)
+            self.run.begin(state.value, state.labels)
         except UnachievableMissionError as error:
             self.finish(Result.REJECTED, str(error))
             return
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
-        self.begun = self._unseen = True
+        self.began_at = time.monotonic()
+        self.steps = MissionSteps(self.node, self.run, state, self.finish, self._on_decision)
+        self._unseen = True
         self.node.publish_machine_state()
-        if not self._world_ended(observation):
-            self._ask()
+        self.steps.start()
 
     # Step by step
 
-    def on_state(self, key: Key, observation: Observation, labels: Labels) -> None:
+    def on_state(self, state: WorldState) -> None:
         """Take a state of the world that has just arrived."""
-        if not self.begun:
+        if self.steps is None:
             self._begin_if_possible()
-            return
-        session, episode, step = self.key
-        if key[0] != session:
-            self.node.drop("state of another session")
-        elif key[1] != episode:
-            self.node.drop("state of another episode")
-            if key[1] > episode:
-                self.finish(Result.ERROR, "the world was reset while the mission was running")
-        elif key[2] == step:
-            self._on_repeated(observation)
-        elif key[2] < step:
-            self.node.drop("state of an earlier step")
-        elif key[2] > step + 1:
-            self.finish(
-                Result.ERROR,
-                f"nothing was heard of steps {step + 1} to {key[2] - 1}: what was true then is unknown",
-            )
-        else:
-            self._on_entered(key, observation, labels)
-
-    def _on_entered(self, key: Key, observation: Observation, labels: Labels) -> None:
-        """Take the state that follows the last one."""
-        run = self.run
-        assert run is not None
-        value = self._read(observation)
-        try:
-            shown = self.node.read_labels(labels)
-        except ConversionError as error:
-            self.node.drop("unusable labels", error)
             return
         if self._moved:
             self._publish_feedback(transition=True)
-        self.key = key
-        self.observation = observation
-        try:
-            self._moved = run.enter(value, shown)
-        except SkmError as error:
-            self.finish(Result.ERROR, str(error))
-            return
-        if run.over:
+        self._moved = self.steps.on_state(state)
+        if self.outcome == Result.UNKNOWN and self.steps.run.over:
             self._finish_run()
-        elif self._world_ended(observation):
-            return
-        elif value is None:
-            self._undecided = True
-        else:
-            self._heard_at = time.monotonic()
-            self._ask()
 
-    def _on_repeated(self, observation: Observation) -> None:
-        """Take a sign of life: the world still waits for, or has lost, the action to this state."""
-        value = self._read(observation)
-        if value is None:
-            return
-        self._heard_at = time.monotonic()
-        if self._undecided:
-            assert self.run is not None
-            self.run.see(value)
-            self.observation = observation
-            self._ask()
-        elif self._query is None:
-            # The first repetition may just have crossed the action on its way.
-            self._repetitions += 1
-            if self._repetitions > 1:
-                self.node.repeat_action()
-
-    def _read(self, observation: Observation) -> Any:  # noqa: ANN401 - None where it is unusable
-        try:
-            return self.node.read_observation(observation)
-        except ConversionError as error:
-            self.node.drop("unusable observation", error)
-            return None
-
-    def _world_ended(self, observation: Observation) -> bool:
-        ended = bool(observation.terminated or observation.truncated)
-        if ended:
-            self.finish(Result.FAILED, "the world ended before the mission did")
-        return ended
-
-    def _ask(self) -> None:
-        """Ask for the values in the present state, unless an answer is on its way."""
-        self._undecided = False
-        self._repetitions = 0
-        if self._query is None:
-            assert self.run is not None
-            assert self.observation is not None
-            self._asked_at = time.monotonic()
-            self._asked_for = self.key
-            self._query = self.node.ask(self.observation, self.run.history)
-            self._query.add_done_callback(self._on_values)
-
-    def _on_values(self, query: Future) -> None:
-        answer, run = query.result(), self.run
-        if query is not self._query:
-            return
-        self._query = None
-        assert run is not None
-        self.node.note_latency(time.monotonic() - self._asked_at)
-        if answer is None or not answer.success:
-            reason = "they failed" if answer is None else answer.message
-            self.finish(Result.ERROR, f"the primitives gave no values: {reason}")
-            return
-        try:
-            decision = run.decide(self.node.read_values(answer))
-        except SkmError as error:
-            self.finish(Result.ERROR, str(error))
-            return
-        self.node.act(self._asked_for, decision.action)
+    def _on_decision(self) -> None:
         if self._moved or self._unseen:
             self._publish_feedback(transition=self._moved)
-        if self._asked_for != self.key:
-            self.node.counts["late answers"] += 1
-            self._ask()
 
     # Meanwhile
 
@@ -299,18 +184,16 @@ class Execution:
         """Look, every now and then, whether something that should have come has not."""
         if self.outcome != Result.UNKNOWN:
             return
-        limit = self.node.setting("peer_timeout")
         seconds = self.goal.max_seconds
         if 0 < seconds <= now - self.accepted_at:
             self.finish(Result.TIMED_OUT, f"{seconds:g} s were up")
-        elif not self.begun:
-            self._watch_preparation(now, limit)
-        elif now - self._heard_at > limit:
-            self.finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
-        elif self._query is not None and now - self._asked_at > limit:
-            self.finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")
+        elif self.steps is not None:
+            self.steps.watch(now)
+        else:
+            self._watch_preparation(now)
 
-    def _watch_preparation(self, now: float, limit: float) -> None:
+    def _watch_preparation(self, now: float) -> None:
+        limit = self.node.setting("peer_timeout")
         if self._skills is None:
             self.prepare()
             if self._skills is None and now - self._waiting_since > limit:
@@ -325,9 +208,8 @@ class Execution:
             self.prepare()
         elif skills.digest != self._skills.digest:
             self.finish(Result.ERROR, "other primitives took the place of those planned with")
-        elif self._query is not None:
-            self._query = None
-            self._ask()
+        elif self.steps is not None:
+            self.steps.ask_again()
 
     def publish_progress(self) -> None:
         """Publish feedback at the bounded rate, once there has been a decision."""
@@ -360,9 +242,9 @@ class Execution:
         if self.outcome != Result.UNKNOWN:
             return
         self.outcome, self.reason = outcome, reason
-        self._query = None
-        if self.begun:
-            self.node.stop_robot(self.key)
+        if self.steps is not None:
+            self.steps.close()
+            self.node.stop_robot(self.steps.state.key)
         if self._moved:
             self._publish_feedback(transition=True)
         result = mission_result(self)

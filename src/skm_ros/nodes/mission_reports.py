@@ -19,8 +19,8 @@ Result = ExecuteMission.Result
 def mission_result(execution: Execution) -> ExecuteMission.Result:
     """Return the result of a mission that has just ended."""
     result = Result(outcome=execution.outcome, reason=execution.reason)
-    if execution.begun and execution.run is not None:
-        tracker = execution.run.tracker
+    if execution.steps is not None:
+        tracker = execution.steps.run.tracker
         result.steps, result.accepted = tracker.steps, tracker.accepting_visits
         result.seconds = time.monotonic() - execution.began_at
         kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
@@ -34,12 +34,10 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     state.goal_id = execution.handle.goal_id
     state.mission, state.planner = execution.goal.mission, execution.planner
     state.outcome, state.reason = execution.outcome, execution.reason
-    run = execution.run
-    if run is None or not execution.begun:
+    if execution.steps is None:
         return
-    if execution.observation is not None:
-        state.header.stamp = execution.observation.header.stamp
-    tracker = run.tracker
+    run, tracker = execution.steps.run, execution.steps.run.tracker
+    state.reason = execution.reason or execution.steps.stop_reason
     state.state, state.states = tracker.state, run.machine.num_states
     state.target = run.target
     state.active_constraints = list(run.active_constraints)
@@ -47,5 +45,5 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     if run.goal >= 0:
         state.goal_index, state.goal_value = run.goal, run.goal_value
         state.goal = goal_message(run.skills.goals[run.goal])
-    state.session, state.episode, state.step = execution.key
+    state.session, state.episode, state.step = execution.steps.state.key
     state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,11 @@ from skm_ros.nodes.skm_node import SkmNode
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 BAD_INPUT: Final = 2
+
+DISCOVERY: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+"""Who can find the nodes: by default this machine only; SUBNET opens them to the network."""
+LAST_WORDS_SECONDS: Final = 0.5
+"""How long a node may go on answering once it has said its last word: its client wants the result."""
 
 NodeMaker = Callable[..., SkmNode]
 
@@ -67,6 +73,7 @@ def run(
     one executor for all would go through all that any of them waits for at every message. Bad
     parameters, and whatever else a node refuses to start with, are printed and give exit code 2.
     """
+    os.environ.setdefault(DISCOVERY, "LOCALHOST")
     stop = StopRequest()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     spinners: list[_Spinner] = []
@@ -120,6 +127,9 @@ class _Spinner(threading.Thread):
         if self._error is not None:
             raise self._error
         self.node.close()
+        deadline = time.monotonic() + LAST_WORDS_SECONDS
+        while self.node.has_last_words and (left := deadline - time.monotonic()) > 0:
+            self.executor.spin_once(timeout_sec=min(left, 0.05))
 
 
 def run_node(maker: NodeMaker) -> int:

@@ -2,7 +2,7 @@
 
 Relative to its namespace (/skm):
     publishes   primitives_info (skm/PrimitivesInfo), latched
-                diagnostics (diagnostic_msgs/DiagnosticArray)
+                /diagnostics (diagnostic_msgs/DiagnosticArray)
     offers      query (skm/QueryValues)
 
 It does not start with a checkpoint that does not fit the domain.
@@ -22,9 +22,10 @@ from skm.srv import QueryValues
 from skm_machine.errors import SkmError
 from skm_primitives.loading import default_checkpoint, load_primitives
 from skm_ros import qos
-from skm_ros.conversions import fill_values, observation_reader, primitives_info
+from skm_ros.conversions import fill_values, observation_reader
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
+from skm_ros.skills_conversion import primitives_info
 from skm_sim.registry import FIRST, get_domain
 
 SETTINGS: Final = (
@@ -56,7 +57,7 @@ class PrimitivesNode(SkmNode):
         self._info = primitives_info(self._primitives, path.stem, env.observation_space)
         env.close()
         self._busy_seconds = 0.0
-        self._info_publisher = self.create_publisher(PrimitivesInfo, "primitives_info", qos.LATCHED)
+        self._info_publisher = self.create_publisher(PrimitivesInfo, "primitives_info", qos.ALIVE)
         self.create_service(QueryValues, "query", self._on_query)
         self._info.header.stamp = self.get_clock().now().to_msg()
         self._info_publisher.publish(self._info)
@@ -70,6 +71,8 @@ class PrimitivesNode(SkmNode):
         began = time.perf_counter()
         response.digest = self._info.digest
         try:
+            if not self.active:
+                raise SkmError("the primitives are not active")
             if request.digest not in ("", self._info.digest):
                 raise SkmError(
                     f"the query is for checkpoint {request.digest[:12]}, not in use here"

@@ -3,15 +3,15 @@
 Relative to its namespace (/skm):
     publishes   observation (skm/Observation) and labels (skm/Labels) of every state, same stamp and step
                 image (sensor_msgs/Image), markers (visualization_msgs/MarkerArray), if `render` asks
-                diagnostics (diagnostic_msgs/DiagnosticArray); /clock in simulation time
-    subscribes  action (skm/Action)
-    offers      reset (skm/Reset), pause (std_srvs/SetBool)
+                /diagnostics (diagnostic_msgs/DiagnosticArray); /clock in simulation time
+    subscribes  action (skm/Action); the dead-man topic (std_msgs/Bool), if one is named
+    offers      reset (skm/Reset), pause (std_srvs/SetBool), stop and resume (std_srvs/Trigger)
 
 In lock-step the world waits for the action to the state that was published. In real time it steps at a
-fixed rate; a late action means the previous one, and none for `action_timeout` (measured on a steady
-clock) means standing still; the diagnostics count late actions. A state that nobody answers is
-published again twice a second: a sign of life, also while paused, and nothing that gets lost can stall
-lock-step.
+fixed rate; a late action means the previous one, and without a fresh one for two periods (measured on a
+steady clock) the robot is brought to rest: see `skm_sim.command_gate`. The diagnostics count late
+actions. A state that nobody answers is published again: in real time every period, in lock-step twice a
+second, also while paused. It is a sign of life, and nothing that gets lost can stall lock-step.
 """
 
 from __future__ import annotations
@@ -42,13 +42,18 @@ from skm_ros.conversions import (
 from skm_ros.markers import marker_array
 from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
+from skm_ros.nodes.robot_side import RobotSide
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_sim.command_gate import CommandGate
 from skm_sim.registry import FIRST, get_domain
 from skm_sim.world import World
 
 FRAME: Final = "base_link"
 MAP_FRAME: Final = "map"
 SIGN_OF_LIFE_SECONDS: Final = 0.5
+CLOCK_SECONDS: Final = 0.005
+"""Lock-step: the clock ticks at most so often; nobody can use more."""
 
 SETTINGS: Final = (
     Setting("domain", FIRST, "domain by name, or package.module:ATTRIBUTE", fixed=True),
@@ -63,10 +68,11 @@ SETTINGS: Final = (
     Setting("rate", 10.0, "steps per second of simulation time", low=0.01, high=1000.0),
     Setting(
         "action_timeout",
-        0.5,
-        "realtime: seconds without an action after which the robot stands still",
-        low=0.001,
+        0.0,
+        "realtime: seconds without a fresh action after which the robot brakes; 0: two periods",
+        low=0.0,
         high=3600.0,
+        fixed=True,
     ),
     Setting(
         "render",
@@ -83,6 +89,7 @@ SETTINGS: Final = (
         high=100.0,
         fixed=True,
     ),
+    *ROBOT_SETTINGS,
 )
 
 
@@ -99,9 +106,12 @@ class SimNode(SkmNode):
         self._lockstep = self.setting("mode") == "lockstep"
         self._paused = False
         self._held: Any = None
-        """Lock-step: an action that came while paused. Real time: the action to repeat."""
-        self._held_since = 0.0
+        """Lock-step: an action that came while paused."""
+        period = 1 / self.setting("rate")
+        self._robot = RobotSide(self, CommandGate(period, self.setting("action_timeout")))
+        self._gate = self._robot.gate
         self._timing = None if self._lockstep else ActionTiming()
+        self._clock_ticked = 0.0
         self._nanoseconds = 0
         self._published = self._published_before = 0
 
@@ -109,7 +119,7 @@ class SimNode(SkmNode):
         self._observation = Observation(
             session=session, kind=observation_kind(self._world.observation_space)
         )
-        self._observation.header.frame_id = FRAME
+        self._observation.header.frame_id = self.frame(FRAME)
         self._labels = Labels(session=session, names=list(spec.propositions))
         self._labels.header = self._observation.header
         self._clock_message = Clock()
@@ -133,6 +143,8 @@ class SimNode(SkmNode):
 
     def _set_rate(self, rate: float) -> None:
         self._step_nanoseconds = round(1e9 / rate)
+        self._gate.period = 1 / rate
+        self._observation.period = 0.0 if self._lockstep else 1 / rate
         if not self._lockstep:
             self._ticks = self.create_timer(1 / rate, self._tick, clock=self.steady_clock)
 
@@ -145,23 +157,31 @@ class SimNode(SkmNode):
 
     def _tick(self) -> None:
         """Real time: take the step that is due."""
-        if self._paused:
+        now = time.monotonic()
+        self._robot.watch(now)
+        if self._paused or not self.active:
+            self._publish_again()
             return
-        if self._held is not None:
-            late = time.monotonic() - self._held_since > self.setting("action_timeout")
-            if late:
-                self._held = None
-                self.counts["stops for want of an action"] += 1
-        action = self._world.standstill if self._held is None else self._held
+        controlled = self._gate.in_control
+        action = self._gate.due(now)
         assert self._timing is not None
         self._timing.due(self._world.step_number)
+        if controlled and action is None:
+            self.counts["stops for want of an action"] += 1
+            self._timing.stopped()
+        action = self._world.brake() if action is None else action
         if action is None or self._world.ended:
             self._nanoseconds += self._step_nanoseconds
+            self._publish_again()
             self._publish_clock()
         else:
             self._step(action)
 
     def _publish_clock(self) -> None:
+        wall = time.monotonic()
+        if self._lockstep and wall - self._clock_ticked < CLOCK_SECONDS:
+            return
+        self._clock_ticked = wall
         now = self._clock_message.clock
         now.sec, now.nanosec = divmod(self._nanoseconds, 1_000_000_000)
         self._clock_ticks.publish(self._clock_message)
@@ -175,27 +195,41 @@ class SimNode(SkmNode):
             return
         if action.kind == Action.STOP:
             self._held = None
+            self._gate.let_go()
             if self._timing is not None:
                 self._timing.stopped()
             self._publish_pictures()
             return
-        if (self._lockstep and action.step != world.step_number) or action.step > world.step_number:
-            self.drop("action to another step")
-            return
-        if world.ended:
-            self.drop("action after the end of the episode")
+        now = time.monotonic()
+        problem = self._problem(action, now)
+        if problem:
+            self.drop(problem)
             return
         try:
             taken = self._read_action(action)
         except SkmError as error:
             self.drop("unusable action", error)
             return
-        if self._lockstep and not self._paused:
-            self._step(taken)
+        if self._timing is not None:
+            self._gate.take(taken, now)
+            self._timing.arrived(action.step, now)
+        elif self._paused:
+            self._held = taken
         else:
-            self._held, self._held_since = taken, time.monotonic()
-            if self._timing is not None:
-                self._timing.arrived(action.step, self._held_since)
+            self._step(taken)
+
+    def _problem(self, action: Action, now: float) -> str:
+        """Return why an action is not obeyed; nothing if it is."""
+        world = self._world
+        if not self.active:
+            return "action while the node is not active"
+        if world.ended:
+            return "action after the end of the episode"
+        if not self._lockstep:
+            return self._gate.problem(action.step, world.step_number, now)
+        if self._gate.stopped:
+            return "action while the robot is stopped"
+        return "" if action.step == world.step_number else "action to another step"
 
     def _step(self, action: Any) -> None:  # noqa: ANN401 - an action of the domain
         self._world.step(action)
@@ -211,22 +245,33 @@ class SimNode(SkmNode):
         observation.episode = labels.episode = world.episode
         observation.step = labels.step = world.step_number
         observation.terminated, observation.truncated = world.terminated, world.truncated
+        observation.stopped = self._gate.stopped
         labels.values = self._values_of(world.labels)
         fill_observation(observation, world.observation)
         self._all_labels.publish(labels)
         self._observations.publish(observation)
         self._publish_clock()
         self._published += 1
+        now = time.monotonic()
+        self._gate.show(world.step_number, now)
         if self._timing is not None:
-            self._timing.published(world.step_number, time.monotonic())
+            self._timing.published(world.step_number, now)
         if self._pictures_of_all:
             self._publish_pictures()
 
+    def _publish_again(self) -> None:
+        """Publish the state once more: a sign of life, with what keeps the robot from moving."""
+        self._observation.stopped = self._gate.stopped
+        self._all_labels.publish(self._labels)
+        self._observations.publish(self._observation)
+        self._gate.show(self._world.step_number, time.monotonic())
+
     def _show_life(self) -> None:
-        """Publish the state again if nothing has been published for a while."""
-        if self._published == self._published_before:
-            self._all_labels.publish(self._labels)
-            self._observations.publish(self._observation)
+        """Lock-step: publish the state again if nothing has been published for a while."""
+        if self._lockstep:
+            self._robot.watch(time.monotonic())
+            if self._published == self._published_before:
+                self._publish_again()
         self._published_before = self._published
 
     # Services
@@ -240,6 +285,7 @@ class SimNode(SkmNode):
             response.message = str(error)
             return response
         self._held = None
+        self._gate.forget()
         if self._timing is not None:
             self._timing.stopped()
         self._publish_state()
@@ -282,11 +328,11 @@ class SimNode(SkmNode):
         pixels = self._world.picture() if self._images is not None else None
         if self._images is not None and pixels is not None:
             image = Image()
-            image.header.stamp, image.header.frame_id = stamp, FRAME
+            image.header.stamp, image.header.frame_id = stamp, self.frame(FRAME)
             fill_image(image, pixels)
             self._images.publish(image)
         if self._markers is not None:
-            self._markers.publish(marker_array(self._world.scene(), MAP_FRAME, stamp))
+            self._markers.publish(marker_array(self._world.scene(), self.frame(MAP_FRAME), stamp))
 
     # Health
 
@@ -301,13 +347,23 @@ class SimNode(SkmNode):
         }
         if world.ended:
             return WARN, "the episode has ended: reset", values
+        if self._gate.stopped:
+            return WARN, f"stopped: {self._gate.stopped}", values
+        if not self.active:
+            return OK, "not active", values
         if self._paused:
             return OK, "paused", values
-        return OK, "waiting for an action" if self._held is None else "running", values
+        running = self._gate.in_control or (self._lockstep and self._held is not None)
+        return OK, "running" if running else "waiting for an action", values
 
     def close(self) -> None:
+        """Bring the robot to rest."""
+        self._gate.let_go()
+
+    def destroy_node(self) -> None:
         """Let the environment go."""
         self._world.close()
+        super().destroy_node()
 
 
 def main() -> int:

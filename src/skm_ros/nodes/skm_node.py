@@ -1,10 +1,15 @@
-"""What skm's nodes have in common: namespace, parameters that refuse bad values, diagnostics."""
+"""What skm's nodes have in common: parameters that refuse bad values, diagnostics, and a thick skin.
+
+Whatever a message holds, the node lives on: a callback either uses it or drops it, with a line in the
+diagnostics. With the parameter `lifecycle` a node is a managed one (`ros2 lifecycle set`): it is there,
+but takes no part until it is activated.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +22,7 @@ from rcl_interfaces.msg import (
 )
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -27,6 +33,8 @@ NAMESPACE: Final = "/skm"
 """The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""
 
 DIAGNOSTICS_SECONDS: Final = 1.0
+MOST_KINDS: Final = 100
+"""Most different things that are counted: nobody can fill the memory by being inventive."""
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -67,22 +75,34 @@ class Setting:
         return ""
 
 
-class SkmNode(Node):  # type: ignore[misc]
+LIFECYCLE: Final = Setting(
+    "lifecycle", False, "whether the node is a managed one, which waits to be activated", fixed=True
+)
+
+
+class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     """A node in skm's namespace, with declared settings and a diagnostic status every second.
 
     `options` are those of `rclpy.node.Node`.
     """
 
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
-        super().__init__(name, namespace=NAMESPACE, **options)
+        Node.__init__(self, name, namespace=NAMESPACE, **options)
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.counts: Counter[str] = Counter()
         """What has happened so far, for the diagnostics: dropped messages by reason, and so on."""
-        self._settings = {setting.name: setting for setting in settings}
+        declared = (*settings, LIFECYCLE)
+        self._settings = {setting.name: setting for setting in declared}
         self.add_on_set_parameters_callback(self._check_parameters)
-        for setting in settings:
+        for setting in declared:
             self.declare_parameter(setting.name, setting.default, setting.descriptor())
-        self._diagnostics = self.create_publisher(DiagnosticArray, "diagnostics", qos.DIAGNOSTICS)
+        self.active = not self.setting("lifecycle")
+        """Whether the node takes part; a managed one does so between activate and deactivate."""
+        if not self.active:
+            LifecycleNodeMixin.__init__(self)
+        self._diagnostics = self.create_publisher(
+            DiagnosticArray, qos.DIAGNOSTICS_TOPIC, qos.DIAGNOSTICS
+        )
         self.create_timer(DIAGNOSTICS_SECONDS, self._report, clock=self.steady_clock)
 
     def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
@@ -93,6 +113,60 @@ class SkmNode(Node):  # type: ignore[misc]
         options.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
         return super().create_publisher(*arguments, **options)
 
+    def create_subscription(
+        self,
+        kind: Any,  # noqa: ANN401
+        topic: str,
+        callback: Callable[[Any], None],
+        profile: Any,  # noqa: ANN401
+        **options: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Create a subscription whose callback cannot end the node, whatever comes."""
+
+        def guarded(message: Any) -> None:  # noqa: ANN401
+            try:
+                callback(message)
+            except Exception as error:
+                self.drop(f"{topic} that broke its reader", repr(error)[:200])
+
+        return super().create_subscription(kind, topic, guarded, profile, **options)
+
+    def create_service(
+        self,
+        kind: Any,  # noqa: ANN401
+        name: str,
+        callback: Callable[[Any, Any], Any],
+        **options: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Create a service that always answers, whatever it is asked: with `success` and `message`."""
+
+        def guarded(request: Any, response: Any) -> Any:  # noqa: ANN401
+            try:
+                return callback(request, response)
+            except Exception as error:
+                self.drop(f"{name} request that broke its reader", repr(error)[:200])
+                answer = kind.Response()
+                answer.message = f"the request could not be read: {repr(error)[:200]}"
+                return answer
+
+        return super().create_service(kind, name, guarded, **options)
+
+    def frame(self, name: str) -> str:
+        """Return a frame's name: with the namespace before it, unless that is the default one."""
+        space = self.get_namespace().strip("/")
+        return name if f"/{space}" == NAMESPACE or not space else f"{space}/{name}"
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Begin to take part."""
+        self.active = True
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take part no more, until activated again; what is under way ends."""
+        self.active = False
+        self.close()
+        return super().on_deactivate(state)
+
     def setting(self, name: str) -> Any:  # noqa: ANN401 - of the type of its default
         """Return the present value of a parameter."""
         return self.get_parameter(name).value
@@ -101,12 +175,19 @@ class SkmNode(Node):  # type: ignore[misc]
         """Return level, message and values for the diagnostics."""
         raise NotImplementedError
 
+    @property
+    def has_last_words(self) -> bool:
+        """Whether something that was said at the end is still on its way."""
+        return False
+
     def close(self) -> None:
         """Say what must be said before the node goes; the context is still up."""
 
     def drop(self, kind: str, reason: object = "") -> None:
         """Count a message that is not acted on under its kind, and warn about it now and then."""
-        self.counts[f"dropped: {kind}"] += 1
+        key = f"dropped: {kind}"
+        if key in self.counts or len(self.counts) < MOST_KINDS:
+            self.counts[key] += 1
         detail = f": {reason}" if reason else ""
         self.get_logger().warning(f"dropped: {kind}{detail}", throttle_duration_sec=5.0)
 

@@ -70,6 +70,7 @@ class SafetyPhysics:
     """A batch of robots: `state` holds them, `sensors` what they feel after the last step."""
 
     def __init__(self, count: int, timestep: float = TIMESTEP) -> None:
+        self.timestep = timestep
         self._model = mujoco.MjModel.from_xml_string(MODEL.format(timestep=timestep))
         self._data = mujoco.MjData(self._model)
         self._rollout = Rollout(nthread=0)

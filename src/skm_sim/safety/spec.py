@@ -40,6 +40,7 @@ SAFETY = DomainSpec(
     body="skm_sim.safety.body:SafetyBody",
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
+    brake="skm_sim.safety.brake:brake",
     figures={"trajectories": "skm_sim.safety.trajectories:SafetyPaths"},
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,

@@ -1,0 +1,226 @@
+"""A mission under way on the machine node, state by state: track, ask, act, and stop when in doubt.
+
+Every state is tracked, the values in it are asked for, and the answer becomes an action: never to a
+state that is past. In real time a state, or an answer, that is late by two periods stops the robot; the
+mission goes on when both are back within `resume_after` seconds, or ends. In lock-step nothing is late,
+and a peer is lost after `peer_timeout`. All of it is called back from the executor and never waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from rclpy.task import Future
+from skm.action import ExecuteMission
+
+from skm_machine.errors import SkmError
+from skm_primitives.mission_run import MissionRun
+from skm_ros.nodes.state_stream import Key, WorldState
+
+if TYPE_CHECKING:
+    from skm_ros.nodes.machine_node import MachineNode
+
+Result = ExecuteMission.Result
+LATE_PERIODS: Final = 2.0
+"""After so many periods a state, or an answer, is late."""
+
+
+class MissionSteps:
+    """Drives one `MissionRun` from the states that arrive; `finish` is told when it is over."""
+
+    def __init__(
+        self,
+        node: MachineNode,
+        run: MissionRun,
+        first: WorldState,
+        finish: Callable[[int, str], None],
+        on_decision: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self.run = run
+        self.state = first
+        self._finish = finish
+        self._on_decision = on_decision
+        self.stop_reason = ""
+        """Why the robot is stopped while the mission goes on; empty if it is not."""
+        self._stopped_since = 0.0
+        self._waits_for_robot = False
+        self.heard_at = time.monotonic()
+        self._asked_at = 0.0
+        self._asked_for: Key = first.key
+        self._query: Future | None = None
+        self._undecided = False
+        self._repetitions = 0
+        self._over = False
+
+    def start(self) -> None:
+        """Decide in the first state."""
+        self._go_on(self.state)
+
+    def close(self) -> None:
+        """Take part no more."""
+        self._over = True
+        self._drop_query()
+
+    def on_state(self, state: WorldState) -> bool:
+        """Take a state that has just arrived; tell whether the machine moved."""
+        session, episode, step = self.state.key
+        if state.key[0] != session:
+            self._node.drop("state of another session")
+        elif state.key[1] != episode:
+            self._node.drop("state of another episode")
+            if state.key[1] > episode:
+                self._finish(Result.ERROR, "the world was reset while the mission was running")
+        elif state.key[2] == step:
+            self._on_repeated(state)
+        elif state.key[2] < step:
+            self._node.drop("state of an earlier step")
+        elif state.key[2] > step + 1:
+            missing = f"{step + 1} to {state.key[2] - 1}"
+            reason = f"nothing was heard of steps {missing}: what was true then is unknown"
+            self._finish(Result.ERROR, reason)
+        else:
+            return self._on_entered(state)
+        return False
+
+    def _on_entered(self, state: WorldState) -> bool:
+        """Take the state that follows the last one."""
+        usable = state.observation is not None
+        self.state = state
+        try:
+            moved = self.run.enter(state.value, state.labels)
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return False
+        self._undecided = not usable
+        if not self.run.over and usable:
+            self._go_on(state)
+        return moved
+
+    def _on_repeated(self, state: WorldState) -> None:
+        """Take a sign of life: the world still waits for, or has lost, the action to this state."""
+        self.heard_at = time.monotonic()
+        if self._undecided:
+            self.run.see(state.value)
+            self._undecided, self.state = False, state
+            self._go_on(state)
+            return
+        self.state = state
+        if self._is_held(state) or self._answer_is_late() or self._query is not None:
+            return
+        # The first repetition may just have crossed the action on its way.
+        self._repetitions += 1
+        if self.stop_reason:
+            self._ask()
+        elif self._repetitions > 1:
+            self._node.repeat_action()
+
+    def _go_on(self, state: WorldState) -> None:
+        self.heard_at = time.monotonic()
+        self._node.expect_next_state(LATE_PERIODS * state.period)
+        if state.ended:
+            self._finish(Result.FAILED, "the world ended before the mission did")
+        elif not self._is_held(state) and not self._answer_is_late():
+            self._ask()
+
+    # Values and actions
+
+    def _ask(self) -> None:
+        """Ask for the values in the present state, unless an answer is on its way."""
+        self._repetitions = 0
+        if self._query is None and self.state.observation is not None:
+            self._asked_at = time.monotonic()
+            self._asked_for = self.state.key
+            self._query = self._node.ask(self.state.observation, self.run.history)
+            self._query.add_done_callback(self._on_values)
+
+    def ask_again(self) -> None:
+        """Ask once more: the primitives have been away."""
+        self._drop_query()
+        self._ask()
+
+    def _on_values(self, query: Future) -> None:
+        if query is not self._query or self._over:
+            return
+        answer = query.result()  # type: ignore[union-attr]
+        self._query = None
+        self._node.note_latency(time.monotonic() - self._asked_at)
+        if answer is None or not answer.success:
+            reason = "they failed" if answer is None else answer.message
+            self._finish(Result.ERROR, f"the primitives gave no values: {reason}")
+            return
+        if self._asked_for != self.state.key:
+            # A state that is past: what is to be done there does not matter any more.
+            self._node.counts["late answers"] += 1
+            self._ask()
+            return
+        try:
+            decision = self.run.decide(self._node.read_values(answer))
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return
+        self._release()
+        self._node.act(self.state, decision.action)
+        self._on_decision()
+
+    def _drop_query(self) -> None:
+        if self._query is not None:
+            self._node.forget_query(self._query)
+            self._query = None
+
+    # Stops
+
+    def _is_held(self, state: WorldState) -> bool:
+        """Tell whether the robot is kept from moving on its own side; wait for it to be let go."""
+        if state.stopped:
+            self._waits_for_robot = True
+            self.hold(f"the robot is stopped: {state.stopped}")
+        elif self._waits_for_robot:
+            self._waits_for_robot = False
+            self._stopped_since = time.monotonic()
+        return bool(state.stopped)
+
+    def _answer_is_late(self) -> bool:
+        """Stop the robot, and ask anew, if the primitives have not answered for two periods."""
+        limit = LATE_PERIODS * self.state.period
+        if self._query is None or not limit or time.monotonic() - self._asked_at <= limit:
+            return False
+        self.hold("the primitives do not answer in time")
+        self.ask_again()
+        return True
+
+    def on_late_state(self) -> None:
+        """Stop the robot: the next state has not come for two periods."""
+        self.hold("nothing is heard from the robot")
+
+    def hold(self, reason: str) -> None:
+        """Stop the robot while the mission goes on."""
+        if not self.stop_reason:
+            self._stopped_since = time.monotonic()
+            self._node.stop_robot(self.state.key)
+            self._node.counts["stops in a mission"] += 1
+        if reason != self.stop_reason:
+            self.stop_reason = reason
+            self._node.on_stopped(reason)
+
+    def _release(self) -> None:
+        if self.stop_reason:
+            self.stop_reason = ""
+            self._node.on_stopped("")
+
+    def watch(self, now: float) -> None:
+        """Look, every now and then, whether something that should have come has not."""
+        patience = self._node.setting("resume_after")
+        if self.stop_reason:
+            if not self._waits_for_robot and now - self._stopped_since > patience:
+                self._finish(Result.ERROR, f"{self.stop_reason}, for {patience:g} s")
+            return
+        if self.state.period:
+            return
+        limit = self._node.setting("peer_timeout")
+        if now - self.heard_at > limit:
+            self._finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
+        elif self._query is not None and now - self._asked_at > limit:
+            self._finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")

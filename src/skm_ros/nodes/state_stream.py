@@ -1,0 +1,161 @@
+"""The states of the world as the machine hears them: checked, paired, in order, from one source.
+
+An observation and the labels of the same state come as two messages. Each is checked as it arrives, and
+what cannot be used is dropped there; the two halves are then put together by (session, episode, step). A
+mission is judged on every label: where only the labels of a step can be used, they are handed on as soon
+as a later state is whole. One source owns the stream, the first that is heard; another is refused for as
+long as the owner shows itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from skm.msg import Labels, Observation
+
+from skm_primitives.primitives import RemoteSkills
+from skm_ros.conversions import ConversionError, labels_reader, observation_reader
+
+Key: TypeAlias = tuple[int, int, int]
+"""Session, episode and step of a state."""
+Drop: TypeAlias = Callable[[str, object], None]
+
+UNPAIRED: Final = 64
+"""Most observations, and most labels, that are kept until their other half comes."""
+OWNER_SECONDS: Final = 1.0
+"""How long a source must have been silent before another one can take its place."""
+MOST_BYTES: Final = 1 << 24
+"""The largest observation that is kept before anyone knows what observations look like."""
+
+
+@dataclass(frozen=True)
+class WorldState:
+    """A state of the world: what the mission is judged on, and what is decided on."""
+
+    key: Key
+    labels: frozenset[str]
+    value: Any
+    """What is observed; None where that could not be used."""
+    observation: Observation | None
+    """The message that it came in, to ask the primitives with."""
+
+    @property
+    def period(self) -> float:
+        """Seconds from a state to the next; 0 in lock-step."""
+        return 0.0 if self.observation is None else float(self.observation.period)
+
+    @property
+    def stopped(self) -> str:
+        """Why the robot is kept from moving; empty if it is not."""
+        return "" if self.observation is None else str(self.observation.stopped)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the world goes no further."""
+        seen = self.observation
+        return seen is not None and bool(seen.terminated or seen.truncated)
+
+
+class StateStream:
+    """Takes messages, gives states to a listener; `fit` says what they must look like."""
+
+    def __init__(self, listener: Callable[[WorldState], None], drop: Drop) -> None:
+        self._listener = listener
+        self._drop = drop
+        self.latest: WorldState | None = None
+        self.heard_at = -1e9
+        self._owner = 0
+        self._owner_at = -1e9
+        self._read_observation: Callable[[Observation], Any] | None = None
+        self._read_labels: Callable[[Labels], frozenset[str]] | None = None
+        self._observations: dict[Key, tuple[Any, Observation]] = {}
+        self._labels: dict[Key, frozenset[str]] = {}
+        self._early: tuple[Observation | None, Labels | None] = (None, None)
+
+    def fit(self, skills: RemoteSkills) -> None:
+        """Expect what these skills were learned with; begin with what came before."""
+        self._read_observation = observation_reader(skills.observation_space)
+        self._read_labels = labels_reader(skills.propositions)
+        self._forget()
+        observation, labels = self._early
+        self._early = (None, None)
+        if labels is not None:
+            self.on_labels(labels)
+        if observation is not None:
+            self.on_observation(observation)
+
+    def on_observation(self, message: Observation) -> None:
+        """Take one half of a state."""
+        if self._read_observation is None:
+            size = len(message.data) + len(message.image.data)
+            self._early = (message if size < MOST_BYTES else None, self._early[1])
+            return
+        if not self._is_owner(message.session):
+            self._drop("observation of another source", "")
+            return
+        try:
+            value = self._read_observation(message)
+        except ConversionError as error:
+            self._drop("unusable observation", error)
+            return
+        key = (message.session, message.episode, message.step)
+        self._keep(self._observations, key, (value, message))
+        self._join(key)
+
+    def on_labels(self, message: Labels) -> None:
+        """Take the other half."""
+        if self._read_labels is None:
+            self._early = (self._early[0], message if len(message.names) < UNPAIRED else None)
+            return
+        if not self._is_owner(message.session):
+            self._drop("labels of another source", "")
+            return
+        try:
+            labels = self._read_labels(message)
+        except ConversionError as error:
+            self._drop("unusable labels", error)
+            return
+        key = (message.session, message.episode, message.step)
+        self._keep(self._labels, key, labels)
+        self._join(key)
+
+    def _is_owner(self, session: int) -> bool:
+        now = time.monotonic()
+        if session != self._owner:
+            if session == 0 or now - self._owner_at < OWNER_SECONDS:
+                return False
+            self._owner = session
+            self._forget()
+        self._owner_at = now
+        return True
+
+    def _forget(self) -> None:
+        self.latest = None
+        self._observations.clear()
+        self._labels.clear()
+
+    def _keep(self, half: dict[Key, Any], key: Key, value: object) -> None:
+        half[key] = value
+        if len(half) > UNPAIRED:
+            del half[next(iter(half))]
+            self._drop("observation without labels, or labels without observation", "")
+
+    def _join(self, key: Key) -> None:
+        """Hand a state on that is whole, after the labels of those before it that are not."""
+        if key not in self._observations or key not in self._labels:
+            return
+        value, message = self._observations.pop(key)
+        labels = self._labels.pop(key)
+        session, episode, step = key
+        last = self.latest
+        if last is not None and last.key[:2] == (session, episode):
+            for missed in range(last.key[2] + 1, min(step, last.key[2] + UNPAIRED)):
+                alone = self._labels.pop((session, episode, missed), None)
+                if alone is not None:
+                    self._listener(WorldState((session, episode, missed), alone, None, None))
+        self.heard_at = time.monotonic()
+        self.latest = WorldState(key, labels, value, message)
+        self._listener(self.latest)

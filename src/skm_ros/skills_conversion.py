@@ -1,0 +1,140 @@
+"""What is known of primitives ⇄ the message that introduces them, checked so that none can harm."""
+
+from __future__ import annotations
+
+import array
+import math
+from typing import Any, Final
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, Space
+from skm.msg import Observation, PlaceLabels, PrimitivesInfo
+
+from skm_primitives.goals import Goal
+from skm_primitives.primitives import GoalToGoal, PlaceWorld, Primitives, RemoteSkills
+from skm_ros.conversions import (
+    ConversionError,
+    float_array,
+    goal_message,
+    goal_value,
+    observation_kind,
+    table,
+)
+
+MOST_NUMBERS: Final = 100_000_000
+"""The largest observation that anyone could mean."""
+
+
+def primitives_info(
+    primitives: Primitives, checkpoint: str, observation_space: Space[Any]
+) -> PrimitivesInfo:
+    """Return everything that the skill machine needs to know about the primitives."""
+    info = PrimitivesInfo(
+        domain=primitives.domain,
+        checkpoint=checkpoint,
+        digest=primitives.digest,
+        propositions=list(primitives.propositions),
+        constraints=list(primitives.constraints),
+        goals=[goal_message(goal) for goal in primitives.goals],
+        gamma=float(primitives.gamma),
+        observation_kind=observation_kind(observation_space),
+    )
+    _fill_behind_goals(info, primitives.behind_goals)
+    discrete = isinstance(observation_space, Discrete)
+    shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
+    info.observation_shape = array.array("I", shape)
+    actions = primitives.action_space
+    if isinstance(actions, Discrete):
+        info.action_kind, info.action_count = PrimitivesInfo.DISCRETE, int(actions.n)
+    elif isinstance(actions, Box):
+        info.action_kind, info.action_count = PrimitivesInfo.CONTINUOUS, int(np.prod(actions.shape))
+        info.action_low, info.action_high = float_array(actions.low), float_array(actions.high)
+    return info
+
+
+def _fill_behind_goals(info: PrimitivesInfo, behind: PlaceWorld | GoalToGoal) -> None:
+    if isinstance(behind, GoalToGoal):
+        info.goal_to_goal = float_array(behind.values)
+        return
+    info.goal_probability = float_array(behind.goal_probability)
+    info.place_successors = array.array("i", behind.successors.astype(np.int32).tobytes())
+    info.place_labels = [
+        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
+        for place, visits in behind.visit_labels.items()
+        for visit, labels in enumerate(visits, start=1)
+    ]
+
+
+def remote_skills(info: PrimitivesInfo) -> RemoteSkills:
+    """Return what a node says about the primitives that it serves, or say what is wrong with it."""
+    try:
+        skills = _remote_skills(info)
+    except (ValueError, TypeError, IndexError, AssertionError, OverflowError, MemoryError) as error:
+        raise ConversionError(f"primitives_info makes no sense: {str(error)[:200]}") from error
+    strange = {name for goal in skills.goals for name in goal.labels}.difference(
+        skills.propositions
+    )
+    strange |= {name for goal in skills.goals for name in goal.violated} - set(skills.constraints)
+    if not skills.goals or strange or not 0 < skills.gamma < 1:
+        raise ConversionError("primitives_info has goals, names and a discount that do not fit")
+    return skills
+
+
+def _remote_skills(info: PrimitivesInfo) -> RemoteSkills:
+    goals = tuple(goal_value(goal) for goal in info.goals)
+    return RemoteSkills(
+        domain=info.domain,
+        checkpoint=info.checkpoint,
+        digest=info.digest,
+        propositions=tuple(info.propositions),
+        constraints=tuple(info.constraints),
+        goals=goals,
+        behind_goals=_behind_goals(info, goals),
+        gamma=info.gamma,
+        observation_space=_observation_space(info),
+        action_space=_action_space(info),
+    )
+
+
+def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> PlaceWorld | GoalToGoal:
+    places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
+    if not places:
+        values = table(info.goal_to_goal, (len(goals), len(goals)))
+        if not np.isfinite(values).all():
+            raise ConversionError("primitives_info has values that are not finite numbers")
+        return GoalToGoal(values, approximate=info.observation_kind != Observation.DISCRETE)
+    visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
+    for entry in info.place_labels:
+        visits = visit_labels.get(int(entry.place), ())
+        visit_labels[int(entry.place)] = (*visits, frozenset(entry.labels))
+    successors = np.array(info.place_successors, np.int64)
+    if successors.size != len(places) * int(info.action_count):
+        raise ConversionError(f"primitives_info has {successors.size} successors of places")
+    if ((successors < 0) | (successors >= len(places))).any() or set(visit_labels) != set(places):
+        raise ConversionError(
+            "primitives_info has successors or labels of places that are not there"
+        )
+    probability = table(info.goal_probability, (len(goals),))
+    if not ((probability > 0) & (probability <= 1)).all():
+        raise ConversionError("primitives_info has chances that are not between 0 and 1")
+    return PlaceWorld(places, successors.reshape(len(places), -1), visit_labels, probability)
+
+
+def _observation_space(info: PrimitivesInfo) -> Space[Any]:
+    shape = tuple(int(length) for length in info.observation_shape)
+    if not shape or not 0 < math.prod(shape) <= MOST_NUMBERS:
+        raise ConversionError(f"primitives_info has observations of the shape {shape}")
+    if info.observation_kind == Observation.DISCRETE:
+        return Discrete(shape[0])
+    if info.observation_kind == Observation.IMAGE:
+        return Box(0, 255, shape, np.uint8)
+    return Box(-np.inf, np.inf, shape, np.float32)
+
+
+def _action_space(info: PrimitivesInfo) -> Space[Any]:
+    if info.action_kind == PrimitivesInfo.DISCRETE and info.action_count > 0:
+        return Discrete(int(info.action_count))
+    low, high = (np.array(ends, np.float32) for ends in (info.action_low, info.action_high))
+    if not 0 < len(low) == len(high) == info.action_count or not (low <= high).all():
+        raise ConversionError("primitives_info has no actions, or bounds that do not fit")
+    return Box(low, high)
