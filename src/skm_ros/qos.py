@@ -40,7 +40,7 @@ command must never reach a robot that joins late."""
 LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
 """`image`: only the last one counts, also for late joiners."""
 
-ALIVE_SECONDS: Final = 0.6
+ALIVE_SECONDS: Final = 1.0
 ALIVE: Final = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
     depth=1,
@@ -50,7 +50,7 @@ ALIVE: Final = QoSProfile(
     liveliness_lease_duration=Duration(seconds=ALIVE_SECONDS),
 )
 """`primitives_info`, `machine_state`: latched, and with a sign of life by the middleware, so that the
-death of a node, or its freezing, is known in less than a second. Any subscriber matches."""
+death of a node, or its freezing, is known in little more than a second. Any subscriber matches."""
 
 REQUESTS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 2000)
 """Requests of `execute_mission`: deep, since each must be answered, however many come at once."""

@@ -76,6 +76,11 @@ class World:
         picture: ByteArray | None = self._env.render() if self.draws else None  # type: ignore[assignment]
         return picture
 
+    def place(self) -> tuple[float, float] | None:
+        """Return where the robot is, x and y in metres; None where the domain does not say."""
+        place = getattr(self._env.unwrapped, "pose", None)
+        return None if place is None else (float(place[0]), float(place[1]))
+
     def scene(self) -> Sequence[Shape]:
         """Return the shapes of the world for a 3D view, empty where the domain has none."""
         return scene_of(self.spec, self._env)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from skm_cli.output import console, print_json
+from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
 EPILOG = """\
@@ -14,6 +14,7 @@ examples:
   skm bench loop
   skm bench loop --steps 500 --rounds 9 --json
   skm bench realtime --rate 50 --steps 500
+  skm bench faults --rate 50 --trials 50 --json
   skm bench core
 
 core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
@@ -23,6 +24,10 @@ loop: the nodes run a patrol in the office in lock-step, as three processes and 
 runs a bare loop: the same messages of the same sizes over the same four hops with the same quality of
 service, and nothing else. Rounds of the two are taken in turn; the median round counts.
 overhead = time of the nodes' loop / time of the bare loop.
+
+faults: while the robot moves, each node is killed (SIGKILL) and frozen (SIGSTOP); the table says after
+how many seconds the robot brakes and is at rest, how far it still goes, when the machine stops it and
+when the client has its result: median and worst.
 
 realtime: the point robot patrols at a fixed rate. late = share of the steps at which the action to
 the state had not arrived when it was due, counted by the simulator; latency is from the publication of
@@ -40,9 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("loop", "realtime", "core"), help="what to measure")
+    parser.add_argument(
+        "what", choices=("loop", "realtime", "faults", "core"), help="what to measure"
+    )
     parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
     parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
+    parser.add_argument("--trials", type=int, default=5, help="faults: of each (default: 5)")
     parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
     parser.add_argument("--domain", help="default: as config/graph.yaml has it")
     parser.add_argument("--mission", help="default: as config/graph.yaml has it")
@@ -65,12 +73,14 @@ def run(args: argparse.Namespace) -> int:
     usual = load_benchmarks()[args.what]
     domain, mission = args.domain or usual["domain"], args.mission or usual["mission"]
     steps = int(usual["steps"]) if args.steps is None else args.steps
-    if steps < 1 or args.rounds < 1:
-        raise SkmError("--steps and --rounds must be at least 1.")
+    if steps < 1 or args.rounds < 1 or args.trials < 1:
+        raise SkmError("--steps, --rounds and --trials must be at least 1.")
     if not 0.01 <= args.rate <= 1000:
         raise SkmError(f"--rate is {args.rate}; it must be from 0.01 to 1000 Hz.")
     if args.what == "loop":
         return _run_loop(args, domain, mission, steps)
+    if args.what == "faults":
+        return _run_faults(args, domain, mission)
     return _run_real_time(args, domain, mission, steps)
 
 
@@ -80,7 +90,7 @@ def _say(text: str) -> None:
 
 def _run_core(domain: str | None, *, as_json: bool) -> int:
     """Measure the core, of one domain or of all that come with skills."""
-    from skm_cli.output import plain_table  # noqa: PLC0415
+    from skm_cli.reports.bench_report import print_core  # noqa: PLC0415
     from skm_primitives.evaluation.speed import measure_speed  # noqa: PLC0415
     from skm_sim import domain_names, get_domain  # noqa: PLC0415
 
@@ -89,15 +99,26 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
     if as_json:
         print_json([timing.document() for timing in timings])
         return 0
-    table = plain_table("CPU time, the best of a few tries", ("domain", "what", "ms"))
-    for timing in timings:
-        table.add_row(timing.domain, timing.what, f"{timing.milliseconds:.4f}")
-    console().print(table)
+    print_core(timings)
+    return 0
+
+
+def _run_faults(args: argparse.Namespace, domain: str, mission: str) -> int:
+    """Kill and freeze the nodes, and say what followed."""
+    from skm_cli.reports.bench_report import print_faults  # noqa: PLC0415
+    from skm_ros.bench.fault_bench import measure_faults, summary  # noqa: PLC0415
+
+    faults = measure_faults(domain, mission, args.rate, args.trials, _say)
+    if args.json:
+        print_json({"domain": domain, "rate": args.rate, "faults": summary(faults)})
+    else:
+        print_faults(summary(faults), args.rate)
     return 0
 
 
 def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure how well a rate is held."""
+    from skm_cli.reports.bench_report import print_real_time  # noqa: PLC0415
     from skm_ros.bench.realtime_bench import measure_real_time  # noqa: PLC0415
 
     options = ["--single-process"] if args.single_process else []
@@ -107,34 +128,18 @@ def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: i
         asked = {"domain": domain, "mission": mission, "asked_rate": args.rate}
         print_json({**asked, "single_process": args.single_process, **found})
         return 0
-    latency, bare = (
-        ", ".join(f"{name} {value:.1f}" for name, value in found[key].items())
-        for key in ("latency_ms", "bare_timer_late_ms")
-    )
-    out = console()
-    out.print(f"rate     {found['rate']:.2f} Hz of {args.rate:g}")
-    out.print(f"late     {found['late_steps']} of {found['steps']} steps ({found['late']:.2%})")
-    out.print(f"latency  {latency} ms")
-    out.print(f"machine  a thread that only sleeps woke late by {bare} ms")
-    out.print(f"load     {found['load_before']:.1f} before, {found['load_after']:.1f} after")
+    print_real_time(found, args.rate)
     return 0
 
 
 def _run_loop(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure both variants and the loop in process."""
+    from skm_cli.reports.bench_report import print_loops  # noqa: PLC0415
     from skm_ros.bench.loop_bench import VARIANTS, measure_loops  # noqa: PLC0415
 
     document: dict[str, Any] = measure_loops(domain, mission, steps, args.rounds, _say)
     if args.json:
         print_json(document)
         return 0
-    out = console()
-    out.print(f"{'':<16} {'steps/s':>9} {'bare':>9} {'overhead':>9}")
-    for variant in VARIANTS:
-        row = document[variant]
-        out.print(
-            f"{variant.replace('_', ' '):<16} {row['steps_per_second']:>9.0f} "
-            f"{row['bare_steps_per_second']:>9.0f} {row['overhead']:>9.2f}"
-        )
-    out.print(f"{'in process':<16} {document['in_process']['steps_per_second']:>9.0f}")
+    print_loops(document, tuple(VARIANTS))
     return 0

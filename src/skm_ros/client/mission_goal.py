@@ -30,7 +30,9 @@ OUTCOMES: Final = {
     Result.NO_PROGRESS: "no progress",
 }
 EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
-LOST_SECONDS: Final = 0.5
+SILENT_SECONDS: Final = 0.8
+"""A machine on a mission says where it is several times a second."""
+LOST_SECONDS: Final = 0.3
 """How long the machine may be away, or busy with something else, before a mission counts as lost: its
 death is known by then, since `machine_state` carries a sign of life."""
 
@@ -117,6 +119,7 @@ class MissionGoal:
         self._handle: Any = None
         self._answer: Any = None
         self._alive = True
+        self._heard_at = time.monotonic()
         self._lost: ExecuteMission.Result | None = None
         self._away_since: float | None = None
         self._elsewhere_since: float | None = None
@@ -181,7 +184,8 @@ class MissionGoal:
     def _is_lost(self) -> bool:
         """Tell whether the machine is gone, or has forgotten the mission; that is its result then."""
         now = time.monotonic()
-        if self._alive and self._server.server_is_ready():
+        silent = now - self._heard_at > SILENT_SECONDS
+        if not silent or (self._alive and self._server.server_is_ready()):
             self._away_since = None
         elif self._away_since is None:
             self._away_since = now
@@ -194,6 +198,7 @@ class MissionGoal:
         ):
             if self._lost is None and since is not None and now - since > LOST_SECONDS:
                 self._lost = Result(outcome=Result.ERROR, reason=what)
+                self.cancel()  # for a machine that was frozen, and thaws
         return self._lost is not None
 
     def _on_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
@@ -210,6 +215,7 @@ class MissionGoal:
 
     def _on_state(self, state: MachineState) -> None:
         """Note what the machine is about, and whether that is another goal than this one."""
+        self._heard_at = time.monotonic()
         self._phase, self._waiting_for = state.phase, state.waiting_for
         if self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id:
             self._elsewhere_since = None

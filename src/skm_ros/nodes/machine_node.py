@@ -168,8 +168,7 @@ class MachineNode(SkmNode):
         known = self.skills is not None and self._primitives_alive
         if not known or not self._query_client.service_is_ready():
             missing.append("primitives")
-        silence = time.monotonic() - self.states.heard_at
-        if self.states.latest is None or silence > self.setting("peer_timeout"):
+        if self.states.is_silent(self.setting("peer_timeout")):
             missing.append("simulator")
         return tuple(missing)
 

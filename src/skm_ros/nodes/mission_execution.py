@@ -142,7 +142,7 @@ class Execution:
 
     def _begin_if_possible(self) -> None:
         """Begin in the last state heard, if it is the one that the mission is to begin in."""
-        state = self.node.states.latest
+        state = self.node.states.fresh
         if not self._ready_to_begin or self.run is None or state is None:
             return
         if self._expected is not None and state.key != (*self._expected, 0):

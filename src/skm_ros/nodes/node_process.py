@@ -117,7 +117,7 @@ class _Spinner(threading.Thread):
         """Take messages until asked to stop."""
         try:
             while not self._stop_request.made:
-                self.executor.spin_once()
+                self.executor.spin_once(timeout_sec=1.0)
         except BaseException as error:  # raised again in `close`
             self._error = error
             self._stop_request.make()

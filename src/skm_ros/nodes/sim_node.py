@@ -169,6 +169,8 @@ class SimNode(SkmNode):
         if controlled and action is None:
             self.counts["stops for want of an action"] += 1
             self._timing.stopped()
+            self._robot.begin_stop(now)
+        self._robot.note_place(self._world.place(), now, braking=action is None)
         action = self._world.brake() if action is None else action
         if action is None or self._world.ended:
             self._nanoseconds += self._step_nanoseconds
@@ -195,6 +197,8 @@ class SimNode(SkmNode):
             return
         if action.kind == Action.STOP:
             self._held = None
+            if self._gate.in_control:
+                self._robot.begin_stop(time.monotonic())
             self._gate.let_go()
             if self._timing is not None:
                 self._timing.stopped()
@@ -344,6 +348,7 @@ class SimNode(SkmNode):
             "episode": world.episode,
             "step": world.step_number,
             **({} if self._timing is None else self._timing.report()),
+            **self._robot.report(),
         }
         if world.ended:
             return WARN, "the episode has ended: reset", values

@@ -25,6 +25,8 @@ Drop: TypeAlias = Callable[[str, object], None]
 
 UNPAIRED: Final = 64
 """Most observations, and most labels, that are kept until their other half comes."""
+SILENT_SECONDS: Final = 1.5
+"""A source shows a state at least twice a second, even one that waits: silence this long is its end."""
 OWNER_SECONDS: Final = 1.0
 """How long a source must have been silent before another one can take its place."""
 MOST_BYTES: Final = 1 << 24
@@ -74,6 +76,21 @@ class StateStream:
         self._observations: dict[Key, tuple[Any, Observation]] = {}
         self._labels: dict[Key, frozenset[str]] = {}
         self._early: tuple[Observation | None, Labels | None] = (None, None)
+
+    @property
+    def fresh(self) -> WorldState | None:
+        """The latest state, if it is the present one: in real time, not two periods old."""
+        state = self.latest
+        if state is None or not state.period:
+            return state
+        return state if time.monotonic() - self.heard_at <= 2 * state.period else None
+
+    def is_silent(self, limit: float) -> bool:
+        """Tell whether nobody shows states any more; `limit` is the longest anyone would wait."""
+        if self.latest is None:
+            return True
+        usual = max(SILENT_SECONDS, 3 * self.latest.period)
+        return time.monotonic() - self.heard_at > min(usual, limit)
 
     def fit(self, skills: RemoteSkills) -> None:
         """Expect what these skills were learned with; begin with what came before."""

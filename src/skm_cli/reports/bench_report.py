@@ -1,0 +1,68 @@
+"""What benchmarks found, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skm_cli.output import console, plain_table
+from skm_primitives.evaluation.speed import Timing
+
+
+def print_core(timings: Sequence[Timing]) -> None:
+    """Print the CPU times of the core."""
+    table = plain_table("CPU time, the best of a few tries", ("domain", "what", "ms"))
+    for timing in timings:
+        table.add_row(timing.domain, timing.what, f"{timing.milliseconds:.4f}")
+    console().print(table)
+
+
+def print_faults(rows: Sequence[dict[str, Any]], rate: float) -> None:
+    """Print what followed the faults: median and worst, in seconds and metres."""
+    columns = {
+        "braking": "brakes",
+        "at_rest": "at rest",
+        "way": "way (m)",
+        "machine_stop": "machine's stop",
+        "result": "client's result",
+    }
+    headers = ("fault", "trials", *columns.values())
+    table = plain_table(f"seconds after the fault at {rate:g} Hz: median, worst", headers)
+    for row in rows:
+        cells = [_pair(row[key]) for key in columns]
+        table.add_row(f"{row['signal']} {row['node']}", str(row["trials"]), *cells)
+    console().print(table)
+
+
+def _pair(found: dict[str, Any]) -> str:
+    if found["median"] is None:
+        return "–"
+    missing = f" ({found['missing']} missing)" if found["missing"] else ""
+    return f"{found['median']:.3f}, {found['worst']:.3f}{missing}"
+
+
+def print_real_time(found: dict[str, Any], rate: float) -> None:
+    """Print how well a rate was held."""
+    latency, bare = (
+        ", ".join(f"{name} {value:.1f}" for name, value in found[key].items())
+        for key in ("latency_ms", "bare_timer_late_ms")
+    )
+    out = console()
+    out.print(f"rate     {found['rate']:.2f} Hz of {rate:g}")
+    out.print(f"late     {found['late_steps']} of {found['steps']} steps ({found['late']:.2%})")
+    out.print(f"latency  {latency} ms")
+    out.print(f"machine  a thread that only sleeps woke late by {bare} ms")
+    out.print(f"load     {found['load_before']:.1f} before, {found['load_after']:.1f} after")
+
+
+def print_loops(document: dict[str, Any], variants: Sequence[str]) -> None:
+    """Print the rates of the loops, beside the bare ones."""
+    out = console()
+    out.print(f"{'':<16} {'steps/s':>9} {'bare':>9} {'overhead':>9}")
+    for variant in variants:
+        row = document[variant]
+        out.print(
+            f"{variant.replace('_', ' '):<16} {row['steps_per_second']:>9.0f} "
+            f"{row['bare_steps_per_second']:>9.0f} {row['overhead']:>9.2f}"
+        )
+    out.print(f"{'in process':<16} {document['in_process']['steps_per_second']:>9.0f}")
