@@ -27,6 +27,7 @@ class Episode:
     discounted_return: float
     accepting_visits: int
     transitions: tuple[Transition, ...]
+    """All of them, unlike a tracker's: an episode is kept whole, for it has a step limit."""
     observations: tuple[Any, ...]
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
@@ -59,13 +60,15 @@ def run_episode(
     run = MissionRun(policy, primitives, max_steps)
     run.begin(observation, info["labels"])
     observations, decisions, earned = [observation], [], [0.0]
+    transitions: list[Transition] = []
     while not run.over:
         decision = run.decide(primitives.values(observation, run.history))
         action = decision.action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
         observation, _, terminated, _, info = env.step(action)
-        run.enter(observation, info["labels"])
+        if run.enter(observation, info["labels"]) and run.tracker.latest is not None:
+            transitions.append(run.tracker.latest)
         earned.append(run.tracker.total_reward)
         observations.append(observation)
         decisions.append(decision)
@@ -79,7 +82,7 @@ def run_episode(
         run.tracker.total_reward,
         sum(primitives.gamma**step * (b - a) for step, (a, b) in enumerate(pairwise(earned))),
         run.tracker.accepting_visits,
-        tuple(run.tracker.transitions),
+        tuple(transitions),
         tuple(observations),
         tuple(decisions),
     )

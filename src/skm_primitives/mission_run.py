@@ -43,9 +43,9 @@ class MissionRun:
         `observation` is None where it was unusable: the labels count all the same, and `see` takes
         the observation when it comes.
         """
-        before = len(self.tracker.transitions)
+        before = self.tracker.moves
         self.tracker.update(labels)
-        moved = len(self.tracker.transitions) > before
+        moved = self.tracker.moves > before
         if observation is not None:
             self.policy.entered(observation, moved)
         return moved
