@@ -21,7 +21,7 @@ class Episode:
     """What happened in one run of a mission."""
 
     status: Status
-    """`RUNNING` if the time was up first."""
+    """`RUNNING` if the time was up first, or the mission got nowhere."""
     steps: int
     total_reward: float
     discounted_return: float
@@ -31,11 +31,15 @@ class Episode:
     observations: tuple[Any, ...]
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
+    stalled: bool = False
+    """Whether it was given up since it got nowhere."""
 
     @property
     def outcome(self) -> str:
-        """How it ended: `accepted`, `failed` or `timed out`."""
-        return "timed out" if self.status is Status.RUNNING else self.status.value
+        """How it ended: `accepted`, `failed`, `no progress` or `timed out`."""
+        if self.status is Status.RUNNING:
+            return "no progress" if self.stalled else "timed out"
+        return str(self.status.value)
 
 
 def run_episode(
@@ -50,7 +54,7 @@ def run_episode(
     rng: np.random.Generator | None = None,
     watch: Callable[[MissionTracker, Decision], None] | None = None,
 ) -> Episode:
-    """Run a mission once, from `env.reset(seed, options)` to its end or to `max_steps`.
+    """Run a mission once, from `env.reset(seed, options)` to its end, a stall or `max_steps`.
 
     With `epsilon`, that share of the actions is random, drawn from `rng`. `watch` is called after
     every step.
@@ -85,4 +89,5 @@ def run_episode(
         tuple(transitions),
         tuple(observations),
         tuple(decisions),
+        run.stalled,
     )
