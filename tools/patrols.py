@@ -33,14 +33,14 @@ MISSIONS = (
     ("safety", "G F cylinder & G F region"),
     ("moving_targets", "G F (beige & circle) & G F purple"),
 )
-"""Taken in turn, each time in another world."""
+"""Taken in turn, each time in another world: a round of them for each seed."""
 
 
 def patrols() -> Iterator[dict[str, Any]]:
     """Yield domain, mission and seed of one patrol after the other."""
-    for number in count():
-        domain, mission = MISSIONS[number % len(MISSIONS)]
-        yield {"domain": domain, "mission": mission, "seed": number}
+    for seed in count():
+        for domain, mission in MISSIONS:
+            yield {"domain": domain, "mission": mission, "seed": seed}
 
 
 def patrol(domain: str, mission: str, seed: int, steps: int) -> dict[str, Any]:
