@@ -5,11 +5,16 @@ One small object that simulators, nodes and monitors share (the bookkeeping of A
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from skm_machine.reward_machine import RewardMachine
+
+KEPT_TRANSITIONS: Final = 10_000
+"""How many transitions a tracker remembers: missions without end run for days."""
 
 
 class Status(Enum):
@@ -48,7 +53,18 @@ class MissionTracker:
         self.steps = 0
         self.total_reward = 0.0
         self.accepting_visits = 0
-        self.transitions: list[Transition] = []
+        self.moves = 0
+        self._recent: deque[Transition] = deque(maxlen=KEPT_TRANSITIONS)
+
+    @property
+    def transitions(self) -> list[Transition]:
+        """The last `KEPT_TRANSITIONS` of the transitions, in order; `moves` counts them all."""
+        return list(self._recent)
+
+    @property
+    def latest(self) -> Transition | None:
+        """The last transition; None if there was none."""
+        return self._recent[-1] if self._recent else None
 
     def update(self, labels: Collection[str]) -> float:
         """Take the labels of the state that was entered; return the reward δ_r.
@@ -63,7 +79,8 @@ class MissionTracker:
         self.total_reward += reward
         self.accepting_visits += reward > 0
         if target != self.state or reward > 0:
-            self.transitions.append(Transition(self.steps, self.state, target, entered, reward))
+            self._recent.append(Transition(self.steps, self.state, target, entered, reward))
+            self.moves += 1
             self.violated = frozenset()
         else:
             self.violated |= (self.labels ^ entered) & self.constraints

@@ -21,20 +21,25 @@ class Episode:
     """What happened in one run of a mission."""
 
     status: Status
-    """`RUNNING` if the time was up first."""
+    """`RUNNING` if the time was up first, or the mission got nowhere."""
     steps: int
     total_reward: float
     discounted_return: float
     accepting_visits: int
     transitions: tuple[Transition, ...]
+    """All of them, unlike a tracker's: an episode is kept whole, for it has a step limit."""
     observations: tuple[Any, ...]
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
+    stalled: bool = False
+    """Whether it was given up since it got nowhere."""
 
     @property
     def outcome(self) -> str:
-        """How it ended: `accepted`, `failed` or `timed out`."""
-        return "timed out" if self.status is Status.RUNNING else self.status.value
+        """How it ended: `accepted`, `failed`, `no progress` or `timed out`."""
+        if self.status is Status.RUNNING:
+            return "no progress" if self.stalled else "timed out"
+        return str(self.status.value)
 
 
 def run_episode(
@@ -49,7 +54,7 @@ def run_episode(
     rng: np.random.Generator | None = None,
     watch: Callable[[MissionTracker, Decision], None] | None = None,
 ) -> Episode:
-    """Run a mission once, from `env.reset(seed, options)` to its end or to `max_steps`.
+    """Run a mission once, from `env.reset(seed, options)` to its end, a stall or `max_steps`.
 
     With `epsilon`, that share of the actions is random, drawn from `rng`. `watch` is called after
     every step.
@@ -59,13 +64,15 @@ def run_episode(
     run = MissionRun(policy, primitives, max_steps)
     run.begin(observation, info["labels"])
     observations, decisions, earned = [observation], [], [0.0]
+    transitions: list[Transition] = []
     while not run.over:
         decision = run.decide(primitives.values(observation, run.history))
         action = decision.action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
         observation, _, terminated, _, info = env.step(action)
-        run.enter(observation, info["labels"])
+        if run.enter(observation, info["labels"]) and run.tracker.latest is not None:
+            transitions.append(run.tracker.latest)
         earned.append(run.tracker.total_reward)
         observations.append(observation)
         decisions.append(decision)
@@ -79,7 +86,8 @@ def run_episode(
         run.tracker.total_reward,
         sum(primitives.gamma**step * (b - a) for step, (a, b) in enumerate(pairwise(earned))),
         run.tracker.accepting_visits,
-        tuple(run.tracker.transitions),
+        tuple(transitions),
         tuple(observations),
         tuple(decisions),
+        run.stalled,
     )

@@ -16,6 +16,7 @@ from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.policy import Decision, Policy, best_of_goals
+from skm_primitives.planning.progress import Progress
 from skm_primitives.primitives import AnyGoalValues, Skills
 
 
@@ -29,12 +30,14 @@ class MissionRun:
         self.machine = policy.mission.machine
         self.tracker = MissionTracker(self.machine, skills.constraints)
         self.decision: Decision | None = None
+        self._progress = Progress(skills.gamma)
         self._values: AnyGoalValues | None = None
         self._targets: dict[tuple[int, int], str] = {}
 
     def begin(self, observation: Any, labels: Collection[str]) -> None:  # noqa: ANN401
         """Begin in this state; refuses what cannot be achieved from here."""
         self.tracker.start(labels)
+        self._progress.restart()
         self.policy.start(observation)
 
     def enter(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
@@ -43,9 +46,11 @@ class MissionRun:
         `observation` is None where it was unusable: the labels count all the same, and `see` takes
         the observation when it comes.
         """
-        before = len(self.tracker.transitions)
+        before = self.tracker.moves
         self.tracker.update(labels)
-        moved = len(self.tracker.transitions) > before
+        moved = self.tracker.moves > before
+        if moved:
+            self._progress.restart()
         if observation is not None:
             self.policy.entered(observation, moved)
         return moved
@@ -57,11 +62,18 @@ class MissionRun:
     def visit(self, state: int, violated: frozenset[str]) -> None:
         """Put the tracker into a machine state with a history: for those who go through them all."""
         self.tracker.state, self.tracker.violated = state, violated
+        self._progress.restart()
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to decide."""
-        return self.tracker.status is not Status.RUNNING or self.tracker.steps >= self.max_steps
+        ended = self.tracker.status is not Status.RUNNING
+        return ended or self.tracker.steps >= self.max_steps or self.stalled
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the mission, still running, gets nowhere whatever is tried: see `progress`."""
+        return self.tracker.status is Status.RUNNING and self._progress.stalled
 
     @property
     def history(self) -> frozenset[str]:
@@ -69,10 +81,20 @@ class MissionRun:
         return self.policy.history(self.tracker)
 
     def decide(self, values: AnyGoalValues) -> Decision:
-        """Return what to do in the present state, from the values of every goal in it."""
+        """Return what to do in the present state, from the values of every goal in it.
+
+        Where that has led nowhere for long enough, the policy tries another way from the next state.
+        """
         self._values = values
         self.decision = self.policy.choose(self.tracker.state, values)
+        if self._progress.watch(self.decision, self._promise):
+            self.policy.doubt()
         return self.decision
+
+    def _promise(self) -> float:
+        """Return γ to the number of steps after which the last decision promised something."""
+        assert self.decision is not None
+        return self.decision.value if self.goal < 0 else self.goal_value
 
     @property
     def goal(self) -> int:

@@ -44,7 +44,7 @@ class DrawnRun:
     path: Sequence[Any]
     """Where the robot was in each state, by `PathsArtist.place`."""
     outcome: str
-    """`accepted`, `failed` or `timed out`."""
+    """`accepted`, `failed`, `no progress` or `timed out`."""
     steps: int
     machine_states: Sequence[int]
     """The machine's state at the beginning of every step."""

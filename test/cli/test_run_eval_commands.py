@@ -25,6 +25,16 @@ def test_run_reports_what_happened(capsys):
     assert [step["labels"][0] for step in report["transitions"]] == ["coffee", "office"]
 
 
+def test_run_says_that_a_mission_gets_nowhere(capsys):
+    strict = "F office & (!office U coffee)"
+    arguments = ("run", "office_absorbing", strict, "--planner", "paper")
+    code, out, _ = call(capsys, *arguments, "--json")
+    report = json.loads(out)
+    assert (code, report["outcome"]) == (1, "no progress")
+    assert report["steps"] < 1000
+    assert f"no progress after {report['steps']} steps" in call(capsys, *arguments)[1]
+
+
 def test_run_is_a_function_of_the_seed(capsys):
     runs = [
         call(capsys, "run", "office", COFFEE, "--seed", str(seed), "--json")[1]

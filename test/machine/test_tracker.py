@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skm_machine import MissionTracker, Status, compile_mission, holds
+from skm_machine.tracker import KEPT_TRANSITIONS
 from strategies import formulas, traces
 
 COFFEE = "F(coffee & X F office) & G !decoration"
@@ -88,3 +89,17 @@ def test_the_outcome_is_what_the_semantics_say(formula, trace, first):
             break
         tracker.update(trace[length - 1])
         assert (tracker.status is Status.ACCEPTED) == holds(formula, trace[:length])
+
+
+def test_a_mission_without_end_takes_no_more_and_more_memory():
+    """The last transitions are kept, and all are counted."""
+    tracker = tracker_of("F a", repeat=True)
+    tracker.start(set())
+    for _ in range(KEPT_TRANSITIONS + 5):
+        tracker.update({"a"})
+    assert tracker.moves == tracker.accepting_visits == KEPT_TRANSITIONS + 5
+    kept = tracker.transitions
+    assert [move.step for move in kept] == list(range(6, KEPT_TRANSITIONS + 6))
+    assert tracker.latest == kept[-1]
+    tracker.start(set())
+    assert (tracker.moves, tracker.transitions, tracker.latest) == (0, [], None)

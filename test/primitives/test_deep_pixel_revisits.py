@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skm_primitives.planning.revisits import REPEAT_STEPS, Revisits
+from skm_primitives.planning.revisits import KEPT_OBSERVATIONS, REPEAT_STEPS, Revisits
 
 GAMMA = 0.99
 
@@ -61,3 +61,29 @@ def test_a_forbidden_action_is_not_taken_for_want_of_others():
         action = int((np.array([0.4, 1e-5]) * revisits.factors()).argmax())
         assert action == 0
         revisits.took(action)
+
+
+def test_the_memory_is_bounded_and_keeps_what_was_seen_last():
+    revisits = Revisits(2, GAMMA)
+    for cell in range(2 * KEPT_OBSERVATIONS):
+        revisits.enter(np.array([cell]))
+        revisits.took(1)
+        revisits.enter(np.array([0]))
+    assert len(revisits) == KEPT_OBSERVATIONS
+    assert revisits.factors()[1] < 1, "it was seen all the time"
+    revisits.enter(np.array([1]))
+    assert revisits.factors().tolist() == [1, 1], "forgotten"
+    revisits.enter(np.array([2 * KEPT_OBSERVATIONS - 1]))
+    assert revisits.factors()[1] < 1
+
+
+def test_a_goal_in_doubt_is_left_for_another_until_the_machine_moves():
+    revisits = Revisits(2, GAMMA)
+    worth = np.array([[0.0, 0.9], [0.8, 0.0]])
+    revisits.arrive(picture(0), moved=True)
+    assert revisits.choose(worth) == (0, 1)
+    revisits.doubt()
+    revisits.arrive(picture(1), moved=False)
+    assert revisits.choose(worth) == (1, 0)
+    revisits.arrive(picture(1), moved=True)
+    assert revisits.choose(worth) == (0, 1)

@@ -83,6 +83,46 @@ def test_a_value_that_grows_is_no_standstill():
         assert not pursuit.choose(values_of(0.0, 0.99 ** (40 - step), 0.0), ALL).detour[0]
 
 
+def test_a_value_that_creeps_up_is_a_standstill():
+    """A robot at rest: rounding alone makes each value the highest yet."""
+    pursuit, value = Pursuit(patience=4, detour=3), np.float32(0.5)
+    on_detour = []
+    for _ in range(9):
+        on_detour.append(bool(pursuit.choose(values_of(0.0, value, 0.0), ALL).detour[0]))
+        value = np.nextafter(value, np.float32(1))
+    assert on_detour == [False] * 4 + [True] * 3 + [False] * 2
+
+
+def test_trust_never_runs_out():
+    """However often it stood still, the robot goes on: there is no other goal."""
+    pursuit = Pursuit(patience=1, detour=1)
+    for _ in range(1000):
+        assert pursuit.choose(values_of(0.0, 0.5, 0.0), ALL).goal[0] == 1
+
+
+def test_of_goals_that_undo_each_other_the_one_that_took_longest_is_doubted():
+    """Which of two goals is better flips with every step or two; the third would lead somewhere."""
+    pursuit = Pursuit(patience=1000)
+    flipping = [values_of(0.4, 0.5, 0.6), values_of(0.4, 0.6, 0.5), values_of(0.4, 0.5, 0.6)]
+
+    def pursued():
+        return {int(pursuit.choose(flipping[step % 3], ALL).goal[0]) for step in range(60)}
+
+    assert pursued() == {1, 2}
+    pursuit.doubt()
+    assert pursued() == {1}
+    pursuit.doubt()
+    assert pursued() == {0}
+    pursuit.restart()
+    assert pursued() == {1, 2}
+
+
+def test_doubt_before_anything_was_pursued_changes_nothing():
+    pursuit = Pursuit()
+    pursuit.doubt()
+    assert pursuit.choose(values_of(0.0, 0.6, 0.5), ALL).goal[0] == 1
+
+
 def test_worth_weighs_goals_and_restart_forgets():
     pursuit = Pursuit()
     worth = np.array([1.0, 0.1, 1.0], np.float32)

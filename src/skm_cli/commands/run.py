@@ -14,7 +14,9 @@ examples:
   skm run office "F(coffee & X F office) & G !decoration" --start 2,2 --render run.png
   skm run office "F mail" --seed 7 --json
 
-The exit code is 0 if the mission succeeds (without end: if it completes a round), else 1.
+A mission ends when it is accepted or failed, when its time is up, or when nothing that is tried
+brings it on ("no progress"). The exit code is 0 if it succeeds (without end: if it completes a
+round), else 1.
 """
 
 

@@ -128,3 +128,6 @@ class GroundedPolicy:
         action = int(self.composed(state, values).argmax())
         goal = int(self._pursued[state, self._place, self._counter])
         return Decision(action, goal, float(self._values[state, self._place, self._counter]))
+
+    def doubt(self) -> None:
+        """Do as before: in a world that is as it was learned, there is no better way."""

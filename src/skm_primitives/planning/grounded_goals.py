@@ -26,7 +26,7 @@ from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
-from skm_primitives.planning.policy import Decision, choose_action, memory_for
+from skm_primitives.planning.policy import Decision, choose_action, memory_for, noise_of
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.primitives import (
     AnyGoalValues,
@@ -59,6 +59,7 @@ class GroundedGoalPolicy:
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
+        self._skills = skills
         self._state = -1
         self._pursuit = Pursuit()
         self._revisits = memory_for(skills)
@@ -107,7 +108,7 @@ class GroundedGoalPolicy:
             return self._pursue(state, values)
         worth = self._worth(state, values)
         goal, action = choose_action(worth, self._revisits)
-        return Decision(action, goal, float(worth[goal, action]))
+        return Decision(action, goal, float(worth[goal, action]), noise_of(self._skills))
 
     def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
         """Return what a robot with continuous actions does; each machine state begins afresh."""
@@ -116,7 +117,13 @@ class GroundedGoalPolicy:
             self._state = state
         worth = self.weights[state].astype(np.float32)
         chosen = self._pursuit.choose(values, worth > 0, worth)
-        return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
+        return chosen.decision(self._skills)
+
+    def doubt(self) -> None:
+        """Believe what was pursued longest half as much."""
+        self._pursuit.doubt()
+        if self._revisits is not None:
+            self._revisits.doubt()
 
 
 def goal_weights(

@@ -11,7 +11,7 @@ from skm_machine.mission import Mission
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
-from skm_primitives.planning.policy import Decision, choose_action, memory_for
+from skm_primitives.planning.policy import Decision, choose_action, memory_for, noise_of
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import Float32Array
@@ -29,6 +29,7 @@ class PaperPolicy:
 
     def __init__(self, mission: Mission, skills: Skills) -> None:
         self.mission = mission
+        self._skills = skills
         self.skill_machine: SkillMachine = plan_paper(mission.machine, skills.gamma)
         self._wanted: dict[int, NDArray[np.intp]] = {
             state: np.flatnonzero(goal_mask(skill, skills.goals))
@@ -71,7 +72,14 @@ class PaperPolicy:
                 self._pursuit.restart()
                 self._state = state
             chosen = self._pursuit.choose(values, np.isin(np.arange(len(values.value)), wanted))
-            return Decision(chosen.action[0], int(chosen.goal[0]), float(chosen.value[0]))
+            return chosen.decision(self._skills)
         composed = np.maximum(values.move[wanted], values.stop[wanted])
         number, action = choose_action(composed, self._revisits)
-        return Decision(action, int(wanted[number]), float(composed[number, action]))
+        value = float(composed[number, action])
+        return Decision(action, int(wanted[number]), value, noise_of(self._skills))
+
+    def doubt(self) -> None:
+        """Believe what was pursued longest half as much; exact values are always believed."""
+        self._pursuit.doubt()
+        if self._revisits is not None:
+            self._revisits.doubt()

@@ -7,6 +7,7 @@ which asks for the values over a service.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,6 +35,8 @@ class Decision:
     action: int | Float32Array
     goal: int
     value: float
+    noise: float = 0.0
+    """By how much its logarithm must grow to have grown at all; 0 where values are exact."""
 
 
 class Policy(Protocol):
@@ -65,12 +68,14 @@ class Policy(Protocol):
         """Return the best action in the machine state `state`, from the values of every goal."""
         ...
 
+    def doubt(self) -> None:
+        """Try another way, if there is one: what was done since the machine moved led nowhere."""
+        ...
+
 
 def memory_for(skills: Skills) -> Revisits | None:
     """Return a memory against going in circles where values of discrete actions are approximate."""
-    behind = skills.behind_goals
-    approximate = isinstance(behind, GoalToGoal) and behind.approximate
-    if not approximate or not isinstance(skills.action_space, Discrete):
+    if not _approximate(skills) or not isinstance(skills.action_space, Discrete):
         return None
     return Revisits(int(skills.action_space.n), skills.gamma)
 
@@ -80,9 +85,19 @@ def choose_action(worth: NDArray[Any], revisits: Revisits | None) -> tuple[int, 
     if revisits is None:
         goal, action = divmod(int(worth.argmax()), worth.shape[1])
         return goal, action
-    action = int((worth.max(axis=0) * revisits.factors()).argmax())
-    revisits.took(action)
-    return int(worth[:, action].argmax()), action
+    return revisits.choose(worth)
+
+
+def noise_of(skills: Skills, spread: float = 0.0) -> float:
+    """Return how much the logarithm of a value must grow to have grown: 0 where values are exact.
+
+    Else by a step beyond what the networks disagree by, their `spread`.
+    """
+    return spread - math.log(skills.gamma) if _approximate(skills) else 0.0
+
+
+def _approximate(skills: Skills) -> bool:
+    return isinstance(skills.behind_goals, GoalToGoal) and skills.behind_goals.approximate
 
 
 def best_of_goals(values: AnyGoalValues) -> tuple[Any, Float32Array]:

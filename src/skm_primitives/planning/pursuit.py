@@ -2,16 +2,17 @@
 
 The composed skill is the maximum over the goals in the mask (`composition.masked_maximum`); with
 learned values that maximum can flip between goals that are about equally good, and a greedy robot can
-come to rest where all actions look alike. Two rules, both about what values mean:
+come to rest where all actions look alike. Three rules, all about what values mean:
 
 - **Commitment.** The goal in pursuit is kept unless another one is better *by more than the networks
   disagree* on the two. With exact values (no disagreement) this is the plain masked maximum.
 - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not reached a
   new high for `PATIENCE` steps, what is done does not lead there: the robot holds another action
-  that is nearly as good for `DETOUR` steps, then chooses afresh.
+  that is nearly as good for `DETOUR` steps, then chooses afresh. A high that is new by less than
+  `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for ever.
 - **Lost trust.** A goal that was pursued into a standstill did not keep what its value promised:
-  from then on that value counts for half, again with each standstill, so that the robot comes to
-  try the other goals of the mask. A new skill begins with full trust.
+  from then on that value counts for half (`trust`). The same happens when somebody who watches the
+  mission as a whole (`progress`) says that nothing comes of it, say since two goals undo each other.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from skm_machine.errors import SkmError
-from skm_primitives.primitives import ContinuousGoalValues
+from skm_primitives.planning.policy import Decision, noise_of
+from skm_primitives.planning.trust import Trust
+from skm_primitives.primitives import ContinuousGoalValues, Skills
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 PATIENCE = 8
 DETOUR = 6
-LOST_TRUST = 0.5
+LEAST_GAIN = 1e-4
+"""The share by which a new high exceeds the last: with γ = 0.99, a hundredth of a step."""
 NONE = -1
 
 
@@ -40,8 +44,15 @@ class Chosen:
     """Zeros where there is no goal: the robot lets its wheels stand."""
     value: Float32Array
     """The value of the goal, times what arriving there is worth."""
+    spread: Float32Array
+    """How far the networks disagree on it."""
     detour: BoolArray
     """Whether this is a detour."""
+
+    def decision(self, skills: Skills) -> Decision:
+        """Return what a single robot does."""
+        noise = noise_of(skills, float(self.spread[0]))
+        return Decision(self.action[0], int(self.goal[0]), float(self.value[0]), noise)
 
 
 class Pursuit:
@@ -55,7 +66,7 @@ class Pursuit:
         self._since = np.zeros(robots, np.int64)
         self._left = np.zeros(robots, np.int64)
         self._held: Float32Array | None = None
-        self._trust: Float32Array | None = None
+        self._trust = Trust(robots)
 
     def restart(self, robots: BoolArray | None = None) -> None:
         """Forget the goals of some robots or all: a new mission, a new skill."""
@@ -63,8 +74,11 @@ class Pursuit:
         self._goal[which] = NONE
         self._forget(which)
         self._left[which] = 0
-        if self._trust is not None:
-            self._trust[which] = 1
+        self._trust.restart(which)
+
+    def doubt(self) -> None:
+        """Try another way: nothing came of what was pursued since the last restart or doubt."""
+        self._trust.doubt()
 
     def choose(
         self, values: ContinuousGoalValues, mask: BoolArray, worth: Float32Array | None = None
@@ -81,10 +95,9 @@ class Pursuit:
             raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
         wanted = np.broadcast_to(mask, (robots, goals))
         total = value if worth is None else value * np.broadcast_to(worth, (robots, goals))
-        if self._trust is None or self._trust.shape != total.shape:
-            self._trust = np.ones((robots, goals), np.float32)
         with np.errstate(divide="ignore"):
-            score = np.where(wanted & (total > 0), np.log(total * self._trust), -np.inf)
+            believed = np.log(total) + self._trust.logarithm(goals)
+        score = np.where(wanted & (total > 0), believed, -np.inf)
         rows = np.arange(robots)
         best = score.argmax(1)
         current = np.maximum(self._goal, 0)
@@ -98,6 +111,7 @@ class Pursuit:
         self._forget(goal != self._goal)
         self._left[goal != self._goal] = 0
         self._goal = goal
+        self._trust.pursue(rows[possible], goal[possible])
         on_detour = self._detour(detours, np.where(possible, total[rows, goal], 0.0), rows)
         assert self._held is not None
         moves = np.where(on_detour[:, None], self._held, action[rows, goal])
@@ -105,6 +119,7 @@ class Pursuit:
             goal,
             np.where(possible[:, None], moves, np.float32(0)),
             np.where(possible, total[rows, goal], np.float32(0)),
+            np.where(possible, spread[rows, goal], np.float32(0)),
             on_detour,
         )
 
@@ -112,14 +127,13 @@ class Pursuit:
         """Notice standstills, and return which robots are on a detour in this step."""
         over = (self._left == 0) & (self._since > self._patience)
         self._forget(over)
-        higher = value > self._high
+        higher = value > self._high * (1 + LEAST_GAIN)
         self._since = np.where(higher, 0, self._since + 1)
         self._high = np.where(higher, value, self._high)
         begins = (self._left == 0) & (self._since == self._patience) & (self._goal >= 0)
         if self._held is None:
             self._held = np.zeros_like(detours[:, 0])
-        if self._trust is not None:
-            self._trust[rows[begins], self._goal[begins]] *= np.float32(LOST_TRUST)
+        self._trust.lose(rows[begins], self._goal[begins])
         self._held = np.where(begins[:, None], detours[rows, self._goal], self._held)
         self._left = np.where(begins, self._length, self._left)
         on_detour = self._left > 0

@@ -31,16 +31,19 @@ class FinetunedPolicy:
         self.mission: Mission = zero_shot.mission
         self._q = q
         self._cell = 0
+        self._doubted = False
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin an episode in the cell that is observed."""
         self.zero_shot.start(observation)
         self._cell = int(observation)
+        self._doubted = False
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note the cell that a step has ended in."""
         self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
+        self._doubted &= not moved
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return the violated constraints that the zero-shot policy asks with."""
@@ -54,9 +57,15 @@ class FinetunedPolicy:
         """Return the best action; with Q, no single goal of the buffer is in pursuit (−1)."""
         row = self._q[self._cell, state]
         action = int(row.argmax())
-        if row[action] > 0:
+        if row[action] > 0 and not self._doubted:
             return Decision(action, -1, float(row[action]))
         return self.zero_shot.choose(state, values)
+
+    def doubt(self) -> None:
+        """Leave it to the zero-shot policy until the machine moves: what was learned led nowhere."""
+        if self._doubted:
+            self.zero_shot.doubt()
+        self._doubted = True
 
 
 def load_finetuned(path: str | Path, spec: DomainSpec, skills: Skills) -> FinetunedPolicy:

@@ -1,0 +1,57 @@
+"""How far the goals of a skill are believed: one that was pursued in vain counts for half.
+
+Learned values can promise what the world does not hold, such as a button inside a region where there is
+none. A goal that did not keep its promise loses half the trust, again each time, so that the robot comes
+to try the other goals; a new skill begins with full trust. Kept as a count, trust never runs out: of two
+goals the one that disappointed less often is ahead, however often both did.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
+
+LOST_TRUST: Final = 0.5
+
+
+class Trust:
+    """The trust of some robots in their goals, and for how long they have pursued each."""
+
+    def __init__(self, robots: int = 1) -> None:
+        self._lost: IntArray = np.zeros((robots, 0), np.int64)
+        self._pursued: IntArray = np.zeros((robots, 0), np.int64)
+
+    def restart(self, robots: BoolArray | None = None) -> None:
+        """Believe everything again, for some robots or all."""
+        which = slice(None) if robots is None else robots
+        self._lost[which] = 0
+        self._pursued[which] = 0
+
+    def logarithm(self, goals: int) -> Float32Array:
+        """Return log trust, `(robots, goals)`: 0 where nothing was lost."""
+        if self._lost.shape[1] != goals:
+            self._lost = np.zeros((len(self._lost), goals), np.int64)
+            self._pursued = np.zeros_like(self._lost)
+        lost: Float32Array = self._lost.astype(np.float32) * np.log(np.float32(LOST_TRUST))
+        return lost
+
+    def pursue(self, robots: IntArray, goals: IntArray) -> None:
+        """Note that these robots spend a step on these goals."""
+        self._pursued[robots, goals] += 1
+
+    def lose(self, robots: IntArray, goals: IntArray) -> None:
+        """Believe these goals half as much."""
+        self._lost[robots, goals] += 1
+
+    def doubt(self) -> None:
+        """Believe the goal that took each robot longest half as much: nothing came of all that.
+
+        Where several goals undo each other, it is the one most likely to blame.
+        """
+        robots = np.flatnonzero(self._pursued.any(axis=1))
+        if len(robots):
+            self.lose(robots, self._pursued[robots].argmax(axis=1))
+        self._pursued[:] = 0
