@@ -31,6 +31,7 @@ class MissionRun:
         self.tracker = MissionTracker(self.machine, skills.constraints)
         self.decision: Decision | None = None
         self._progress = Progress(skills.gamma)
+        self._unseen_move = False
         self._values: AnyGoalValues | None = None
         self._targets: dict[tuple[int, int], str] = {}
 
@@ -38,6 +39,7 @@ class MissionRun:
         """Begin in this state; refuses what cannot be achieved from here."""
         self.tracker.start(labels)
         self._progress.restart()
+        self._unseen_move = False
         self.policy.start(observation)
 
     def enter(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
@@ -51,13 +53,15 @@ class MissionRun:
         moved = self.tracker.moves > before
         if moved:
             self._progress.restart()
+        self._unseen_move = self._unseen_move or moved
         if observation is not None:
-            self.policy.entered(observation, moved)
+            self.see(observation)
         return moved
 
     def see(self, observation: Any) -> None:  # noqa: ANN401
-        """Take the observation of the present state, which had been unusable."""
-        self.policy.entered(observation, moved=False)
+        """Take the observation of the present state; the policy hears of moves since the last one."""
+        self.policy.entered(observation, self._unseen_move)
+        self._unseen_move = False
 
     def visit(self, state: int, violated: frozenset[str]) -> None:
         """Put the tracker into a machine state with a history: for those who go through them all."""

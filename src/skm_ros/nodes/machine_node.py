@@ -43,6 +43,8 @@ from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 from skm_ros.skills_conversion import remote_skills
 
 WATCH_SECONDS: Final = 0.1
+CONFIRM_SECONDS: Final = 1.0
+"""After so long without an answer the primitives are asked again who they are."""
 OUTCOMES: Final = {
     getattr(ExecuteMission.Result, name): name.lower().replace("_", " ")
     for name in (
@@ -100,6 +102,8 @@ class MachineNode(SkmNode):
         self._results: dict[bytes, Future] = {}
         self._missing: tuple[str, ...] = ("?",)
         self._primitives_alive = False
+        self._offered: RemoteSkills | None = None
+        self._confirming_since = -1e9
         self._ended_by_close = False
         self._query_seconds = 0.0
         self._request = QueryValues.Request()
@@ -141,21 +145,47 @@ class MachineNode(SkmNode):
     # Peers
 
     def _on_info(self, info: PrimitivesInfo) -> None:
+        """Take an introduction of primitives; other ones than before must be vouched for by `query`."""
         if self.skills is None or self.skills.digest != info.digest:
             try:
-                self.skills = remote_skills(info)
+                self._offered = remote_skills(info)
             except SkmError as error:
                 self.drop("unusable primitives_info", error)
                 return
-            self.states.fit(self.skills)
-            actions = self.skills.action_space
-            sizes = len(self.skills.goals), len(label_sets_of(self.skills.goals))
-            self.read_values = values_reader(*sizes, actions)
-            self._request.parts = needed_parts(actions)
-            self._request.digest = info.digest
-            self.get_logger().info(f"primitives: {info.checkpoint} of {info.domain}")
+            self._confirm(time.monotonic())
+        else:
+            self._on_primitives()
+
+    def _confirm(self, now: float) -> None:
+        """Ask `query` which checkpoint it serves, if there is an introduction to be confirmed."""
+        waiting = now - self._confirming_since < CONFIRM_SECONDS
+        if self._offered is None or waiting or not self._query_client.service_is_ready():
+            return
+        self._confirming_since = now
+        request = QueryValues.Request(digest=self._offered.digest)
+        self._query_client.call_async(request).add_done_callback(self._on_confirmed)
+
+    def _on_confirmed(self, future: Future) -> None:
+        answer, offered = future.result(), self._offered
+        self._confirming_since = -1e9
+        if answer is None or offered is None:
+            return
+        self._offered = None
+        if answer.digest != offered.digest:
+            self.drop("primitives_info that its service contradicts", offered.checkpoint[:100])
+            return
+        self.skills = offered
+        self.states.fit(offered)
+        sizes = len(offered.goals), len(label_sets_of(offered.goals))
+        self.read_values = values_reader(*sizes, offered.action_space)
+        self._request.parts = needed_parts(offered.action_space)
+        self._request.digest = offered.digest
+        self.get_logger().info(f"primitives: {offered.checkpoint} of {offered.domain}")
+        self._on_primitives()
+
+    def _on_primitives(self) -> None:
         self._watch()
-        if self._execution is not None:
+        if self._execution is not None and self.skills is not None:
             self._execution.on_primitives(self.skills)
 
     def _on_primitives_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
@@ -174,6 +204,7 @@ class MachineNode(SkmNode):
 
     def _watch(self) -> None:
         """Look every now and then what is there, and whether something has failed to come."""
+        self._confirm(time.monotonic())
         missing = self.missing_peers()
         if missing != self._missing:
             self._missing = missing

@@ -234,6 +234,9 @@ class Execution:
         elif tracker.status is Status.FAILED:
             shown = ", ".join(sorted(tracker.labels)) or "nothing"
             self.finish(Result.FAILED, f"the mission cannot be satisfied any more: {shown} held")
+        elif self.run.stalled:
+            reason = "the robot gets nowhere, whichever way it tries"
+            self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")
         else:
             self.finish(Result.TIMED_OUT, f"{self.run.max_steps} steps were taken")
 

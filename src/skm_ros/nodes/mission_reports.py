@@ -25,7 +25,7 @@ def mission_result(execution: Execution) -> ExecuteMission.Result:
         result.seconds = time.monotonic() - execution.began_at
         kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
         result.transitions = [transition_message(step) for step in kept]
-        result.dropped_transitions = len(tracker.transitions) - len(kept)
+        result.dropped_transitions = tracker.moves - len(kept)
     return result
 
 
