@@ -22,14 +22,12 @@ from typing import Any, Final
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from skm.action import ExecuteMission
-from skm.msg import Action, Labels, MachineState, Observation, PrimitivesInfo
+from skm.msg import Action, Labels, MachineState, Observation
 from skm.srv import QueryValues, Reset
 
-from skm_machine.errors import SkmError
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.planners import PLANNERS
 from skm_primitives.primitives import RemoteSkills
@@ -38,13 +36,11 @@ from skm_ros.conversions import fill_action, fill_stop, needed_parts, values_rea
 from skm_ros.nodes.mission_execution import Execution
 from skm_ros.nodes.mission_reports import describe_mission
 from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
-from skm_ros.skills_conversion import remote_skills
 
 WATCH_SECONDS: Final = 0.1
-CONFIRM_SECONDS: Final = 1.0
-"""After so long without an answer the primitives are asked again who they are."""
 OUTCOMES: Final = {
     getattr(ExecuteMission.Result, name): name.lower().replace("_", " ")
     for name in (
@@ -96,14 +92,10 @@ class MachineNode(SkmNode):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("machine", SETTINGS, **options)
-        self.skills: RemoteSkills | None = None
         self._execution: Execution | None = None
         self._last: Execution | None = None
         self._results: dict[bytes, Future] = {}
         self._missing: tuple[str, ...] = ("?",)
-        self._primitives_alive = False
-        self._offered: RemoteSkills | None = None
-        self._confirming_since = -1e9
         self._ended_by_close = False
         self._query_seconds = 0.0
         self._request = QueryValues.Request()
@@ -112,14 +104,8 @@ class MachineNode(SkmNode):
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
         self._machine_states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._query_client = self.create_client(QueryValues, "query")
+        self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset")
-        self.create_subscription(
-            PrimitivesInfo,
-            "primitives_info",
-            self._on_info,
-            qos.ALIVE,
-            event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_primitives_liveliness),
-        )
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
         self.create_subscription(Observation, "observation", self.states.on_observation, qos.STATE)
@@ -144,59 +130,30 @@ class MachineNode(SkmNode):
 
     # Peers
 
-    def _on_info(self, info: PrimitivesInfo) -> None:
-        """Take an introduction of primitives; other ones than before must be vouched for by `query`."""
-        if self.skills is None or self.skills.digest != info.digest:
-            try:
-                self._offered = remote_skills(info)
-            except SkmError as error:
-                self.drop("unusable primitives_info", error)
-                return
-            self._confirm(time.monotonic())
-        else:
-            self._on_primitives()
+    def on_skills(self, skills: RemoteSkills) -> None:
+        """Take other primitives than before, which have introduced themselves."""
+        self.states.fit(skills)
+        sizes = len(skills.goals), len(label_sets_of(skills.goals))
+        self.read_values = values_reader(*sizes, skills.action_space)
+        self._request.parts = needed_parts(skills.action_space)
+        self._request.digest = skills.digest
+        self.get_logger().info(f"primitives: {skills.checkpoint} of {skills.domain}")
 
-    def _confirm(self, now: float) -> None:
-        """Ask `query` which checkpoint it serves, if there is an introduction to be confirmed."""
-        waiting = now - self._confirming_since < CONFIRM_SECONDS
-        if self._offered is None or waiting or not self._query_client.service_is_ready():
-            return
-        self._confirming_since = now
-        request = QueryValues.Request(digest=self._offered.digest)
-        self._query_client.call_async(request).add_done_callback(self._on_confirmed)
-
-    def _on_confirmed(self, future: Future) -> None:
-        answer, offered = future.result(), self._offered
-        self._confirming_since = -1e9
-        if answer is None or offered is None:
-            return
-        self._offered = None
-        if answer.digest != offered.digest:
-            self.drop("primitives_info that its service contradicts", offered.checkpoint[:100])
-            return
-        self.skills = offered
-        self.states.fit(offered)
-        sizes = len(offered.goals), len(label_sets_of(offered.goals))
-        self.read_values = values_reader(*sizes, offered.action_space)
-        self._request.parts = needed_parts(offered.action_space)
-        self._request.digest = offered.digest
-        self.get_logger().info(f"primitives: {offered.checkpoint} of {offered.domain}")
-        self._on_primitives()
-
-    def _on_primitives(self) -> None:
+    def on_primitives(self) -> None:
+        """Take note that the primitives are there, or there again."""
         self._watch()
         if self._execution is not None and self.skills is not None:
             self._execution.on_primitives(self.skills)
 
-    def _on_primitives_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
-        self._primitives_alive = event.alive_count > 0
-        self._watch()
+    @property
+    def skills(self) -> RemoteSkills | None:
+        """What is known of the primitives."""
+        return self.primitives.skills
 
     def missing_peers(self) -> tuple[str, ...]:
         """Return who is not there yet, or no more."""
         missing = []
-        known = self.skills is not None and self._primitives_alive
-        if not known or not self._query_client.service_is_ready():
+        if not self.primitives.ready:
             missing.append("primitives")
         if self.states.is_silent(self.setting("peer_timeout")):
             missing.append("simulator")
@@ -204,7 +161,7 @@ class MachineNode(SkmNode):
 
     def _watch(self) -> None:
         """Look every now and then what is there, and whether something has failed to come."""
-        self._confirm(time.monotonic())
+        self.primitives.watch(time.monotonic())
         missing = self.missing_peers()
         if missing != self._missing:
             self._missing = missing
