@@ -52,7 +52,7 @@ from skm_sim.world import World
 FRAME: Final = "base_link"
 MAP_FRAME: Final = "map"
 SIGN_OF_LIFE_SECONDS: Final = 0.5
-CLOCK_SECONDS: Final = 0.005
+CLOCK_SECONDS: Final = 0.02
 """Lock-step: the clock ticks at most so often; nobody can use more."""
 
 SETTINGS: Final = (
