@@ -30,6 +30,8 @@ OUTCOMES: Final = {
     Result.NO_PROGRESS: "no progress",
 }
 EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
+ANSWER_SECONDS: Final = 2.0
+"""A mission that is not taken by then is sent again."""
 SILENT_SECONDS: Final = 0.8
 """A machine on a mission says where it is several times a second."""
 LOST_SECONDS: Final = 0.3
@@ -169,9 +171,12 @@ class MissionGoal:
         if not self._client.spin_until(self._server.server_is_ready, timeout):
             name = f"{self._client.namespace.rstrip('/')}/execute_mission"
             raise SkmError(f"no machine node serves {name}; {self._client.how_to_start()}")
+        # A request to a machine that has just been started in a dead one's place can get lost.
         taken = self._server.send_goal_async(self._goal, self._feedback)
-        if not self._client.spin_until(taken.done, max(1.0, deadline - time.monotonic())):
-            raise MissionLostError(f"the machine node did not answer within {timeout:g} s")
+        while not self._client.spin_until(taken.done, ANSWER_SECONDS):
+            if time.monotonic() > deadline:
+                raise MissionLostError(f"the machine node did not answer within {timeout:g} s")
+            taken = self._server.send_goal_async(self._goal, self._feedback)
         self._handle = taken.result()
         if not self._handle.accepted:
             raise SkmError("the machine node takes no mission now: another one is under way")
