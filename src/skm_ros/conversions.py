@@ -289,7 +289,7 @@ def table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 -
     """Return a field as a table of that shape, or say that it is none."""
     if len(field) != math.prod(shape):
         wanted = " x ".join(map(str, shape))
-        raise ConversionError(f"an answer holds {len(field)} values, not {wanted}")
+        raise ConversionError(f"a message holds {len(field)} values, not {wanted}")
     return np.frombuffer(field, np.float32).reshape(shape)
 
 

@@ -207,3 +207,51 @@ def test_transitions_say_what_happened():
     message = convert.transition_message(Transition(3, 0, 1, frozenset({"b", "a"}), 1.0))
     assert (message.step, message.from_state, message.to_state) == (3, 0, 1)
     assert (message.labels, message.reward) == (["a", "b"], 1.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"goal_to_goal": [0.5] * 7},
+        {"goal_to_goal": [float("nan")] * 42 * 42},
+        {"goals": []},
+        {"gamma": 1.5},
+        {"gamma": float("nan")},
+        {"observation_shape": []},
+        {"observation_shape": [2**32 - 1] * 3},
+        {"action_count": 0},
+        {"action_kind": 2, "action_low": [0.0], "action_high": [1.0, 1.0]},
+        {"action_kind": 2, "action_low": [], "action_high": []},
+        {"propositions": ["blue"]},
+        {"constraints": []},
+    ],
+    ids=str,
+)
+def test_introductions_that_make_no_sense_are_refused(change):
+    info = primitives_info(
+        load_primitives("moving_targets"), "m", Box(0, 255, (84, 84, 3), np.uint8)
+    )
+    for name, value in change.items():
+        setattr(info, name, value)
+    with pytest.raises(convert.ConversionError):
+        remote_skills(info)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"place_successors": [0] * 3},
+        {"place_successors": [120] * 480},
+        {"place_successors": [-1] * 480},
+        {"place_labels": []},
+        {"goal_probability": [0.0] * 244},
+        {"goal_probability": [1.0] * 3},
+    ],
+    ids=lambda change: f"{next(iter(change))} {len(next(iter(change.values())))}",
+)
+def test_worlds_of_places_that_make_no_sense_are_refused(change):
+    info = primitives_info(load_primitives("office"), "office", Discrete(120))
+    for name, value in change.items():
+        setattr(info, name, value)
+    with pytest.raises(convert.ConversionError):
+        remote_skills(info)

@@ -227,3 +227,24 @@ def test_second_mission_goes_on_from_where_the_robot_is(office):
     assert at_b.step > at_a.step
     observations = office.traffic.observations
     office.wait_until(lambda: observations.last.step == at_b.step, "the last observation")
+
+
+def test_a_mission_without_end_runs_until_it_is_taken_back(office):
+    """Beyond `max_steps`, which is for missions that end."""
+    goal = office.send("G F A & G F C", reset=True, seed=1)
+    office.wait_until(lambda: office.states.last.mission_steps > 1100, "more than 1000 steps")
+    goal.cancel()
+    result = office.finish(goal)
+    assert result.outcome == RESULT.CANCELLED
+    assert result.accepted > 10
+
+
+def test_a_mission_that_gets_nowhere_says_so(systems):
+    """No cylinder of this arena is in a region, though the skills think that one might be."""
+    safety = {"domain": "safety"}
+    system = systems(parameters={"sim": {**safety, "mode": "lockstep"}, "primitives": safety})
+    system.wait_ready()
+    result = system.run("F(cylinder & region)", reset=True, seed=10, max_steps=20_000)
+    assert result.outcome == RESULT.NO_PROGRESS
+    assert "gets nowhere" in result.reason
+    assert result.steps < 5000
