@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
+from skm.action import ExecuteMission
 from skm.msg import Action, Labels, Observation
 from skm.msg import Goal as GoalMessage
 from skm.msg import Transition as TransitionMessage
@@ -37,6 +38,19 @@ ALL_PARTS: Final = (
     | QueryValues.Request.BEST
     | QueryValues.Request.ONWARD
 )
+
+
+OUTCOMES: Final = {
+    ExecuteMission.Result.ACCEPTED: "accepted",
+    ExecuteMission.Result.FAILED: "failed",
+    ExecuteMission.Result.CANCELLED: "cancelled",
+    ExecuteMission.Result.PREEMPTED: "preempted",
+    ExecuteMission.Result.TIMED_OUT: "timed out",
+    ExecuteMission.Result.REJECTED: "rejected",
+    ExecuteMission.Result.ERROR: "error",
+    ExecuteMission.Result.NO_PROGRESS: "no progress",
+}
+"""Outcomes of missions, in words."""
 
 
 class ConversionError(SkmError):

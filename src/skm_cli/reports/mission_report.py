@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from skm_machine.logic.labels import labels_text
-from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
+from skm_ros.client.mission_goal import MissionGoal
+from skm_ros.conversions import OUTCOMES
 
 SHOWN_TRANSITIONS = 20
 

@@ -130,7 +130,8 @@ def main() -> int:
     part, goals, actions, *propositions = sys.argv[1:]
     rclpy.init()
     parts = ("sim", "primitives", "machine") if part == "all" else (part,)
-    nodes = {name: rclpy.create_node(f"bare_{name}") for name in parts}
+    bare = {"enable_rosout": False, "start_parameter_services": False}
+    nodes = {name: rclpy.create_node(f"bare_{name}", **bare) for name in parts}
     executors = {name: SingleThreadedExecutor() for name in parts}
     for name, node in nodes.items():
         executors[name].add_node(node)

@@ -16,8 +16,9 @@ from skm_machine.errors import SkmError
 from skm_primitives import Primitives, load_primitives, make_policy, run_episode
 from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.bench.private_domain import private_domain_id, private_environment
-from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
+from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.client.ros_client import RosClient
+from skm_ros.conversions import OUTCOMES
 from skm_sim import DomainSpec, get_domain
 
 START_SECONDS: Final = 60.0

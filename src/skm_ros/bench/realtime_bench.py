@@ -18,8 +18,9 @@ from skm_ros import qos
 from skm_ros.bench.bare_timer import BareTimer
 from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.bench.private_domain import private_domain_id, private_environment
-from skm_ros.client.mission_goal import OUTCOMES, MissionGoal
+from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.client.ros_client import RosClient
+from skm_ros.conversions import OUTCOMES
 
 START_SECONDS: Final = 60.0
 REPORT_SECONDS: Final = 10.0

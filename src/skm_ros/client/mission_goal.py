@@ -19,16 +19,6 @@ from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
 
 Result = ExecuteMission.Result
-OUTCOMES: Final = {
-    Result.ACCEPTED: "accepted",
-    Result.FAILED: "failed",
-    Result.CANCELLED: "cancelled",
-    Result.PREEMPTED: "preempted",
-    Result.TIMED_OUT: "timed out",
-    Result.REJECTED: "rejected",
-    Result.ERROR: "error",
-    Result.NO_PROGRESS: "no progress",
-}
 EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
 ANSWER_SECONDS: Final = 2.0
 """A mission that is not taken by then is sent again."""

@@ -15,8 +15,8 @@ from skm_machine import compile_mission
 from skm_machine.tracker import Transition
 from skm_primitives.figures.run_picture import Place, RecordedRun, save_run
 from skm_ros import qos
-from skm_ros.client.mission_goal import OUTCOMES
 from skm_ros.client.ros_client import RosClient
+from skm_ros.conversions import OUTCOMES
 from skm_ros.markers import scene_of
 
 SETTLE_SECONDS: Final = 5.0

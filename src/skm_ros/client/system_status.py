@@ -8,8 +8,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from skm.msg import MachineState, PrimitivesInfo
 
 from skm_ros import qos
-from skm_ros.client.mission_goal import OUTCOMES
 from skm_ros.client.ros_client import RosClient
+from skm_ros.conversions import OUTCOMES
 from skm_ros.qos import DIAGNOSTICS_TOPIC as DIAGNOSTICS
 
 NODES = ("sim", "primitives", "machine")

@@ -32,7 +32,7 @@ from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.planners import PLANNERS
 from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
-from skm_ros.conversions import fill_action, fill_stop, needed_parts, values_reader
+from skm_ros.conversions import OUTCOMES, fill_action, fill_stop, needed_parts, values_reader
 from skm_ros.nodes.mission_execution import Execution
 from skm_ros.nodes.mission_reports import describe_mission
 from skm_ros.nodes.node_process import run_node
@@ -41,19 +41,6 @@ from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 
 WATCH_SECONDS: Final = 0.1
-OUTCOMES: Final = {
-    getattr(ExecuteMission.Result, name): name.lower().replace("_", " ")
-    for name in (
-        "ACCEPTED",
-        "FAILED",
-        "CANCELLED",
-        "PREEMPTED",
-        "TIMED_OUT",
-        "REJECTED",
-        "ERROR",
-        "NO_PROGRESS",
-    )
-}
 SETTINGS: Final = (
     Setting(
         "on_new_mission",
