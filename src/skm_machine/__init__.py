@@ -2,6 +2,8 @@
 
 from skm_machine.analysis import analyse, judge
 from skm_machine.automata.automaton import Automaton, AutomatonEdge
+from skm_machine.automata.infinite import accepts_lasso, translate_omega
+from skm_machine.automata.omega import OmegaAutomaton
 from skm_machine.errors import (
     MissionError,
     SkmError,
@@ -29,6 +31,7 @@ __all__ = [
     "Mission",
     "MissionError",
     "MissionTracker",
+    "OmegaAutomaton",
     "RewardMachine",
     "Skill",
     "SkillMachine",
@@ -38,6 +41,7 @@ __all__ = [
     "UnachievableMissionError",
     "UnsupportedMissionError",
     "__version__",
+    "accepts_lasso",
     "analyse",
     "compile_mission",
     "from_automaton",
@@ -50,4 +54,5 @@ __all__ = [
     "to_dot",
     "to_hoa",
     "translate",
+    "translate_omega",
 ]

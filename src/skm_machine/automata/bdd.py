@@ -30,7 +30,9 @@ Cube = tuple[tuple[int, bool], ...]
 class Diagrams:
     """A table of decision diagrams over the variables 0, 1, 2, … which are tested in that order."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], None] | None = None) -> None:
+        """`check` is called now and then while the table grows, and may raise to stop that."""
+        self._check = check
         self.variable: list[int] = [_LEAF_VARIABLE, _LEAF_VARIABLE]
         self.low: list[int] = [ZERO, ONE]
         self.high: list[int] = [ZERO, ONE]
@@ -50,6 +52,8 @@ class Diagrams:
                 raise UnsupportedMissionError(
                     f"the mission needs a table of more than {MAX_NODES} nodes: split it into several"
                 )
+            if self._check is not None and not found % 1024:
+                self._check()
             self.variable.append(variable)
             self.low.append(low)
             self.high.append(high)
@@ -110,6 +114,33 @@ class Diagrams:
     def disjunction(self, left: int, right: int) -> int:
         """Return the disjunction of two functions."""
         return self.if_then_else(left, ONE, right)
+
+    def implies(self, left: int, right: int) -> bool:
+        """Tell whether `left` is false wherever `right` is."""
+        return self.if_then_else(left, right, ONE) == ONE
+
+    def split(self, roots: tuple[int, ...], variable: int) -> dict[tuple[int, ...], int]:
+        """Return, for each combination of nodes below `roots` that test no variable before `variable`,
+        the function of the earlier variables that leads there.
+        """
+        memo: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
+
+        def parts(nodes: tuple[int, ...]) -> dict[tuple[int, ...], int]:
+            found = memo.get(nodes)
+            if found is None:
+                top = min(self.variable[node] for node in nodes)
+                if top >= variable:
+                    return {nodes: ONE}
+                low, high = zip(*(self._cofactors(node, top) for node in nodes), strict=True)
+                below, above = parts(low), parts(high)
+                found = {
+                    key: self.node(top, below.get(key, ZERO), above.get(key, ZERO))
+                    for key in below | above
+                }
+                memo[nodes] = found
+            return found
+
+        return parts(roots)
 
     def of_formula(self, formula: Formula, atom: Callable[[Formula], int]) -> int:
         """Return the function that a Boolean formula says; `atom` gives that of anything not Boolean."""
@@ -200,6 +231,17 @@ class Diagrams:
                 if child not in seen:
                     seen.add(child)
                     stack.append(child)
+        return found
+
+    def support(self, function: int) -> set[int]:
+        """Return the variables that `function` depends on."""
+        found, seen, stack = set[int](), {ZERO, ONE}, [function]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                found.add(self.variable[node])
+                stack += (self.low[node], self.high[node])
         return found
 
     def rebuild(

@@ -1,0 +1,63 @@
+"""Which part of a mission makes its machine grow: for the error that refuses it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.errors import UnsupportedMissionError
+from skm_machine.logic.syntax import Formula
+
+_TRIAL_STATES: Final = 200
+_TRIAL_SECONDS: Final = 0.3
+_MAX_TEXT: Final = 80
+
+
+def too_large(
+    formula: Formula, problem: LimitReachedError, count: Callable[[Formula, Limits], int]
+) -> UnsupportedMissionError:
+    """Return the error that says how large the machine grew, and through which clause.
+
+    `count` gives the states of a clause alone; it may reach its limits.
+    """
+    limits = Limits(_TRIAL_STATES, _TRIAL_SECONDS)
+    sizes: dict[Formula, int] = {}
+    clause = formula
+    while len(parts := _parts(clause)) > 1:
+        sizes = {}
+        for part in parts:
+            try:
+                sizes[part] = count(part, limits)
+            except LimitReachedError:
+                break
+        else:
+            break
+        clause = next(part for part in parts if part not in sizes)
+        sizes = {}
+    where = "" if clause is formula else f" in the clause '{_shortened(clause)}'"
+    reason = f"the mission's machine grows too large{where}: {problem}"
+    growing = {part: size for part, size in sizes.items() if size > 2} or sizes
+    if len(growing) > 1:
+        largest = max(growing, key=growing.__getitem__)
+        product = math.prod(growing.values())
+        product_text = f"{product:,}".replace(",", " ") if product < 10**9 else "very many"
+        reason += (
+            f". Its {len(growing)} parts multiply, to up to {product_text} states; "
+            f"'{_shortened(largest)}' alone has {growing[largest]}"
+        )
+    return UnsupportedMissionError(f"{reason}. Split it into several missions.")
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    """Return what a formula consists of, below operators with one operand."""
+    while len(formula.operands) == 1:
+        formula = formula.operands[0]
+    temporal = dict.fromkeys(part for part in formula.operands if not part.is_boolean())
+    return tuple(temporal)
+
+
+def _shortened(formula: Formula) -> str:
+    text = str(formula)
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

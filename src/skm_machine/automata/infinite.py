@@ -1,0 +1,60 @@
+"""All of LTL over infinite traces: `translate_omega` and `accepts_lasso`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.growth import too_large
+from skm_machine.automata.limit_deterministic import Translation
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.automata.omega import MARK, Move, OmegaAutomaton, Trace
+from skm_machine.automata.reduction import Graph
+from skm_machine.logic.parser import parse
+from skm_machine.logic.syntax import Formula
+
+MAX_STATES: Final = 5_000
+MAX_SECONDS: Final = 3.0
+
+
+def translate_omega(
+    formula: Formula | str, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
+) -> OmegaAutomaton:
+    """Return a Büchi automaton of the infinite traces that satisfy `formula`.
+
+    It is deterministic for all safe, co-safe and obligation formulas, and for others where one is
+    found; else it is limit-deterministic: its only choices are its jumps. A translation that would
+    take more states on its way, or more seconds of computing, is refused with the clause to blame.
+    """
+    formula = parse(formula) if isinstance(formula, str) else formula
+    limits = Limits(max_states, max_seconds)
+    try:
+        graph = Translation(formula.propositions(), limits).graph(formula)
+    except LimitReachedError as problem:
+        raise too_large(formula, problem, _count) from problem
+    return _automaton(graph, formula.propositions())
+
+
+def accepts_lasso(formula: Formula | str, prefix: Trace, loop: Trace) -> bool:
+    """Tell whether prefix·loop^ω satisfies `formula`, by its automaton; `loop` must not be empty."""
+    return translate_omega(formula).accepts(prefix, loop)
+
+
+def _count(formula: Formula, limits: Limits) -> int:
+    return len(Translation(formula.propositions(), limits).graph(formula).rows)
+
+
+def _automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:
+    """Return the graph as an automaton, with diagrams of its own."""
+    diagrams = graph.diagrams
+    outcomes: dict[tuple[Move, ...], int] = {} if not graph.jumps else {(): 0}
+    roots = []
+    for row in graph.rows:
+        root = diagrams.leaf(0)
+        for label, target, marked in row:
+            moves = (Move(target, MARK if marked else frozenset()),)
+            leaf = diagrams.leaf(outcomes.setdefault(moves, len(outcomes)))
+            root = diagrams.if_then_else(label, leaf, root)
+        roots.append(root)
+    table = DecisionTable(names, diagrams, tuple(roots)).mapped(range(len(roots)), int)
+    return OmegaAutomaton(table, tuple(outcomes), 0, tuple(graph.jumps))

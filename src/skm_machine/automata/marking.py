@@ -1,0 +1,174 @@
+"""Which edges of a deterministic structure are accepting, if marks on its edges can tell at all.
+
+Given is a complete deterministic structure of which every state knows its residual. For each strongly
+connected component: an edge that lies on a cycle of which some word is rejected cannot be marked, and
+marking all others is the best that can be done (as in Krishnan, Puri and Brayton, "Deterministic
+ω-automata vis-à-vis deterministic Büchi automata", ISAAC 1994). Then every cycle with an accepted word
+must have a marked edge; otherwise the component needs promises, or a finer structure. Both questions
+are asked of the product with the acceptors of promises, for the negated residual and for the residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from skm_machine.automata.acceptors import Acceptor, Acceptors, Debt
+from skm_machine.automata.bdd import ONE, ZERO
+from skm_machine.automata.loops import Loops
+from skm_machine.automata.promises import Promises
+from skm_machine.automata.reachability import cyclic_components
+from skm_machine.automata.residuals import LabelledEdge, Residuals
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A deterministic, complete structure: for each state its residual and its edges."""
+
+    functions: Sequence[int]
+    rows: Sequence[Sequence[LabelledEdge]]
+
+    def successors(self) -> list[list[int]]:
+        """Return the targets of each state's edges."""
+        return [[target for _, target in row] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """For each state, the label sets on which its edge is marked; and the components without marks."""
+
+    labels: list[int]
+    unmarked: list[list[int]]
+    """Components in which no marks on edges can tell which words are accepted."""
+
+
+_Node = tuple[int, Acceptor, Debt]
+_ProductEdge = tuple[int, int, bool]
+
+
+class Marking:
+    """Finds the marks of structures over the obligations of one translation."""
+
+    def __init__(self, residuals: Residuals) -> None:
+        self.residuals = residuals
+        self.diagrams = residuals.diagrams
+        self.promises = Promises(residuals)
+        self.acceptors = Acceptors(residuals)
+        self.loops = Loops(residuals)
+
+    def marks(self, structure: Structure) -> Marks:
+        """Return the marks of all components."""
+        labels = [ZERO] * len(structure.rows)
+        unmarked = []
+        for component in cyclic_components(structure.successors()):
+            found = self._component(structure, component)
+            if found is None:
+                unmarked.append(component)
+            else:
+                for state, label in found.items():
+                    labels[state] = label
+        return Marks(labels, unmarked)
+
+    def _component(self, structure: Structure, component: list[int]) -> dict[int, int] | None:
+        """Return the marked label sets of each state of a component; None if no marks can tell."""
+        functions = [structure.functions[state] for state in component]
+        if all(map(self.loops.is_obligation, functions)):
+            accepted = self.loops.some_loop_is_accepted(structure.rows, functions[0], component)
+            return dict.fromkeys(component, ONE if accepted else ZERO)
+        entries = entry_states(structure, component)
+        rejecting = _Product(self, structure, component, entries, self.diagrams.negation)
+        bad = rejecting.accepting_labels()
+        if all(label == ZERO for label in bad.values()):
+            return dict.fromkeys(component, ONE)
+        accepting = _Product(self, structure, component, entries, lambda function: function)
+        if accepting.has_accepting_cycle(bad):
+            return None
+        return {state: self.diagrams.negation(bad[state]) for state in component}
+
+    def starts(self, function: int) -> list[tuple[Acceptor, Debt]]:
+        """Return the acceptors of the promises for `function`, with the states to start in."""
+        found = (self.acceptors.of(promise) for promise in self.promises.of(function))
+        return list(dict.fromkeys(start for start in found if start is not None))
+
+
+class _Product:
+    """A component in step with the acceptors that can be entered from some of its states."""
+
+    def __init__(
+        self,
+        marking: Marking,
+        structure: Structure,
+        component: Collection[int],
+        entries: Collection[int],
+        read: Callable[[int], int],
+    ) -> None:
+        self.diagrams = marking.diagrams
+        self.component = frozenset(component)
+        numbers: dict[_Node, int] = {}
+        for state in entries:
+            for acceptor, debt in marking.starts(read(structure.functions[state])):
+                numbers.setdefault((state, acceptor, debt), len(numbers))
+        self.nodes = list(numbers)
+        self.rows: list[list[_ProductEdge]] = []
+        conjunction = self.diagrams.conjunction
+        for state, acceptor, debt in self.nodes:  # grows while it is walked
+            row: list[_ProductEdge] = []
+            for label, target in structure.rows[state]:
+                if target not in self.component:
+                    continue
+                for other, next_debt, marked in acceptor.edges(debt):
+                    both = conjunction(label, other)
+                    if both != ZERO:
+                        node = (target, acceptor, next_debt)
+                        if node not in numbers:
+                            numbers[node] = len(numbers)
+                            self.nodes.append(node)
+                        row.append((both, numbers[node], marked))
+            self.rows.append(row)
+            marking.residuals.limits.check(len(self.rows) // 4)
+
+    def accepting_labels(self) -> dict[int, int]:
+        """Return for each state of the component the label sets that lie on an accepted cycle."""
+        found = dict.fromkeys(self.component, ZERO)
+        for cycle in cyclic_components([[target for _, target, _ in row] for row in self.rows]):
+            inside = set(cycle)
+            edges = [
+                (node, label, marked)
+                for node in cycle
+                for label, target, marked in self.rows[node]
+                if target in inside
+            ]
+            if any(marked for _, _, marked in edges):
+                for node, label, _ in edges:
+                    state = self.nodes[node][0]
+                    found[state] = self.diagrams.disjunction(found[state], label)
+        return found
+
+    def has_accepting_cycle(self, within: dict[int, int]) -> bool:
+        """Tell whether some word whose edges all lie in `within` is accepted."""
+        conjunction = self.diagrams.conjunction
+        rows = [
+            [
+                (target, marked)
+                for label, target, marked in row
+                if conjunction(label, within[node[0]]) != ZERO
+            ]
+            for node, row in zip(self.nodes, self.rows, strict=True)
+        ]
+        for cycle in cyclic_components([[target for target, _ in row] for row in rows]):
+            inside = set(cycle)
+            if any(marked and target in inside for node in cycle for target, marked in rows[node]):
+                return True
+        return False
+
+
+def entry_states(structure: Structure, component: Sequence[int]) -> list[int]:
+    """Return states of a component such that every cycle visits one of them."""
+    entries = sorted(component)
+    for state in sorted(component, key=lambda state: -structure.functions[state]):
+        without = set(component) - (set(entries) - {state})
+        rows = {s: [t for _, t in structure.rows[s] if t in without] for s in without}
+        number = {s: index for index, s in enumerate(rows)}
+        if not cyclic_components([[number[t] for t in row] for row in rows.values()]):
+            entries.remove(state)
+    return entries
