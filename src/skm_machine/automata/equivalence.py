@@ -1,4 +1,4 @@
-"""Merging the states of a deterministic Büchi automaton that accept the same language.
+"""Merging the states of a Büchi automaton that read deterministically and accept the same language.
 
 Between components that is always sound: an edge may lead to an equal state of a component further
 down. Within one it is sound if the merged edges can still be marked: an edge on a rejecting cycle
@@ -22,10 +22,25 @@ MAX_ATTEMPTS: Final = 300
 
 
 def merge_equivalent(graph: Graph, limits: Limits) -> Graph:
-    """Return a smaller deterministic automaton of the same language, if one is found."""
-    if len(graph.rows) > MAX_STATES:
+    """Return a smaller automaton of the same language, if one is found.
+
+    Compared are the states that no jump can follow; a jump that accepts no more than another one
+    from the same state is dropped first.
+    """
+    compared = _deterministic_part(graph)
+    if len(compared) > MAX_STATES:
         return graph
-    graph, classes = _without_early_copies(graph, language_classes(graph, limits))
+    exceeding = _exceeding(graph, compared, limits)
+    if graph.jumps:
+        graph.jumps = [_largest(targets, exceeding) for targets in graph.jumps]
+    classes = list(range(len(graph.rows)))
+    for state in compared:
+        classes[state] = next(
+            other
+            for other in compared
+            if other == state or not {(state, other), (other, state)} & exceeding
+        )
+    graph, classes = _without_early_copies(graph, classes)
     whole = _merged(graph, classes)
     if whole is not None:
         return _tidied(whole)
@@ -48,24 +63,50 @@ def _tidied(graph: Graph) -> Graph:
     return merge_similar(with_plain_marks(graph)[0])
 
 
-def language_classes(graph: Graph, limits: Limits) -> list[int]:
-    """Return for each state the first one that accepts the same language."""
-    count = len(graph.rows)
-    successors: list[list[int]] = []
+def _deterministic_part(graph: Graph) -> list[int]:
+    """Return the states that no jump can follow."""
+    jumping = [state for state in range(len(graph.rows)) if graph.jumps_from(state)]
+    before = reaching(graph.successors(), jumping)
+    return [state for state in range(len(graph.rows)) if state not in before]
+
+
+def _largest(targets: Sequence[int], exceeding: set[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the states that no other one of them includes; of equal ones, the first."""
+    kept: list[int] = []
+    for target in targets:
+        if all((target, other) in exceeding for other in kept):
+            kept = [other for other in kept if (other, target) in exceeding]
+            kept.append(target)
+    return tuple(kept)
+
+
+def _exceeding(graph: Graph, compared: Sequence[int], limits: Limits) -> set[tuple[int, int]]:
+    """Return the pairs of states of which the first accepts a trace that the second does not."""
+    diagrams = graph.diagrams
+    numbers = {
+        pair: number
+        for number, pair in enumerate((one, two) for one in compared for two in compared)
+    }
+    covered = {}
+    for state in compared:
+        covered[state] = ZERO
+        for label, _, _ in graph.rows[state]:
+            covered[state] = diagrams.disjunction(covered[state], label)
     rows: list[list[tuple[int, bool, bool]]] = []
-    conjunction = graph.diagrams.conjunction
-    for left in graph.rows:
-        limits.check()
-        for right in graph.rows:
-            row = [
-                (target * count + other, marked, other_marked)
-                for label, target, marked in left
-                for other_label, other, other_marked in right
-                if conjunction(label, other_label) != ZERO
-            ]
-            rows.append(row)
-            successors.append([target for target, _, _ in row])
     more = set[int]()
+    for (one, two), number in numbers.items():
+        if two == compared[0]:
+            limits.check()
+        if not diagrams.implies(covered[one], covered[two]):
+            more.add(number)
+        rows.append(
+            [
+                (numbers[target, other], marked, other_marked)
+                for label, target, marked in graph.rows[one]
+                for other_label, other, other_marked in graph.rows[two]
+                if diagrams.conjunction(label, other_label) != ZERO
+            ]
+        )
     for cycle in cyclic_components([[t for t, _, marked in row if not marked] for row in rows]):
         inside = set(cycle)
         if any(
@@ -74,15 +115,8 @@ def language_classes(graph: Graph, limits: Limits) -> list[int]:
             for target, marked, other_marked in rows[node]
         ):
             more |= inside
-    more |= reaching(successors, more)
-    return [
-        next(
-            other
-            for other in range(count)
-            if other == state or not {state * count + other, other * count + state} & more
-        )
-        for state in range(count)
-    ]
+    more |= reaching([[target for target, _, _ in row] for row in rows], more)
+    return {pair for pair, number in numbers.items() if number in more}
 
 
 def _without_early_copies(graph: Graph, classes: Sequence[int]) -> tuple[Graph, list[int]]:
@@ -113,7 +147,7 @@ def _order(graph: Graph, block: Sequence[int]) -> list[int]:
     order = {block[0]: None}
     queue = [block[0]]
     for state in queue:  # grows while it is walked
-        for _, target, _ in graph.rows[state]:
+        for target in (*(t for _, t, _ in graph.rows[state]), *graph.jumps_from(state)):
             if block[target] not in order:
                 order[block[target]] = None
                 queue.append(block[target])
@@ -174,4 +208,4 @@ def _merged(graph: Graph, block: Sequence[int]) -> Graph | None:
         )
         for state, row in enumerate(graph.rows)
     ]
-    return Graph(diagrams, rows).quotient(block, range(len(rows)))
+    return Graph(diagrams, rows, graph.jumps).quotient(block, range(len(rows)))

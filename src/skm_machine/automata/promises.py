@@ -46,10 +46,16 @@ class Promises:
         self._promises: dict[int, list[Promise]] = {}
 
     def of(self, function: int) -> list[Promise]:
-        """Return the promises worth making for `function`: none asks more than another one."""
+        """Return the promises worth making for `function`: none asks more than another one.
+
+        Nor is it worth anything to promise nothing: where that is enough, the residual itself
+        becomes true.
+        """
         found = self._promises.get(function)
         if found is None:
-            found = self._promises[function] = self._weakest(self._all(function))
+            weakest = self._weakest(self._all(function))
+            found = [promise for promise in weakest if promise.always]
+            self._promises[function] = found
         return found
 
     def _all(self, function: int) -> list[Promise]:
