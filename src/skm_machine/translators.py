@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from skm_machine.automata.automaton import Automaton
-from skm_machine.automata.translation import minimal_automaton
+from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_automaton
 from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.logic.syntax import Formula
 from skm_machine.recurrence import recurrence_machine
@@ -15,13 +15,21 @@ from skm_machine.spot_translator import endless_machine_with_spot, translate_wit
 TRANSLATORS: Final = ("builtin", "spot")
 
 
-def translate(formula: Formula, translator: str = "builtin") -> Automaton:
+def translate(
+    formula: Formula,
+    translator: str = "builtin",
+    *,
+    max_states: int = MAX_STATES,
+    max_seconds: float = MAX_SECONDS,
+) -> Automaton:
     """Return the minimal deterministic automaton of the non-empty finite traces that satisfy `formula`.
 
+    The built-in translator refuses what takes more states on its way, or more seconds of computing.
     `translator="spot"` asks Spot's Python package instead, where it is installed.
     """
-    by_spot = check_choice("translator", translator, TRANSLATORS) == "spot"
-    return translate_with_spot(formula) if by_spot else minimal_automaton(formula)
+    if check_choice("translator", translator, TRANSLATORS) == "spot":
+        return translate_with_spot(formula)
+    return minimal_automaton(formula, max_states=max_states, max_seconds=max_seconds)
 
 
 def endless_machine(formula: Formula, translator: str = "builtin") -> RewardMachine:

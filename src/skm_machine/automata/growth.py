@@ -42,9 +42,9 @@ def too_large(
     if len(growing) > 1:
         largest = max(growing, key=growing.__getitem__)
         product = math.prod(growing.values())
-        product_text = f"{product:,}".replace(",", " ") if product < 10**9 else "very many"
+        many = f", to up to {product} states" if 1000 < product < 10**9 else ""
         reason += (
-            f". Its {len(growing)} parts multiply, to up to {product_text} states; "
+            f". Its {len(growing)} parts multiply{many}; "
             f"'{_shortened(largest)}' alone has {growing[largest]}"
         )
     return UnsupportedMissionError(f"{reason}. Split it into several missions.")

@@ -140,17 +140,19 @@ def clauses(formula: Formula) -> list[Formula]:
 
 def residual_structure(residuals: Residuals, initial: int) -> Structure:
     """Return the structure of all residuals that can follow the function `initial`."""
-    numbers = {initial: 0}
+    laws = residuals.laws()
+    numbers = {residuals.diagrams.constrained(initial, laws): 0}
     functions = [initial]
     rows = []
     for function in functions:  # grows while it is walked
         row = []
         for label, target in residuals.edges(function):
-            if target not in numbers:
-                numbers[target] = len(functions)
+            name = residuals.diagrams.constrained(target, laws)
+            if name not in numbers:
+                numbers[name] = len(functions)
                 functions.append(target)
                 residuals.limits.check(len(functions))
-            row.append((label, numbers[target]))
+            row.append((label, numbers[name]))
         rows.append(row)
     return Structure(functions, rows)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from skm_machine.errors import UnsupportedMissionError
 
-class LimitReachedError(Exception):
-    """A translation has grown too large; the translator turns this into an error for people."""
+
+class LimitReachedError(UnsupportedMissionError):
+    """A translation has grown too large; the translators add which clause is to blame."""
 
 
 @dataclass

@@ -155,6 +155,16 @@ class Residuals:
         operator, operand, _ = self.keys[variable - self.first]
         return operator == "F" and self.is_eventual(self.diagrams.negation(operand))
 
+    def laws(self) -> int:
+        """Return what holds of the obligations on every trace: e implies F e and α U e."""
+        laws, diagrams = ONE, self.diagrams
+        for index, (operator, left, right) in enumerate(self.keys):
+            premise = {"F": left, "U": right}.get(operator, ZERO)
+            if premise > ONE and diagrams.is_literal(premise) and self.key(premise)[0] in "FU":
+                obligation = diagrams.literal(self.first + index)
+                laws = diagrams.conjunction(laws, diagrams.if_then_else(premise, obligation, ONE))
+        return laws
+
     # Reading label sets ---------------------------------------------------------------------------
 
     def successor(self, function: int) -> int:
