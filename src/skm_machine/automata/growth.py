@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -11,7 +12,8 @@ from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.syntax import Formula
 
 _TRIAL_STATES: Final = 200
-_TRIAL_SECONDS: Final = 0.3
+_TRIAL_SECONDS: Final = 0.1
+_ALL_TRIALS: Final = 0.6
 _MAX_TEXT: Final = 80
 
 
@@ -22,20 +24,22 @@ def too_large(
 
     `count` gives the states of a clause alone; it may reach its limits.
     """
-    limits = Limits(_TRIAL_STATES, _TRIAL_SECONDS)
+    start = time.thread_time()
     sizes: dict[Formula, int] = {}
     clause = formula
-    while len(parts := _parts(clause)) > 1:
-        sizes = {}
+    while len(parts := _parts(clause)) > 1 and time.thread_time() < start + _ALL_TRIALS:
+        sizes, too_large_part = {}, None
         for part in parts:
             try:
-                sizes[part] = count(part, limits)
+                sizes[part] = count(part, Limits(_TRIAL_STATES, _TRIAL_SECONDS))
             except LimitReachedError:
+                too_large_part = part
                 break
-        else:
+            if time.thread_time() > start + _ALL_TRIALS:
+                break
+        if too_large_part is None:
             break
-        clause = next(part for part in parts if part not in sizes)
-        sizes = {}
+        sizes, clause = {}, too_large_part
     where = "" if clause is formula else f" in the clause '{_shortened(clause)}'"
     reason = f"the mission's machine grows too large{where}: {problem}"
     growing = {part: size for part, size in sizes.items() if size > 2} or sizes
