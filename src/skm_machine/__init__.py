@@ -2,7 +2,6 @@
 
 from skm_machine.analysis import analyse, judge
 from skm_machine.automata.automaton import Automaton, AutomatonEdge
-from skm_machine.automata.infinite import accepts_lasso, translate_omega
 from skm_machine.automata.omega import OmegaAutomaton
 from skm_machine.errors import (
     MissionError,
@@ -12,6 +11,7 @@ from skm_machine.errors import (
 )
 from skm_machine.formats.export import to_dot, to_hoa
 from skm_machine.formats.hoa import read_hoa
+from skm_machine.formats.hoa_omega import read_hoa_omega
 from skm_machine.formats.rm_file import read_reward_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.semantics import holds
@@ -20,7 +20,7 @@ from skm_machine.mission import Mission, compile_mission
 from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
 from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status, Transition
-from skm_machine.translators import translate
+from skm_machine.translators import accepts_lasso, translate, translate_omega
 from skm_machine.version import __version__
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "parse",
     "plan_paper",
     "read_hoa",
+    "read_hoa_omega",
     "read_reward_machine",
     "to_dot",
     "to_hoa",

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lasso_semantics import holds_forever, random_formula, random_lasso
 
-from skm_machine import UnsupportedMissionError, accepts_lasso, parse, translate_omega
+from skm_machine import (
+    MissionError,
+    UnsupportedMissionError,
+    accepts_lasso,
+    parse,
+    read_hoa,
+    read_hoa_omega,
+    translate_omega,
+)
 from skm_machine.logic.syntax import TRUE, Formula, conjunction
 from skm_machine.recurrence import recurrence_machine, sort_clauses
 from strategies import boolean_formulas, formulas, traces
@@ -141,10 +149,36 @@ def test_growth_is_bounded_and_the_error_names_the_clause():
     assert twelve.num_states == 12
 
 
-@given(formulas())
-def test_hoa_text_has_all_edges_and_resolves_jumps(formula):
+@given(formulas(), traces(max_size=3), traces(max_size=3))
+def test_hoa_export_and_import_give_the_same_language(formula, prefix, loop):
     automaton = translate_omega(formula)
     text = automaton.to_hoa("a mission")
-    assert text.startswith('HOA: v1\nname: "a mission"')
-    assert f"States: {automaton.num_states}\n" in text
     assert ("deterministic complete" in text) == automaton.deterministic
+    again = read_hoa_omega(text)
+    assert again.num_states == automaton.num_states
+    assert again.deterministic == automaton.deterministic
+    assert again.accepts(prefix, loop) == automaton.accepts(prefix, loop)
+    if automaton.deterministic:
+        assert read_hoa(text).propositions == automaton.propositions
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "message"),
+    [("1 Inf(!0)", "cannot read"), ("1 Inf(0", "cannot read"), ("2 Inf(0) Inf(1)", "cannot read")],
+)
+def test_acceptance_that_is_not_read(acceptance, message):
+    with pytest.raises(MissionError, match=message):
+        read_hoa_omega(f"HOA: v1\nStart: 0\nAP: 0\nAcceptance: {acceptance}\n--BODY--\n--END--")
+
+
+def test_several_start_states_and_streett_acceptance():
+    """Runs start anywhere; (Fin(0) | Inf(1)) & Inf(2): either no more a, or b again and again."""
+    body = "State: 0\n[!0] 0 {2}\nState: 1\n[0&1] 1 {0 1 2}\n[!1] 1 {0 2}\n[!0&1] 1"
+    automaton = read_hoa_omega(
+        'HOA: v1\nStart: 0\nStart: 1\nAP: 2 "a" "b"\n'
+        f"Acceptance: 3 (Fin(0) | Inf(1)) & Inf(2)\n--BODY--\n{body}\n--END--"
+    )
+    assert not automaton.deterministic
+    assert automaton.accepts([], [{"b"}])
+    assert automaton.accepts([{"a"}], [{"a", "b"}, set()])
+    assert not automaton.accepts([{"a"}], [set()])

@@ -130,7 +130,7 @@ def test_the_limits_of_a_translation_can_be_set():
     ):
         translate(places, max_states=100)
     with pytest.raises(
-        UnsupportedMissionError, match=r"in the clause 'F p0 & F p1.*parts multiply"
+        UnsupportedMissionError, match=r"in the clause 'X\(F p0 & F p1.*parts multiply"
     ):
         translate(parse(f"X a | X({' & '.join(f'F p{i}' for i in range(30))})"))
 

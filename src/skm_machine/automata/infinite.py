@@ -1,4 +1,4 @@
-"""All of LTL over infinite traces: `translate_omega` and `accepts_lasso`."""
+"""All of LTL over infinite traces: from a formula to its automaton, within limits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.limit_deterministic import Translation
 from skm_machine.automata.limits import LimitReachedError, Limits
-from skm_machine.automata.omega import MARK, Move, OmegaAutomaton, Trace
+from skm_machine.automata.omega import MARK, Move, OmegaAutomaton
 from skm_machine.automata.reduction import Graph
-from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula
 
 MAX_STATES: Final = 5_000
 MAX_SECONDS: Final = 3.0
 
 
-def translate_omega(
-    formula: Formula | str, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
+def omega_automaton(
+    formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
 ) -> OmegaAutomaton:
     """Return a Büchi automaton of the infinite traces that satisfy `formula`.
 
@@ -26,18 +25,12 @@ def translate_omega(
     found; else it is limit-deterministic: its only choices are its jumps. A translation that would
     take more states on its way, or more seconds of computing, is refused with the clause to blame.
     """
-    formula = parse(formula) if isinstance(formula, str) else formula
     limits = Limits(max_states, max_seconds)
     try:
         graph = Translation(formula.propositions(), limits).graph(formula)
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
     return _automaton(graph, formula.propositions())
-
-
-def accepts_lasso(formula: Formula | str, prefix: Trace, loop: Trace) -> bool:
-    """Tell whether prefix·loop^ω satisfies `formula`, by its automaton; `loop` must not be empty."""
-    return translate_omega(formula).accepts(prefix, loop)
 
 
 def _count(formula: Formula, limits: Limits) -> int:

@@ -79,12 +79,18 @@ class OmegaAutomaton:
 
     @cached_property
     def deterministic(self) -> bool:
-        """Whether there is exactly one run of every trace."""
-        return not any(self.jumps) and all(
-            len(self.outcomes[outcome]) == 1
-            for state in range(self.num_states)
-            for outcome in self.table.outcomes(state)
-        )
+        """Whether no trace has more than one run."""
+        return not any(self.jumps) and all(count <= 1 for count in self._choices)
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no run ever ends."""
+        return 0 not in self._choices
+
+    @property
+    def _choices(self) -> set[int]:
+        """The numbers of moves that some label set allows in some state."""
+        return {len(self.outcomes[outcome]) for outcome in self.table.all_outcomes()}
 
     @cached_property
     def transitions(self) -> tuple[OmegaEdge, ...]:
@@ -146,7 +152,7 @@ class OmegaAutomaton:
             self.initial,
             self.propositions,
             [*kind, f"Acceptance: {_acceptance_text(self.acceptance)}"],
-            "deterministic complete" if self.deterministic else "",
+            f"{'deterministic' * self.deterministic} {'complete' * self.complete}".strip(),
         )
         lines += ["skm.words: infinite", "--BODY--"]
         edges: list[list[str]] = [[] for _ in range(self.num_states)]
