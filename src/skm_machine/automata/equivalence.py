@@ -32,7 +32,8 @@ def merge_equivalent(graph: Graph, limits: Limits) -> Graph:
         return graph
     exceeding = _exceeding(graph, compared, limits)
     if graph.jumps:
-        graph.jumps = [_largest(targets, exceeding) for targets in graph.jumps]
+        jumps = [_largest(targets, exceeding) for targets in graph.jumps]
+        graph = Graph(graph.diagrams, graph.rows, jumps)
     classes = list(range(len(graph.rows)))
     for state in compared:
         classes[state] = next(

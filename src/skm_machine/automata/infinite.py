@@ -13,7 +13,7 @@ from skm_machine.automata.reduction import Graph
 from skm_machine.logic.syntax import Formula
 
 MAX_STATES: Final = 5_000
-MAX_SECONDS: Final = 3.0
+MAX_SECONDS: Final = 5.0
 
 
 def omega_automaton(

@@ -8,14 +8,16 @@ Sickert, Esparza, Jaax and Křetínský (CAV 2016).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from skm_machine.automata.acceptors import Acceptor, Debt
-from skm_machine.automata.bdd import ZERO
+from skm_machine.automata.bdd import ONE, ZERO
+from skm_machine.automata.companions import accompanied, following, waiting
 from skm_machine.automata.equivalence import merge_equivalent
 from skm_machine.automata.limits import Limits
-from skm_machine.automata.marking import Marking, Marks, Structure, entry_states
+from skm_machine.automata.marking import Marking, Marks, Structure
 from skm_machine.automata.products import conjunction_of, disjunction_of
 from skm_machine.automata.reachability import components, reachable
 from skm_machine.automata.reduction import (
@@ -34,8 +36,7 @@ MAX_COMPARED: Final = 24
 """Residuals that are compared by the traces that satisfy them; more take too long."""
 
 MAX_FOLLOWED: Final = 4
-MAX_FINER: Final = 100
-"""How many promises are tried for a deterministic automaton that follows one, and up to which size."""
+"""How many promises are tried for a deterministic automaton that follows one."""
 
 DELAYS: Final = 2
 """How often it is tried whether later jumps make a smaller automaton."""
@@ -61,35 +62,55 @@ class Translation:
         if not marks.unmarked:
             return reduced(marked_graph(self.residuals, structure, marks), self.limits)
         if len(parts) == 1 and parts[0].operator == "|":
-            composed = self._composed("|", list(parts[0].operands))
+            disjuncts = parts[0].operands
+            composed = self.limits.attempt(lambda: self._composed("|", disjuncts))
             if composed is not None:
                 return composed
-        finer = self._finer(structure, marks)
+        finer = self.limits.attempt(lambda: self._finer(structure, marks))
         return finer or self._limit_deterministic(structure, marks)
 
     def _finer(self, structure: Structure, marks: Marks) -> Graph | None:
-        """Return a deterministic automaton whose states also follow one promise, if there is one."""
-        unmarked = {state for component in marks.unmarked for state in component}
+        """Return a deterministic automaton whose states know more than their residuals, if found.
+
+        They know what the residual still waits for, if all that may last does; that is enough for
+        every recurrence formula. Or they follow one promise, anew each time that it is broken.
+        """
+        unmarked = {state for component in marks.unmarked for state in component.states}
+        companions = [waiting(self.marking, structure)]
         acceptors = {
             acceptor: None
-            for state in unmarked
-            for acceptor, _ in self.marking.starts(structure.functions[state])
+            for component in marks.unmarked
+            for starts in component.jumps.values()
+            for acceptor, _ in starts
         }
-        for acceptor in acceptors if len(acceptors) <= MAX_FOLLOWED else ():
-            finer = following(self.marking, structure, unmarked, acceptor)
-            if len(finer.functions) > MAX_FINER:
-                continue
-            finer_marks = self.marking.marks(finer)
-            if not finer_marks.unmarked:
-                return reduced(marked_graph(self.residuals, finer, finer_marks), self.limits)
+        if len(acceptors) <= MAX_FOLLOWED:
+            companions += [following(self.marking, structure, acceptor) for acceptor in acceptors]
+        for companion in companions:
+            finer = self.limits.attempt(
+                partial(accompanied, self.residuals, structure, unmarked, companion)
+            )
+            marks_found = finer and self.limits.attempt(partial(self.marking.marks, finer))
+            if finer and marks_found and not marks_found.unmarked:
+                return reduced(marked_graph(self.residuals, finer, marks_found), self.limits)
         return None
 
     def _limit_deterministic(self, structure: Structure, marks: Marks) -> Graph:
         """Return an automaton with jumps, the smallest of some that jump sooner or later."""
         if len(structure.rows) <= MAX_COMPARED:
-            structure = merged_residuals(structure, marks, Residue(self.marking))
-            marks = self.marking.marks(structure)
+            structure, marks = self.limits.attempt(lambda: self._merged(structure, marks)) or (
+                structure,
+                marks,
+            )
         graph = with_jumps(self.marking, structure, marks)
+        return self.limits.attempt(lambda: self._smallest(graph, marks)) or merge_similar(
+            with_dead_merged(graph)
+        )
+
+    def _merged(self, structure: Structure, marks: Marks) -> tuple[Structure, Marks]:
+        merged = merged_residuals(structure, marks, Residue(self.marking))
+        return merged, self.marking.marks(merged)
+
+    def _smallest(self, graph: Graph, marks: Marks) -> Graph:
         best = reduced(graph, self.limits)
         for _ in range(DELAYS):
             graph = jumping_later(graph, marks)
@@ -139,10 +160,15 @@ def clauses(formula: Formula) -> list[Formula]:
 
 
 def residual_structure(residuals: Residuals, initial: int) -> Structure:
-    """Return the structure of all residuals that can follow the function `initial`."""
+    """Return the structure of all residuals that can follow the function `initial`.
+
+    Those are one that only differ where a law of the obligations is broken, and those that are true
+    or false by these laws are that: words that stay in a component never make its residuals either.
+    """
     laws = residuals.laws()
-    numbers = {residuals.diagrams.constrained(initial, laws): 0}
-    functions = [initial]
+    name = residuals.diagrams.constrained(initial, laws)
+    numbers = {name: 0}
+    functions = [name if name <= ONE else initial]
     rows = []
     for function in functions:  # grows while it is walked
         row = []
@@ -150,7 +176,7 @@ def residual_structure(residuals: Residuals, initial: int) -> Structure:
             name = residuals.diagrams.constrained(target, laws)
             if name not in numbers:
                 numbers[name] = len(functions)
-                functions.append(target)
+                functions.append(name if name <= ONE else target)
                 residuals.limits.check(len(functions))
             row.append((label, numbers[name]))
         rows.append(row)
@@ -160,10 +186,11 @@ def residual_structure(residuals: Residuals, initial: int) -> Structure:
 def merged_residuals(structure: Structure, marks: Marks, residue: Residue) -> Structure:
     """Return the structure with equal residuals merged, but for those whose edges are marked.
 
-    Where a class has states in several components, those of the last one stand for all.
+    Where a class has states in several components, those of the last one stand for all. What no
+    trace satisfies becomes false, and what every trace does, true.
     """
-    classes = residue.classes(structure.functions)
-    unmarked = {state for component in marks.unmarked for state in component}
+    classes = residue.classes([ZERO, ONE, *structure.functions])[2:]
+    unmarked = {state for component in marks.unmarked for state in component.states}
     place = {
         state: index
         for index, component in enumerate(components(structure.successors()))
@@ -174,19 +201,27 @@ def merged_residuals(structure: Structure, marks: Marks, residue: Residue) -> St
         if name not in last or place[state] < place[last[name]]:
             last[name] = state
     block = [
-        last[name] if place[state] != place[last[name]] or last[name] in unmarked else state
+        last[name]
+        if name <= ONE or place[state] != place[last[name]] or last[name] in unmarked
+        else state
         for state, name in enumerate(classes)
     ]
-    order = reachable(block[0], lambda state: [block[t] for _, t in structure.rows[state]])
+    rows_of = [
+        [(ONE, state)] if classes[state] <= ONE else row for state, row in enumerate(structure.rows)
+    ]
+    order = reachable(block[0], lambda state: [block[t] for _, t in rows_of[state]])
     number = {state: index for index, state in enumerate(order)}
-    rows = [[(label, number[block[t]]) for label, t in structure.rows[s]] for s in order]
-    return Structure([structure.functions[state] for state in order], rows)
+    rows = [[(label, number[block[t]]) for label, t in rows_of[state]] for state in order]
+    functions = [
+        classes[state] if classes[state] <= ONE else structure.functions[state] for state in order
+    ]
+    return Structure(functions, rows)
 
 
 def jumping_later(graph: Graph, marks: Marks) -> Graph:
     """Return the automaton with every jump put off by one step: to where it would be by then."""
     component_of = {
-        state: index for index, component in enumerate(marks.unmarked) for state in component
+        state: index for index, component in enumerate(marks.unmarked) for state in component.states
     }
     jumps: list[dict[int, None]] = [{} for _ in graph.rows]
     for state, targets in enumerate(graph.jumps):
@@ -198,46 +233,6 @@ def jumping_later(graph: Graph, marks: Marks) -> Graph:
                     if graph.diagrams.conjunction(label, other) != ZERO:
                         jumps[after][reached] = None
     return Graph(graph.diagrams, graph.rows, [tuple(targets) for targets in jumps])
-
-
-def following(
-    marking: Marking, structure: Structure, unmarked: Collection[int], acceptor: Acceptor
-) -> Structure:
-    """Return the structure in step with one acceptor, in the states in `unmarked`.
-
-    Where the acceptor's run ends it starts anew, with the promise for the residual of that moment.
-    """
-    residuals = marking.residuals
-
-    def start(state: int) -> Debt | None:
-        found = marking.starts(structure.functions[state]) if state in unmarked else []
-        return next((debt for other, debt in found if other is acceptor), None)
-
-    numbers = {(0, start(0)): 0}
-    order = list(numbers)
-    rows = []
-    for state, debt in order:  # grows while it is walked
-        residuals.limits.check(len(order))
-        row: dict[tuple[int, Debt | None], int] = {}
-        for label, target in structure.rows[state]:
-            rest = label
-            edges = acceptor.edges(debt) if debt is not None and target in unmarked else []
-            parts = [(other, after) for other, after, _ in edges]
-            for other, after in parts:
-                row[target, after] = residuals.diagrams.disjunction(
-                    row.get((target, after), ZERO), residuals.diagrams.conjunction(label, other)
-                )
-                rest = residuals.diagrams.conjunction(rest, residuals.diagrams.negation(other))
-            anew = (target, start(target))
-            row[anew] = residuals.diagrams.disjunction(row.get(anew, ZERO), rest)
-        for node, label in row.items():
-            if label != ZERO and node not in numbers:
-                numbers[node] = len(order)
-                order.append(node)
-        rows.append([(label, numbers[node]) for node, label in row.items() if label != ZERO])
-        if len(order) > MAX_FINER:
-            break
-    return Structure([structure.functions[state] for state, _ in order], rows)
 
 
 def marked_graph(residuals: Residuals, structure: Structure, marks: Marks) -> Graph:
@@ -262,8 +257,7 @@ def with_jumps(marking: Marking, structure: Structure, marks: Marks) -> Graph:
         return numbers.setdefault((acceptor, debt), len(structure.rows) + len(numbers))
 
     for component in marks.unmarked:
-        for state in entry_states(structure, component):
-            starts = marking.starts(structure.functions[state])
+        for state, starts in component.jumps.items():
             jumps[state] = tuple(number(*start) for start in starts)
     done = 0
     while done < len(numbers):
@@ -286,4 +280,4 @@ def reduced(graph: Graph, limits: Limits) -> Graph:
     graph = merge_similar(graph)
     if weak and not graph.jumps:
         return graph
-    return merge_equivalent(graph, limits)
+    return limits.attempt(lambda: merge_equivalent(graph, limits)) or graph

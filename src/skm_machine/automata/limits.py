@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from skm_machine.errors import UnsupportedMissionError
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 0.4
+_PART: Final = 0.5
 
 
 class LimitReachedError(UnsupportedMissionError):
@@ -19,9 +25,13 @@ class Limits:
     max_states: int
     max_seconds: float
     deadline: float = field(init=False)
+    attempts_until: float = field(init=False)
+    """When to stop trying to make an automaton smaller, or deterministic."""
 
     def __post_init__(self) -> None:
-        self.deadline = time.thread_time() + self.max_seconds
+        now = time.thread_time()
+        self.deadline = now + self.max_seconds
+        self.attempts_until = now + _ATTEMPTS * self.max_seconds
 
     def check(self, states: int = 0) -> None:
         """Raise `LimitReachedError` if there are more states than allowed, or no time is left."""
@@ -29,3 +39,18 @@ class Limits:
             raise LimitReachedError(f"more than {self.max_states} states")
         if time.thread_time() > self.deadline:
             raise LimitReachedError(f"more than {self.max_seconds:g} seconds")
+
+    def attempt(self, step: Callable[[], T]) -> T | None:
+        """Return what `step` does in a part of the time that is left; None if that is not enough.
+
+        For steps that only make an automaton smaller, or deterministic.
+        """
+        whole = self.deadline
+        now = time.thread_time()
+        self.deadline = min(whole, now + _PART * (self.attempts_until - now))
+        try:
+            return step()
+        except LimitReachedError:
+            return None
+        finally:
+            self.deadline = whole

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from skm_machine.automata.acceptors import Acceptor, Acceptors, Debt
 from skm_machine.automata.bdd import ONE, ZERO
 from skm_machine.automata.loops import Loops
 from skm_machine.automata.promises import Promises
-from skm_machine.automata.reachability import cyclic_components
+from skm_machine.automata.reachability import cyclic_components, reaching
 from skm_machine.automata.residuals import LabelledEdge, Residuals
 
 
@@ -33,13 +34,25 @@ class Structure:
         return [[target for _, target in row] for row in self.rows]
 
 
+Start = tuple[Acceptor, Debt]
+"""Where a run that makes a promise goes on."""
+
+
+@dataclass(frozen=True)
+class Unmarked:
+    """A component in which no marks on edges can tell which words are accepted."""
+
+    states: list[int]
+    jumps: dict[int, list[Start]]
+    """From states on every cycle, the promises that can be kept inside of the component."""
+
+
 @dataclass(frozen=True)
 class Marks:
     """For each state, the label sets on which its edge is marked; and the components without marks."""
 
     labels: list[int]
-    unmarked: list[list[int]]
-    """Components in which no marks on edges can tell which words are accepted."""
+    unmarked: list[Unmarked]
 
 
 _Node = tuple[int, Acceptor, Debt]
@@ -60,17 +73,22 @@ class Marking:
         """Return the marks of all components."""
         labels = [ZERO] * len(structure.rows)
         unmarked = []
+        limits = self.residuals.limits
         for component in cyclic_components(structure.successors()):
-            found = self._component(structure, component)
+            found = limits.attempt(partial(self._component, structure, component))
             if found is None:
-                unmarked.append(component)
+                entries = entry_states(structure, component)
+                jumps = {state: self.starts(structure.functions[state]) for state in entries}
+                found = Unmarked(component, jumps)
+            if isinstance(found, Unmarked):
+                unmarked.append(found)
             else:
                 for state, label in found.items():
                     labels[state] = label
         return Marks(labels, unmarked)
 
-    def _component(self, structure: Structure, component: list[int]) -> dict[int, int] | None:
-        """Return the marked label sets of each state of a component; None if no marks can tell."""
+    def _component(self, structure: Structure, component: list[int]) -> dict[int, int] | Unmarked:
+        """Return the marked label sets of each state of a component, if marks can tell."""
         functions = [structure.functions[state] for state in component]
         if all(map(self.loops.is_obligation, functions)):
             accepted = self.loops.some_loop_is_accepted(structure.rows, functions[0], component)
@@ -82,10 +100,10 @@ class Marking:
             return dict.fromkeys(component, ONE)
         accepting = _Product(self, structure, component, entries, lambda function: function)
         if accepting.has_accepting_cycle(bad):
-            return None
+            return Unmarked(component, accepting.kept_promises())
         return {state: self.diagrams.negation(bad[state]) for state in component}
 
-    def starts(self, function: int) -> list[tuple[Acceptor, Debt]]:
+    def starts(self, function: int) -> list[Start]:
         """Return the acceptors of the promises for `function`, with the states to start in."""
         found = (self.acceptors.of(promise) for promise in self.promises.of(function))
         return list(dict.fromkeys(start for start in found if start is not None))
@@ -109,6 +127,7 @@ class _Product:
             for acceptor, debt in marking.starts(read(structure.functions[state])):
                 numbers.setdefault((state, acceptor, debt), len(numbers))
         self.nodes = list(numbers)
+        self.starts = len(numbers)
         self.rows: list[list[_ProductEdge]] = []
         conjunction = self.diagrams.conjunction
         for state, acceptor, debt in self.nodes:  # grows while it is walked
@@ -142,6 +161,21 @@ class _Product:
                 for node, label, _ in edges:
                     state = self.nodes[node][0]
                     found[state] = self.diagrams.disjunction(found[state], label)
+        return found
+
+    def kept_promises(self) -> dict[int, list[Start]]:
+        """Return for each state the promises of those made there that can be kept for ever."""
+        kept = set[int]()
+        successors = [[target for _, target, _ in row] for row in self.rows]
+        for cycle in cyclic_components(successors):
+            inside = set(cycle)
+            if any(marked and t in inside for n in cycle for _, t, marked in self.rows[n]):
+                kept |= inside
+        found: dict[int, list[Start]] = {}
+        for node in sorted(reaching(successors, kept)):
+            if node < self.starts:
+                state, acceptor, debt = self.nodes[node]
+                found.setdefault(state, []).append((acceptor, debt))
         return found
 
     def has_accepting_cycle(self, within: dict[int, int]) -> bool:

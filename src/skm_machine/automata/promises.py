@@ -17,6 +17,7 @@ No G, R or W is left in what a promise asks, so a deterministic automaton decide
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from skm_machine.automata.bdd import ONE, ZERO
@@ -48,58 +49,78 @@ class Promises:
     def of(self, function: int) -> list[Promise]:
         """Return the promises worth making for `function`: none asks more than another one.
 
-        Nor is it worth anything to promise nothing: where that is enough, the residual itself
-        becomes true.
+        The fewest promises are tried first. Where several are still undecided, what comes of them
+        asks at least what it would if all of them lasted for nothing.
         """
         found = self._promises.get(function)
         if found is None:
-            weakest = self._weakest(self._all(function))
-            found = [promise for promise in weakest if promise.always]
-            self._promises[function] = found
+            weakest = _Weakest(self.residuals)
+            stack: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
+            while stack:
+                self.residuals.limits.check()
+                promised, given_up = stack.pop()
+                form = _StrongForm(self.residuals, promised, given_up)
+                try:
+                    now = form.function(function)
+                    always = form.cores(promised) if now != ZERO else []
+                except _UndecidedError as undecided:
+                    form = _StrongForm(self.residuals, self._every() - given_up, given_up)
+                    if not weakest.implied_by(form.function(function), form.cores(promised)):
+                        stack.append((promised | {undecided.variable}, given_up))
+                        stack.append((promised, given_up | {undecided.variable}))
+                else:
+                    weakest.add(now, always)
+            found = self._promises[function] = weakest.promises()
         return found
 
-    def _all(self, function: int) -> list[Promise]:
-        found: dict[Promise, None] = {}
-        stack: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
-        while stack:
-            self.residuals.limits.check()
-            promised, given_up = stack.pop()
-            form = _StrongForm(self.residuals, promised, given_up)
-            try:
-                now = form.function(function)
-                if now == ZERO:
-                    continue
-                always = frozenset(form.core(variable) for variable in promised) - {ONE}
-            except _UndecidedError as undecided:
-                stack.append((promised, given_up | {undecided.variable}))
-                stack.append((promised | {undecided.variable}, given_up))
-                continue
-            if ZERO not in always:
-                found[Promise(now, always)] = None
-        return list(found)
+    def _every(self) -> frozenset[int]:
+        """Return all obligations."""
+        first = self.residuals.first
+        return frozenset(range(first, first + len(self.residuals.keys)))
 
-    def _weakest(self, promises: list[Promise]) -> list[Promise]:
-        """Drop every promise that implies another one."""
-        diagrams = self.residuals.diagrams
-        kept: list[tuple[Promise, int]] = []
-        for promise in sorted(promises, key=lambda promise: len(promise.always)):
-            together = ONE
-            for function in sorted(promise.always):
-                together = diagrams.conjunction(function, together)
-            if together != ZERO and not any(
-                diagrams.implies(promise.now, other.now) and diagrams.implies(together, every)
-                for other, every in kept
-            ):
-                kept = [
-                    (other, every)
-                    for other, every in kept
-                    if not (
-                        diagrams.implies(other.now, promise.now)
-                        and diagrams.implies(every, together)
-                    )
-                ]
-                kept.append((promise, together))
-        return [promise for promise, _ in kept]
+    def if_all_lasts(self, function: int) -> int:
+        """Return `function`[P] with every G, R and W promised."""
+        return _StrongForm(self.residuals, self._every(), frozenset()).function(function)
+
+
+class _Weakest:
+    """Promises of which none implies another one."""
+
+    def __init__(self, residuals: Residuals) -> None:
+        self.diagrams = residuals.diagrams
+        self.kept: list[tuple[Promise, int]] = []
+
+    def promises(self) -> list[Promise]:
+        """Return what was kept."""
+        return [promise for promise, _ in self.kept]
+
+    def implied_by(self, now: int, always: Collection[int]) -> bool:
+        """Tell whether what is asked is impossible, or asks no less than something kept."""
+        together = self._together(always)
+        return ZERO in (now, together) or any(
+            self._implies(now, together, promise, every) for promise, every in self.kept
+        )
+
+    def add(self, now: int, always: Collection[int]) -> None:
+        """Keep a promise, unless it is implied by one that is kept, and drop what implies it."""
+        if not self.implied_by(now, always):
+            promise = Promise(now, frozenset(always) - {ONE})
+            together = self._together(always)
+            self.kept = [
+                (other, every)
+                for other, every in self.kept
+                if not self._implies(other.now, every, promise, together)
+            ]
+            self.kept.append((promise, together))
+
+    def _implies(self, now: int, together: int, promise: Promise, every: int) -> bool:
+        return self.diagrams.implies(now, promise.now) and self.diagrams.implies(together, every)
+
+    def _together(self, functions: Collection[int]) -> int:
+        together = ONE
+        for function in functions:
+            together = self.diagrams.conjunction(function, together)
+        return together
 
 
 class _StrongForm:
@@ -118,6 +139,10 @@ class _StrongForm:
         """Return κ(ψ)[P] for a promised ψ, which is the negation of the obligation `variable`."""
         operator, left, right = self.residuals.keys[variable - self.residuals.first]
         return self.function(self.diagrams.negation(left if operator == "F" else right))
+
+    def cores(self, promised: frozenset[int]) -> list[int]:
+        """Return what the promised formulas ask at every step."""
+        return [self.core(variable) for variable in sorted(promised)]
 
     def function(self, function: int) -> int:
         """Return `function`[P].
