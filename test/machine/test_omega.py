@@ -69,6 +69,44 @@ def test_accepts_lasso_agrees_with_the_semantics(formula, prefix, loop):
     assert accepts_lasso(formula, prefix, loop) == holds_forever(formula, prefix, loop)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["G(c & F !c)", "G((F b M !a) M a)", "F(c & X !c & X c)", "G F a & G F !a & F G a"],
+)
+def test_what_no_trace_satisfies(text):
+    automaton = translate_omega(text)
+    assert automaton.num_states == 1
+    assert automaton.deterministic
+    assert not automaton.transitions[0].marks
+
+
+def recurrence_formulas():
+    """Return formulas in which no F, U or M has a G, R or W below it."""
+    literals = st.sampled_from([parse(text) for text in ("a", "!a", "b", "!b", "a & c", "b | !c")])
+    co_safe = formulas_over(literals, unary=("X", "F"), binary=("&", "|", "U", "M"), max_leaves=3)
+    return formulas_over(co_safe, unary=("X", "G"), binary=("&", "|", "R", "W"), max_leaves=4)
+
+
+def formulas_over(atoms, unary, binary, max_leaves):
+    return st.recursive(
+        atoms,
+        lambda inner: st.one_of(
+            st.builds(lambda op, f: Formula(op, (f,)), st.sampled_from(unary), inner),
+            st.builds(lambda op, f, g: Formula(op, (f, g)), st.sampled_from(binary), inner, inner),
+        ),
+        max_leaves=max_leaves,
+    )
+
+
+@given(recurrence_formulas(), traces(max_size=4), traces(max_size=4))
+@settings(max_examples=200)
+def test_recurrence_formulas_need_no_guesses(formula, prefix, loop):
+    """Safe and co-safe formulas are among them."""
+    automaton = translate_omega(formula)
+    assert automaton.deterministic
+    assert automaton.accepts(prefix, loop) == holds_forever(formula, prefix, loop)
+
+
 def test_a_formula_may_be_text_and_a_prefix_empty():
     assert accepts_lasso("G F a & F G b", [], [{"a", "b"}, {"b"}])
     assert not accepts_lasso(parse("F G b"), [{"b"}], [{"a", "b"}, {"a"}])
@@ -138,15 +176,17 @@ def test_growth_is_bounded_and_the_error_names_the_clause():
     many = " & ".join(f"G(p{i} -> F q{i})" for i in range(12))
     with pytest.raises(UnsupportedMissionError, match=r"12 parts multiply.*'G\(p0 -> F q0\)'"):
         translate_omega(many)
-    deep = " U (".join(f"p{i}" for i in range(16)) + ")" * 15
-    with pytest.raises(UnsupportedMissionError, match="in the clause 'p0 U "):
-        translate_omega(f"G F a & ({deep})", max_states=1000)
+    window = f"F(b & {'X ' * 20}c)"
+    with pytest.raises(UnsupportedMissionError, match=r"in the clause 'F\(b & X X"):
+        translate_omega(f"G F a & {window}", max_states=1000)
     with pytest.raises(UnsupportedMissionError, match=r"more than 0\.05 seconds"):
-        translate_omega(deep, max_states=10**6, max_seconds=0.05)
+        translate_omega(window, max_states=10**6, max_seconds=0.05)
     assert time.thread_time() - start < 9
     twelve = translate_omega(" & ".join(f"G F p{i}" for i in range(12)))
     assert twelve.deterministic
     assert twelve.num_states == 12
+    chain = " U (".join(f"p{i}" for i in range(40)) + ")" * 39
+    assert translate_omega(chain).num_states == 41
 
 
 @given(formulas(), traces(max_size=3), traces(max_size=3))

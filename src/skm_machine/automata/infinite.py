@@ -7,13 +7,13 @@ from typing import Final
 from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.limit_deterministic import Translation
-from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.automata.limits import LimitReachedError, Limits, TooManyStatesError
 from skm_machine.automata.omega import MARK, Move, OmegaAutomaton
 from skm_machine.automata.reduction import Graph
 from skm_machine.logic.syntax import Formula
 
 MAX_STATES: Final = 5_000
-MAX_SECONDS: Final = 5.0
+MAX_SECONDS: Final = 6.0
 
 
 def omega_automaton(
@@ -25,12 +25,24 @@ def omega_automaton(
     found; else it is limit-deterministic: its only choices are its jumps. A translation that would
     take more states on its way, or more seconds of computing, is refused with the clause to blame.
     """
-    limits = Limits(max_states, max_seconds)
     try:
-        graph = Translation(formula.propositions(), limits).graph(formula)
+        graph = _graph(formula, max_states, max_seconds)
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
     return _automaton(graph, formula.propositions())
+
+
+def _graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
+    """Return the automaton; a plain one if looking for a better one takes too much."""
+    names = formula.propositions()
+    limits = Limits(max_states, max_seconds, share=0.5)
+    try:
+        return Translation(names, limits).graph(formula)
+    except TooManyStatesError:
+        raise
+    except LimitReachedError:
+        limits = Limits(max_states, max_seconds, share=0.5)
+        return Translation(names, limits, plain=True).graph(formula)
 
 
 def _count(formula: Formula, limits: Limits) -> int:

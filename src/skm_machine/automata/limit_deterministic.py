@@ -43,15 +43,20 @@ DELAYS: Final = 2
 
 
 class Translation:
-    """The work of one translation."""
+    """The work of one translation; where `plain`, without looking for a small or deterministic one."""
 
-    def __init__(self, names: tuple[str, ...], limits: Limits) -> None:
+    def __init__(self, names: tuple[str, ...], limits: Limits, plain: bool = False) -> None:
         self.limits = limits
+        self.plain = plain
         self.residuals = Residuals(names, limits)
         self.marking = Marking(self.residuals)
 
     def graph(self, formula: Formula) -> Graph:
         """Return a small Büchi automaton of `formula`; it has jumps unless it is deterministic."""
+        if self.plain:
+            structure = residual_structure(self.residuals, self.residuals.function(formula))
+            graph = with_jumps(self.marking, structure, self.marking.obvious_marks(structure))
+            return merge_similar(with_plain_marks(with_dead_merged(graph))[0])
         parts = clauses(formula)
         groups = self._groups(parts) if len(parts) > 1 else []
         composed = self._composed("&", groups) if len(groups) > 1 else None
@@ -72,11 +77,11 @@ class Translation:
     def _finer(self, structure: Structure, marks: Marks) -> Graph | None:
         """Return a deterministic automaton whose states know more than their residuals, if found.
 
-        They know what the residual still waits for, if all that may last does; that is enough for
-        every recurrence formula. Or they follow one promise, anew each time that it is broken.
+        They follow one promise, anew each time that it is broken. Or they know what the residual
+        still waits for, if all that may last does, which is enough for every recurrence formula.
         """
         unmarked = {state for component in marks.unmarked for state in component.states}
-        companions = [waiting(self.marking, structure)]
+        companions = []
         acceptors = {
             acceptor: None
             for component in marks.unmarked
@@ -84,8 +89,8 @@ class Translation:
             for acceptor, _ in starts
         }
         if len(acceptors) <= MAX_FOLLOWED:
-            companions += [following(self.marking, structure, acceptor) for acceptor in acceptors]
-        for companion in companions:
+            companions = [following(self.marking, structure, acceptor) for acceptor in acceptors]
+        for companion in (*companions, waiting(self.marking, structure)):
             finer = self.limits.attempt(
                 partial(accompanied, self.residuals, structure, unmarked, companion)
             )
@@ -165,15 +170,15 @@ def residual_structure(residuals: Residuals, initial: int) -> Structure:
     Those are one that only differ where a law of the obligations is broken, and those that are true
     or false by these laws are that: words that stay in a component never make its residuals either.
     """
-    laws = residuals.laws()
-    name = residuals.diagrams.constrained(initial, laws)
+    residuals.learn_laws()
+    name = residuals.lawful(initial)
     numbers = {name: 0}
     functions = [name if name <= ONE else initial]
     rows = []
     for function in functions:  # grows while it is walked
         row = []
         for label, target in residuals.edges(function):
-            name = residuals.diagrams.constrained(target, laws)
+            name = residuals.lawful(target)
             if name not in numbers:
                 numbers[name] = len(functions)
                 functions.append(name if name <= ONE else target)

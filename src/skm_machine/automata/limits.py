@@ -18,25 +18,31 @@ class LimitReachedError(UnsupportedMissionError):
     """A translation has grown too large; the translators add which clause is to blame."""
 
 
+class TooManyStatesError(LimitReachedError):
+    """A translation needs more states than it may have."""
+
+
 @dataclass
 class Limits:
     """The most states, and seconds of computing, that one translation may take."""
 
     max_states: int
     max_seconds: float
+    share: float = 1.0
+    """The part of the seconds that is left to this translation."""
     deadline: float = field(init=False)
     attempts_until: float = field(init=False)
     """When to stop trying to make an automaton smaller, or deterministic."""
 
     def __post_init__(self) -> None:
         now = time.thread_time()
-        self.deadline = now + self.max_seconds
-        self.attempts_until = now + _ATTEMPTS * self.max_seconds
+        self.deadline = now + self.share * self.max_seconds
+        self.attempts_until = now + _ATTEMPTS * self.share * self.max_seconds
 
     def check(self, states: int = 0) -> None:
         """Raise `LimitReachedError` if there are more states than allowed, or no time is left."""
         if states > self.max_states:
-            raise LimitReachedError(f"more than {self.max_states} states")
+            raise TooManyStatesError(f"more than {self.max_states} states")
         if time.thread_time() > self.deadline:
             raise LimitReachedError(f"more than {self.max_seconds:g} seconds")
 

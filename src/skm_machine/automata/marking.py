@@ -71,11 +71,21 @@ class Marking:
 
     def marks(self, structure: Structure) -> Marks:
         """Return the marks of all components."""
+        return self._marks(structure, self._component)
+
+    def obvious_marks(self, structure: Structure) -> Marks:
+        """Return the marks of the components that are obligation properties by their form."""
+        return self._marks(structure, self._obvious)
+
+    def _marks(
+        self,
+        structure: Structure,
+        search: Callable[[Structure, list[int]], dict[int, int] | Unmarked | None],
+    ) -> Marks:
         labels = [ZERO] * len(structure.rows)
         unmarked = []
-        limits = self.residuals.limits
         for component in cyclic_components(structure.successors()):
-            found = limits.attempt(partial(self._component, structure, component))
+            found = self.residuals.limits.attempt(partial(search, structure, component))
             if found is None:
                 entries = entry_states(structure, component)
                 jumps = {state: self.starts(structure.functions[state]) for state in entries}
@@ -87,12 +97,18 @@ class Marking:
                     labels[state] = label
         return Marks(labels, unmarked)
 
+    def _obvious(self, structure: Structure, component: list[int]) -> dict[int, int] | None:
+        functions = [structure.functions[state] for state in component]
+        if not all(map(self.loops.is_obligation, functions)):
+            return None
+        accepted = self.loops.some_loop_is_accepted(structure.rows, functions[0], component)
+        return dict.fromkeys(component, ONE if accepted else ZERO)
+
     def _component(self, structure: Structure, component: list[int]) -> dict[int, int] | Unmarked:
         """Return the marked label sets of each state of a component, if marks can tell."""
-        functions = [structure.functions[state] for state in component]
-        if all(map(self.loops.is_obligation, functions)):
-            accepted = self.loops.some_loop_is_accepted(structure.rows, functions[0], component)
-            return dict.fromkeys(component, ONE if accepted else ZERO)
+        obvious = self._obvious(structure, component)
+        if obvious is not None:
+            return obvious
         entries = entry_states(structure, component)
         rejecting = _Product(self, structure, component, entries, self.diagrams.negation)
         bad = rejecting.accepting_labels()

@@ -41,6 +41,8 @@ class Residuals:
         self._successors: dict[int, int] = {ZERO: ZERO, ONE: ONE}
         self._next: dict[int, int] = {ZERO: ZERO, ONE: ONE}
         self._edges: dict[int, list[LabelledEdge]] = {}
+        self.care = ONE
+        """Laws of the obligations, which hold on every trace."""
         self._eventual: dict[int, bool] = {ZERO: True, ONE: True}
 
     # From formulas to functions -------------------------------------------------------------------
@@ -155,15 +157,19 @@ class Residuals:
         operator, operand, _ = self.keys[variable - self.first]
         return operator == "F" and self.is_eventual(self.diagrams.negation(operand))
 
-    def laws(self) -> int:
-        """Return what holds of the obligations on every trace: e implies F e and α U e."""
+    def learn_laws(self) -> None:
+        """Set down what holds of the obligations on every trace: e implies F e and α U e."""
         laws, diagrams = ONE, self.diagrams
         for index, (operator, left, right) in enumerate(self.keys):
             premise = {"F": left, "U": right}.get(operator, ZERO)
             if premise > ONE and diagrams.is_literal(premise) and self.key(premise)[0] in "FU":
                 obligation = diagrams.literal(self.first + index)
                 laws = diagrams.conjunction(laws, diagrams.if_then_else(premise, obligation, ONE))
-        return laws
+        self.care = laws
+
+    def lawful(self, function: int) -> int:
+        """Return one function for all that differ from `function` only where a law is broken."""
+        return self.diagrams.constrained(function, self.care)
 
     # Reading label sets ---------------------------------------------------------------------------
 
@@ -172,7 +178,7 @@ class Residuals:
         found = self._successors.get(function)
         if found is None:
             diagrams = self.diagrams
-            expansion = self._expansion(diagrams.variable[function])
+            expansion = self.lawful(self._expansion(diagrams.variable[function]))
             low = self.successor(diagrams.low[function])
             high = self.successor(diagrams.high[function])
             found = self._successors[function] = diagrams.if_then_else(expansion, high, low)
