@@ -55,11 +55,12 @@ def too_large(
 
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:
-    """Return what a formula consists of, below operators with one operand."""
-    while len(formula.operands) == 1:
-        formula = formula.operands[0]
-    temporal = dict.fromkeys(part for part in formula.operands if not part.is_boolean())
-    return tuple(temporal)
+    """Return what a formula consists of: its operands, below operators with one temporal operand."""
+    temporal = (formula,)
+    while len(temporal) == 1:
+        operands = temporal[0].operands
+        temporal = tuple(dict.fromkeys(part for part in operands if not part.is_boolean()))
+    return temporal
 
 
 def _shortened(formula: Formula) -> str:
