@@ -20,7 +20,8 @@ from skm_machine import (
     read_hoa_omega,
     translate_omega,
 )
-from skm_machine.logic.syntax import TRUE, Formula, conjunction
+from skm_machine.automata.reachability import cyclic_components
+from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 from skm_machine.recurrence import recurrence_machine, sort_clauses
 from strategies import boolean_formulas, formulas, traces
 
@@ -61,6 +62,34 @@ def test_random_formulas_on_random_lassos():
                 prefix,
                 loop,
             )
+
+
+def test_no_trace_satisfies_both_a_formula_and_its_negation():
+    """For all traces at once: the product of the two automata has no cycle that both accept."""
+    rng = random.Random(41)
+    for _ in range(150):
+        formula = random_formula(rng, rng.randint(1, 14), "ab")
+        left, right = translate_omega(formula), translate_omega(negation(formula))
+        nodes = [(left.initial, right.initial)]
+        numbers = {nodes[0]: 0}
+        rows = []
+        for one, two in nodes:  # grows while it is walked
+            row = [((jump, two), False, False) for jump in left.jumps_from(one)]
+            row += [((one, jump), False, False) for jump in right.jumps_from(two)]
+            row += [
+                ((move.target, other.target), bool(move.marks), bool(other.marks))
+                for labels in ("", "a", "b", "ab")
+                for move in left.moves(one, labels)
+                for other in right.moves(two, labels)
+            ]
+            for node, _, _ in row:
+                if node not in numbers:
+                    numbers[node] = len(nodes)
+                    nodes.append(node)
+            rows.append([(numbers[node], *marks) for node, *marks in row])
+        for cycle in cyclic_components([[target for target, _, _ in row] for row in rows]):
+            edges = [edge for node in cycle for edge in rows[node] if edge[0] in cycle]
+            assert not (any(edge[1] for edge in edges) and any(edge[2] for edge in edges)), formula
 
 
 @given(formulas(), traces(max_size=4), traces(max_size=4))

@@ -31,9 +31,8 @@ class Companion:
 def waiting(marking: Marking, structure: Structure) -> Companion:
     """Return the companion of what a residual waits for, if all that may last for ever does.
 
-    Once that has come, it is taken from the residual of that moment. This is how Esparza, Křetínský
-    and Sickert (LICS 2018) build deterministic Büchi automata of formulas G φ with co-safe φ, and of
-    all formulas in which no F, U or M has a G, R or W below it.
+    Once that has come, it is taken from the residual of that moment, as at a breakpoint: made for
+    recurrence formulas, in which no F, U or M has a G, R or W below it.
     """
     residuals = marking.residuals
 

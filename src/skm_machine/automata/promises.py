@@ -8,9 +8,9 @@ other one by its strong form (`G α` by false, `α R β` by `α M β`, `α W β`
 where κ(G α) = α, κ(α R β) = β and κ(α W β) = α | β: what ψ asks at every step if it holds at all of
 them. From right to left, by induction on the size of ψ, all of P holds at every step from i on, and
 χ[P] implies χ where it does. From left to right, take P = {ψ : w ⊨ F G ψ} and i so late that all of it
-holds; a ψ outside of P that holds fails later, so its strong form holds. This is the half of the
-Master Theorem (Esparza, Křetínský and Sickert, LICS 2018, Theorem 10) that guesses G-formulas only, as
-in Sickert, Esparza, Jaax and Křetínský (CAV 2016).
+holds; a ψ outside of P that holds fails later, so its strong form holds. This is the side of the
+Master Theorem (Esparza, Křetínský and Sickert, "One theorem to rule them all", LICS 2018) that guesses
+what holds for ever only, as in Sickert, Esparza, Jaax and Křetínský (CAV 2016).
 
 No G, R or W is left in what a promise asks, so a deterministic automaton decides it: `Acceptors`.
 """
