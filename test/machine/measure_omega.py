@@ -34,9 +34,8 @@ def main(count: int = 2000, lassos: int = 50) -> None:
             wrong += automaton.accepts(prefix, loop) != holds_forever(formula, prefix, loop)
     percentiles = statistics.quantiles(seconds, n=100)
     print(f"{count} formulas, {lassos} lassos each: {wrong} wrong, {refused} refused")
-    print(
-        f"deterministic: {deterministic}; states: median {statistics.median(states)}, {max(states)} at most"
-    )
+    print(f"deterministic: {deterministic}")
+    print(f"states: median {statistics.median(states)}, {max(states)} at most")
     print(
         f"milliseconds: median {1000 * percentiles[49]:.2f}, 99 % below {1000 * percentiles[98]:.0f}, "
         f"{1000 * max(seconds):.0f} at most"

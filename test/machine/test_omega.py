@@ -20,6 +20,9 @@ from skm_machine import (
     read_hoa_omega,
     translate_omega,
 )
+from skm_machine.automata.breakpoints import recurrence_graph
+from skm_machine.automata.infinite import as_automaton
+from skm_machine.automata.limits import Limits
 from skm_machine.automata.reachability import cyclic_components
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 from skm_machine.recurrence import recurrence_machine, sort_clauses
@@ -134,6 +137,26 @@ def test_recurrence_formulas_need_no_guesses(formula, prefix, loop):
     automaton = translate_omega(formula)
     assert automaton.deterministic
     assert automaton.accepts(prefix, loop) == holds_forever(formula, prefix, loop)
+
+
+@given(recurrence_formulas(), traces(max_size=4), traces(max_size=4))
+@settings(max_examples=200)
+def test_breakpoints_decide_recurrence_formulas(formula, prefix, loop):
+    graph = recurrence_graph(formula, Limits(5000, 10.0))
+    automaton = as_automaton(graph, formula.propositions())
+    assert automaton.deterministic
+    assert automaton.complete
+    assert automaton.accepts(prefix, loop) == holds_forever(formula, prefix, loop)
+
+
+@pytest.mark.parametrize("text", ["F G a", "F(b | G d)", "G F a | F G b", "G(a -> F(b & G c))"])
+def test_other_formulas_have_no_breakpoints(text):
+    assert recurrence_graph(parse(text), Limits(5000, 10.0)) is None
+
+
+def test_long_memory_needs_no_guesses_either():
+    automaton = translate_omega(f"G(a -> F(b & {'X ' * 8}c))")
+    assert automaton.deterministic
 
 
 def test_a_formula_may_be_text_and_a_prefix_empty():

@@ -122,10 +122,8 @@ def is_bounded(residuals: Residuals, function: int) -> bool:
         node = stack.pop()
         if node > ONE and node not in seen:
             seen.add(node)
-            key = residuals.key(node)
-            while key[0] == "X":
-                key = residuals.keys[key[1] - residuals.first]
-            if key[0] != "prop":
+            operator, _, _ = residuals.obligation_below_next(residuals.diagrams.variable[node])
+            if operator != "prop":
                 return False
             stack += (residuals.diagrams.low[node], residuals.diagrams.high[node])
     return True

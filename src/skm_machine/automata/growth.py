@@ -56,7 +56,7 @@ def too_large(
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:
     """Return what a formula consists of: its operands, below operators with one temporal operand."""
-    temporal = (formula,)
+    temporal: tuple[Formula, ...] = (formula,)
     while len(temporal) == 1:
         operands = temporal[0].operands
         temporal = tuple(dict.fromkeys(part for part in operands if not part.is_boolean()))

@@ -21,15 +21,13 @@ def omega_automaton(
 ) -> OmegaAutomaton:
     """Return a Büchi automaton of the infinite traces that satisfy `formula`.
 
-    It is deterministic for all safe, co-safe and obligation formulas, and for others where one is
-    found; else it is limit-deterministic: its only choices are its jumps. A translation that would
-    take more states on its way, or more seconds of computing, is refused with the clause to blame.
+    See `skm_machine.translate_omega`.
     """
     try:
         graph = _graph(formula, max_states, max_seconds)
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
-    return _automaton(graph, formula.propositions())
+    return as_automaton(graph, formula.propositions())
 
 
 def _graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
@@ -49,7 +47,7 @@ def _count(formula: Formula, limits: Limits) -> int:
     return len(Translation(formula.propositions(), limits).graph(formula).rows)
 
 
-def _automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:
+def as_automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:
     """Return the graph as an automaton, with diagrams of its own."""
     diagrams = graph.diagrams
     outcomes: dict[tuple[Move, ...], int] = {} if not graph.jumps else {(): 0}

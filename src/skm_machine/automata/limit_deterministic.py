@@ -14,6 +14,7 @@ from typing import Final
 
 from skm_machine.automata.acceptors import Acceptor, Debt
 from skm_machine.automata.bdd import ONE, ZERO
+from skm_machine.automata.breakpoints import recurrence_graph
 from skm_machine.automata.companions import accompanied, following, waiting
 from skm_machine.automata.equivalence import merge_equivalent
 from skm_machine.automata.limits import Limits
@@ -71,14 +72,17 @@ class Translation:
             composed = self.limits.attempt(lambda: self._composed("|", disjuncts))
             if composed is not None:
                 return composed
-        finer = self.limits.attempt(lambda: self._finer(structure, marks))
-        return finer or self._limit_deterministic(structure, marks)
+        deterministic = self.limits.attempt(lambda: self._finer(structure, marks))
+        if deterministic is None:
+            deterministic = self.limits.attempt(lambda: recurrence_graph(formula, self.limits))
+            deterministic = deterministic and reduced(deterministic, self.limits)
+        return deterministic or self._limit_deterministic(structure, marks)
 
     def _finer(self, structure: Structure, marks: Marks) -> Graph | None:
         """Return a deterministic automaton whose states know more than their residuals, if found.
 
         They follow one promise, anew each time that it is broken. Or they know what the residual
-        still waits for, if all that may last does, which is enough for every recurrence formula.
+        still waits for, if all that may last does.
         """
         unmarked = {state for component in marks.unmarked for state in component.states}
         companions = []

@@ -26,7 +26,7 @@ class Loops:
         if found is None:
             diagrams = self.diagrams
             low, high = diagrams.low[function], diagrams.high[function]
-            eventual, lasting = self._obligation_signs(diagrams.variable[function])
+            eventual, lasting = self.obligation_signs(diagrams.variable[function])
             positive, negative = not diagrams.implies(high, low), not diagrams.implies(low, high)
             below, above = self.signs(low), self.signs(high)
             found = self._signs[function] = (
@@ -35,13 +35,14 @@ class Loops:
             )
         return found
 
-    def _obligation_signs(self, variable: int) -> tuple[bool, bool]:
+    def obligation_signs(self, variable: int) -> tuple[bool, bool]:
+        """Tell the same of one obligation."""
         operator, left, right = self.residuals.keys[variable - self.residuals.first]
         match operator:
             case "prop":
                 return (False, False)
             case "X":
-                return self._obligation_signs(left)
+                return self.obligation_signs(left)
             case "F":
                 return (True, self.signs(left)[1])
             case _:
@@ -50,7 +51,7 @@ class Loops:
     def is_obligation(self, function: int) -> bool:
         """Tell whether `function` is, by its form, an obligation property."""
         return not any(
-            self._obligation_signs(variable)[1] for variable in self.diagrams.support(function)
+            self.obligation_signs(variable)[1] for variable in self.diagrams.support(function)
         )
 
     def some_loop_is_accepted(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from skm_machine.automata.acceptors import Acceptor, Acceptors, Debt
 from skm_machine.automata.bdd import ONE, ZERO
@@ -20,6 +21,9 @@ from skm_machine.automata.loops import Loops
 from skm_machine.automata.promises import Promises
 from skm_machine.automata.reachability import cyclic_components, reaching
 from skm_machine.automata.residuals import LabelledEdge, Residuals
+
+MAX_THINNED: Final = 64
+"""Components with no more states than this are entered from as few of them as possible."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,13 @@ class _Product:
 
 
 def entry_states(structure: Structure, component: Sequence[int]) -> list[int]:
-    """Return states of a component such that every cycle visits one of them."""
+    """Return states of a component such that every cycle visits one of them.
+
+    As few as leaving out one after the other gives, or in a large component, the states that a walk
+    in depth comes back to.
+    """
+    if len(component) > MAX_THINNED:
+        return _returned_to(structure, component)
     entries = sorted(component)
     for state in sorted(component, key=lambda state: -structure.functions[state]):
         without = set(component) - (set(entries) - {state})
@@ -222,3 +232,23 @@ def entry_states(structure: Structure, component: Sequence[int]) -> list[int]:
         if not cyclic_components([[number[t] for t in row] for row in rows.values()]):
             entries.remove(state)
     return entries
+
+
+def _returned_to(structure: Structure, component: Sequence[int]) -> list[int]:
+    inside = frozenset(component)
+    found, seen, open_states = set[int](), {component[0]}, {component[0]}
+    path = [(component[0], iter(structure.rows[component[0]]))]
+    while path:
+        state, edges = path[-1]
+        for _, target in edges:
+            if target in open_states:
+                found.add(target)
+            elif target in inside and target not in seen:
+                seen.add(target)
+                open_states.add(target)
+                path.append((target, iter(structure.rows[target])))
+                break
+        else:
+            open_states.remove(state)
+            path.pop()
+    return sorted(found)

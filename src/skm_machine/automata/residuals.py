@@ -100,6 +100,13 @@ class Residuals:
         """Return the obligation that the topmost node of `function` tests."""
         return self.keys[self.diagrams.variable[function] - self.first]
 
+    def obligation_below_next(self, variable: int) -> Key:
+        """Return an obligation without the X before it."""
+        key = self.keys[variable - self.first]
+        while key[0] == "X":
+            key = self.keys[key[1] - self.first]
+        return key
+
     def next(self, function: int) -> int:
         """Return `X function`, by what X e is for each of its obligations e."""
         found = self._next.get(function)
