@@ -22,6 +22,7 @@ from skm_machine import (
 )
 from skm_machine.automata.breakpoints import recurrence_graph
 from skm_machine.automata.infinite import as_automaton
+from skm_machine.automata.limit_deterministic import Translation
 from skm_machine.automata.limits import Limits
 from skm_machine.automata.reachability import cyclic_components
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
@@ -136,6 +137,7 @@ def test_recurrence_formulas_need_no_guesses(formula, prefix, loop):
     """Safe and co-safe formulas are among them."""
     automaton = translate_omega(formula)
     assert automaton.deterministic
+    assert automaton.complete
     assert automaton.accepts(prefix, loop) == holds_forever(formula, prefix, loop)
 
 
@@ -261,6 +263,15 @@ def test_hoa_export_and_import_give_the_same_language(formula, prefix, loop):
 def test_acceptance_that_is_not_read(acceptance, message):
     with pytest.raises(MissionError, match=message):
         read_hoa_omega(f"HOA: v1\nStart: 0\nAP: 0\nAcceptance: {acceptance}\n--BODY--\n--END--")
+
+
+@given(formulas(), traces(max_size=4), traces(max_size=4))
+def test_plain_automata_are_exact_too(formula, prefix, loop):
+    """What is given where looking for a small or deterministic automaton takes too long."""
+    graph = Translation(formula.propositions(), Limits(5000, 10.0), plain=True).graph(formula)
+    automaton = as_automaton(graph, formula.propositions())
+    assert automaton.accepts(prefix, loop) == holds_forever(formula, prefix, loop)
+    assert automaton.complete or any(automaton.jumps)
 
 
 def test_several_start_states_and_streett_acceptance():

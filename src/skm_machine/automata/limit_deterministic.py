@@ -56,7 +56,7 @@ class Translation:
         """Return a small Büchi automaton of `formula`; it has jumps unless it is deterministic."""
         if self.plain:
             structure = residual_structure(self.residuals, self.residuals.function(formula))
-            graph = with_jumps(self.marking, structure, self.marking.obvious_marks(structure))
+            graph = with_jumps(self.marking, structure, self.marking.marks(structure, search=False))
             return merge_similar(with_plain_marks(with_dead_merged(graph))[0])
         parts = clauses(formula)
         groups = self._groups(parts) if len(parts) > 1 else []
@@ -74,8 +74,8 @@ class Translation:
                 return composed
         deterministic = self.limits.attempt(lambda: self._finer(structure, marks))
         if deterministic is None:
-            deterministic = self.limits.attempt(lambda: recurrence_graph(formula, self.limits))
-            deterministic = deterministic and reduced(deterministic, self.limits)
+            recurrence = self.limits.attempt(lambda: recurrence_graph(formula, self.limits))
+            deterministic = recurrence and reduced(recurrence, self.limits)
         return deterministic or self._limit_deterministic(structure, marks)
 
     def _finer(self, structure: Structure, marks: Marks) -> Graph | None:
@@ -111,9 +111,8 @@ class Translation:
                 marks,
             )
         graph = with_jumps(self.marking, structure, marks)
-        return self.limits.attempt(lambda: self._smallest(graph, marks)) or merge_similar(
-            with_dead_merged(graph)
-        )
+        best = self.limits.attempt(lambda: self._smallest(graph, marks))
+        return best or merge_similar(with_dead_merged(graph))
 
     def _merged(self, structure: Structure, marks: Marks) -> tuple[Structure, Marks]:
         merged = merged_residuals(structure, marks, Residue(self.marking))
@@ -121,7 +120,7 @@ class Translation:
 
     def _smallest(self, graph: Graph, marks: Marks) -> Graph:
         best = reduced(graph, self.limits)
-        for _ in range(DELAYS):
+        for _ in range(DELAYS if graph.jumps else 0):
             graph = jumping_later(graph, marks)
             later = reduced(graph, self.limits)
             if len(later.rows) < len(best.rows):
@@ -259,6 +258,8 @@ def marked_graph(residuals: Residuals, structure: Structure, marks: Marks) -> Gr
 def with_jumps(marking: Marking, structure: Structure, marks: Marks) -> Graph:
     """Return the structure with its marks, and jumps from the components that have none."""
     graph = marked_graph(marking.residuals, structure, marks)
+    if not marks.unmarked:
+        return graph
     numbers: dict[tuple[Acceptor, Debt], int] = {}
     jumps: list[tuple[int, ...]] = [()] * len(graph.rows)
 

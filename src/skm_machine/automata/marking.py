@@ -73,23 +73,15 @@ class Marking:
         self.acceptors = Acceptors(residuals)
         self.loops = Loops(residuals)
 
-    def marks(self, structure: Structure) -> Marks:
-        """Return the marks of all components."""
-        return self._marks(structure, self._component)
-
-    def obvious_marks(self, structure: Structure) -> Marks:
-        """Return the marks of the components that are obligation properties by their form."""
-        return self._marks(structure, self._obvious)
-
-    def _marks(
-        self,
-        structure: Structure,
-        search: Callable[[Structure, list[int]], dict[int, int] | Unmarked | None],
-    ) -> Marks:
+    def marks(self, structure: Structure, search: bool = True) -> Marks:
+        """Return the marks of all components; without `search`, of obligation properties only."""
         labels = [ZERO] * len(structure.rows)
         unmarked = []
         for component in cyclic_components(structure.successors()):
-            found = self.residuals.limits.attempt(partial(search, structure, component))
+            found: dict[int, int] | Unmarked | None = self._obvious(structure, component)
+            if found is None and search:
+                step = partial(self._searched, structure, component)
+                found = self.residuals.limits.attempt(step)
             if found is None:
                 entries = entry_states(structure, component)
                 jumps = {state: self.starts(structure.functions[state]) for state in entries}
@@ -102,17 +94,15 @@ class Marking:
         return Marks(labels, unmarked)
 
     def _obvious(self, structure: Structure, component: list[int]) -> dict[int, int] | None:
+        """Return the marked label sets of each state, if the residuals are obligation properties."""
         functions = [structure.functions[state] for state in component]
         if not all(map(self.loops.is_obligation, functions)):
             return None
         accepted = self.loops.some_loop_is_accepted(structure.rows, functions[0], component)
         return dict.fromkeys(component, ONE if accepted else ZERO)
 
-    def _component(self, structure: Structure, component: list[int]) -> dict[int, int] | Unmarked:
+    def _searched(self, structure: Structure, component: list[int]) -> dict[int, int] | Unmarked:
         """Return the marked label sets of each state of a component, if marks can tell."""
-        obvious = self._obvious(structure, component)
-        if obvious is not None:
-            return obvious
         entries = entry_states(structure, component)
         rejecting = _Product(self, structure, component, entries, self.diagrams.negation)
         bad = rejecting.accepting_labels()
