@@ -2,6 +2,7 @@
 
 from skm_machine.analysis import analyse, judge
 from skm_machine.automata.automaton import Automaton, AutomatonEdge
+from skm_machine.automata.omega import OmegaAutomaton
 from skm_machine.errors import (
     MissionError,
     SkmError,
@@ -10,6 +11,7 @@ from skm_machine.errors import (
 )
 from skm_machine.formats.export import to_dot, to_hoa
 from skm_machine.formats.hoa import read_hoa
+from skm_machine.formats.hoa_omega import read_hoa_omega
 from skm_machine.formats.rm_file import read_reward_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.semantics import holds
@@ -18,7 +20,7 @@ from skm_machine.mission import Mission, compile_mission
 from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
 from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status, Transition
-from skm_machine.translators import translate
+from skm_machine.translators import accepts_lasso, translate, translate_omega
 from skm_machine.version import __version__
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Mission",
     "MissionError",
     "MissionTracker",
+    "OmegaAutomaton",
     "RewardMachine",
     "Skill",
     "SkillMachine",
@@ -38,6 +41,7 @@ __all__ = [
     "UnachievableMissionError",
     "UnsupportedMissionError",
     "__version__",
+    "accepts_lasso",
     "analyse",
     "compile_mission",
     "from_automaton",
@@ -46,8 +50,10 @@ __all__ = [
     "parse",
     "plan_paper",
     "read_hoa",
+    "read_hoa_omega",
     "read_reward_machine",
     "to_dot",
     "to_hoa",
     "translate",
+    "translate_omega",
 ]

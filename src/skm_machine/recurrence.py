@@ -19,7 +19,9 @@ from typing import Final
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.bdd import Diagrams
 from skm_machine.automata.decision import DecisionTable
-from skm_machine.automata.translation import MAX_STATES, minimal_automaton
+from skm_machine.automata.growth import too_large
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_automaton
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.normal_form import negation_normal_form
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
@@ -120,9 +122,20 @@ def _with_weak_next(formula: Formula) -> Formula:
 
 def recurrence_machine(formula: Formula) -> RewardMachine:
     """Return the machine of a mission without end, with the reward 1 for each completed round."""
+    try:
+        return _recurrence_machine(formula, Limits(MAX_STATES, MAX_SECONDS))
+    except LimitReachedError as problem:
+        raise too_large(formula, problem, _count) from problem
+
+
+def _recurrence_machine(formula: Formula, limits: Limits) -> RewardMachine:
     clauses = sort_clauses(formula)
     names = formula.propositions()
-    return _Rounds(clauses, minimal_automaton(clauses.finite), names).machine()
+    return _Rounds(clauses, minimal_automaton(clauses.finite), names).machine(limits)
+
+
+def _count(formula: Formula, limits: Limits) -> int:
+    return _recurrence_machine(formula, limits).num_states
 
 
 class _Rounds:
@@ -136,20 +149,21 @@ class _Rounds:
         self.persistence = self._function(clauses.persistence)
         self.outcomes: dict[Outcome, int] = {}
         self.states: list[tuple[int, frozenset[int]]] = []
+        self.numbers: dict[tuple[int, frozenset[int]], int] = {}
+        self.rounds: dict[tuple[int, frozenset[int], int], int] = {}
 
     def _function(self, formula: Formula) -> int:
         return self.diagrams.of_formula(
             formula, lambda atom: self.diagrams.literal(self.names.index(atom.name))
         )
 
-    def machine(self) -> RewardMachine:
+    def machine(self, limits: Limits) -> RewardMachine:
         """Explore the product from its initial state."""
         self._number(self.finite.initial, frozenset())
         roots = []
         for state in self.states:  # grows while it is walked
             roots.append(self._root(*state))
-            if len(roots) > MAX_STATES:
-                raise UnsupportedMissionError(f"the mission needs more than {MAX_STATES} states")
+            limits.check(len(roots))
         table = DecisionTable(self.names, self.diagrams, tuple(roots))
         terminal = frozenset(
             number for number, (state, _) in enumerate(self.states) if state in self.finite.dead
@@ -159,9 +173,10 @@ class _Rounds:
     def _number(self, finite_state: int, seen: frozenset[int]) -> int:
         """Return the number of a product state; states with the same future share it."""
         state = (self.finite.table.same_as(finite_state), seen)
-        if state not in self.states:
+        if state not in self.numbers:
+            self.numbers[state] = len(self.states)
             self.states.append(state)
-        return self.states.index(state)
+        return self.numbers[state]
 
     def _leaf(self, finite_state: int, seen: frozenset[int]) -> int:
         """Return the leaf that leads to a product state, with the reward if it completes a round."""
@@ -177,7 +192,7 @@ class _Rounds:
             if target in self.finite.accepting:
                 branch = self.diagrams.if_then_else(
                     self.persistence,
-                    self._round(target, seen, 0, {}),
+                    self._round(target, seen, 0),
                     self._leaf(target, frozenset()),
                 )
             else:
@@ -190,16 +205,15 @@ class _Rounds:
         target: int,
         seen: frozenset[int],
         index: int,
-        memo: dict[tuple[frozenset[int], int], int],
     ) -> int:
         """Return the diagram that adds to `seen` every recurrence from `index` on that holds now."""
         if index == len(self.recurrences):
             return self._leaf(target, seen)
-        key = (seen, index)
-        if key not in memo:
-            memo[key] = self.diagrams.if_then_else(
+        key = (target, seen, index)
+        if key not in self.rounds:
+            self.rounds[key] = self.diagrams.if_then_else(
                 self.recurrences[index],
-                self._round(target, seen | {index}, index + 1, memo),
-                self._round(target, seen, index + 1, memo),
+                self._round(target, seen | {index}, index + 1),
+                self._round(target, seen, index + 1),
             )
-        return memo[key]
+        return self.rounds[key]

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.decision import DecisionTable, table_from_edges
-from skm_machine.automata.reachability import reachable, reaching
 from skm_machine.logic.syntax import TRUE, Formula
 
 
@@ -90,11 +89,13 @@ class RewardMachine:
     @cached_property
     def failure(self) -> frozenset[int]:
         """States from which no reward can be had any more; not those in which it has just been paid."""
+        paying = {index for index, outcome in enumerate(self.outcomes) if outcome.reward > 0}
+        hopeful = self.table.reaching(
+            paying, lambda index: self.outcomes[index].target, self.terminal
+        )
+        possible = self.table.all_outcomes(self.terminal)
+        paid = {self.outcomes[index].target for index in paying & possible}
         states = range(self.num_states)
-        running = [() if u in self.terminal else self.successors(u) for u in states]
-        rewarding = [u for u in states if any(outcome.reward > 0 for outcome in running[u])]
-        paid = {outcome.target for row in running for outcome in row if outcome.reward > 0}
-        hopeful = reaching([[outcome.target for outcome in row] for row in running], rewarding)
         return frozenset(states) - hopeful - (paid & self.terminal)
 
     @cached_property
@@ -128,9 +129,7 @@ class RewardMachine:
             Outcome(self.initial if reward > 0 and target in self.terminal else target, reward)
             for target, reward in self.outcomes
         )
-        kept = reachable(
-            self.initial, lambda u: [again[index].target for index in self.table.outcomes(u)]
-        )
+        kept = self.table.reachable(self.initial, lambda index: again[index].target)
         number = {state: index for index, state in enumerate(sorted(kept))}
         return RewardMachine(
             self.table.mapped(number, lambda index: index),
@@ -147,11 +146,7 @@ def from_automaton(automaton: Automaton, *, repeat: bool = False) -> RewardMachi
     What could only be reached after acceptance is dropped.
     """
     ends = automaton.accepting | automaton.dead
-
-    def successors(state: int) -> list[int]:
-        return [] if state in ends else automaton.table.outcomes(state)
-
-    reached = reachable(automaton.initial, successors)
+    reached = automaton.table.reachable(automaton.initial, ends=ends)
     working = [state for state in reached if state not in ends]
     number = {state: index for index, state in enumerate(working)}
     terminal: list[int] = []

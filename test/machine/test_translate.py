@@ -106,6 +106,35 @@ def test_growth(text, states):
     assert translate(parse(text)).num_states <= states
 
 
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        (" U (".join(f"p{i}" for i in range(16)) + ")" * 15, 17),
+        (" U (".join(f"p{i}" for i in range(40)) + ")" * 39, 41),
+        (" & ".join(f"G(p{i} -> F q{i})" for i in range(12)), 4097),
+        (" & ".join(f"G F p{i}" for i in range(12)), 4095),
+    ],
+    ids=["until of 16", "until of 40", "twelve responses", "twelve recurrences"],
+)
+def test_what_took_minutes_takes_seconds(text, states):
+    start = time.thread_time()
+    assert compile_mission(text).machine.num_states == states
+    assert time.thread_time() - start < 5
+
+
+def test_the_limits_of_a_translation_can_be_set():
+    places = parse(" & ".join(f"F p{i}" for i in range(8)))
+    assert translate(places, max_states=1000).num_states == 256
+    with pytest.raises(
+        UnsupportedMissionError, match=r"more than 100 states.*8 parts multiply.*'F p0'"
+    ):
+        translate(places, max_states=100)
+    with pytest.raises(
+        UnsupportedMissionError, match=r"in the clause 'X\(F p0 & F p1.*parts multiply"
+    ):
+        translate(parse(f"X a | X({' & '.join(f'F p{i}' for i in range(30))})"))
+
+
 def test_labels_stay_short():
     labels = {str(edge.label) for edge in translate(parse("F(blue & !(a & b))")).transitions}
     assert labels == {"!blue | a & b", "blue & (!a | !b)", "true"}

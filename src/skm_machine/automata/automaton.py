@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skm_machine.automata.decision import DecisionTable
-from skm_machine.automata.reachability import reaching
 from skm_machine.logic.syntax import Formula
 
 
@@ -84,4 +83,4 @@ class Automaton:
         return states - self._reaching(states - self.accepting)
 
     def _reaching(self, targets: frozenset[int]) -> frozenset[int]:
-        return reaching([self.table.outcomes(state) for state in range(self.num_states)], targets)
+        return targets | self.table.reaching(targets)

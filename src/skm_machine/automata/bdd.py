@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from skm_machine.errors import UnsupportedMissionError
+from skm_machine.automata.limits import LimitReachedError
 from skm_machine.logic.syntax import FALSE, TRUE, Formula, conjunction, disjunction, negation
 
 ZERO: Final = 0
@@ -30,13 +30,20 @@ Cube = tuple[tuple[int, bool], ...]
 class Diagrams:
     """A table of decision diagrams over the variables 0, 1, 2, … which are tested in that order."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], None] | None = None) -> None:
+        """`check` is called now and then while the table grows, and may raise to stop that."""
+        self._check = check
         self.variable: list[int] = [_LEAF_VARIABLE, _LEAF_VARIABLE]
         self.low: list[int] = [ZERO, ONE]
         self.high: list[int] = [ZERO, ONE]
         self._nodes: dict[tuple[int, int, int], int] = {}
         self._values: dict[int, int] = {}
         self._if_then_else: dict[tuple[int, int, int], int] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of nodes in the table."""
+        return len(self.variable)
 
     def node(self, variable: int, low: int, high: int) -> int:
         """Return the function that is `high` where `variable` holds and `low` elsewhere."""
@@ -47,9 +54,9 @@ class Diagrams:
         if found is None:
             found = self._nodes[key] = len(self.variable)
             if found > MAX_NODES:
-                raise UnsupportedMissionError(
-                    f"the mission needs a table of more than {MAX_NODES} nodes: split it into several"
-                )
+                raise LimitReachedError(f"a table of more than {MAX_NODES} nodes")
+            if self._check is not None and not found % 1024:
+                self._check()
             self.variable.append(variable)
             self.low.append(low)
             self.high.append(high)
@@ -110,6 +117,63 @@ class Diagrams:
     def disjunction(self, left: int, right: int) -> int:
         """Return the disjunction of two functions."""
         return self.if_then_else(left, ONE, right)
+
+    def is_literal(self, function: int) -> bool:
+        """Tell whether `function` is a variable or the negation of one."""
+        return self.low[function] <= ONE and self.high[function] <= ONE
+
+    def implies(self, left: int, right: int) -> bool:
+        """Tell whether `left` is false wherever `right` is."""
+        return self.if_then_else(left, right, ONE) == ONE
+
+    def constrained(self, function: int, care: int) -> int:
+        """Return one function for all that agree with `function` where `care` holds, which must happen.
+
+        This is the generalised cofactor of Coudert and Madre; leaves of any kind are allowed.
+        """
+        memo: dict[tuple[int, int], int] = {}
+
+        def cofactor(function: int, care: int) -> int:
+            if care == ONE or self.variable[function] == _LEAF_VARIABLE:
+                return function
+            found = memo.get((function, care))
+            if found is None:
+                top = min(self.variable[function], self.variable[care])
+                low, high = self._cofactors(function, top)
+                care_low, care_high = self._cofactors(care, top)
+                if care_low == ZERO:
+                    found = cofactor(high, care_high)
+                elif care_high == ZERO:
+                    found = cofactor(low, care_low)
+                else:
+                    found = self.node(top, cofactor(low, care_low), cofactor(high, care_high))
+                memo[function, care] = found
+            return found
+
+        return cofactor(function, care)
+
+    def split(self, roots: tuple[int, ...], variable: int) -> dict[tuple[int, ...], int]:
+        """Return, for each combination of nodes below `roots` that test no variable before `variable`,
+        the function of the earlier variables that leads there.
+        """
+        memo: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
+
+        def parts(nodes: tuple[int, ...]) -> dict[tuple[int, ...], int]:
+            found = memo.get(nodes)
+            if found is None:
+                top = min(self.variable[node] for node in nodes)
+                if top >= variable:
+                    return {nodes: ONE}
+                low, high = zip(*(self._cofactors(node, top) for node in nodes), strict=True)
+                below, above = parts(low), parts(high)
+                found = {
+                    key: self.node(top, below.get(key, ZERO), above.get(key, ZERO))
+                    for key in below | above
+                }
+                memo[nodes] = found
+            return found
+
+        return parts(roots)
 
     def of_formula(self, formula: Formula, atom: Callable[[Formula], int]) -> int:
         """Return the function that a Boolean formula says; `atom` gives that of anything not Boolean."""
@@ -188,9 +252,16 @@ class Diagrams:
         except _TooManyCubesError:
             return None
 
-    def below(self, root: int, variable: int) -> list[int]:
-        """Return the nodes first met below `root` that test no variable before `variable`."""
-        found, seen, stack = [], {root}, [root]
+    def below(self, root: int, variable: int, seen: set[int] | None = None) -> list[int]:
+        """Return the nodes first met below `root` that test no variable before `variable`.
+
+        What is in `seen` is passed over, and what is met is added to it: calls that share it take
+        no longer together than the diagrams are large.
+        """
+        seen = set() if seen is None else seen
+        found: list[int] = []
+        stack = [] if root in seen else [root]
+        seen.add(root)
         while stack:
             node = stack.pop()
             if self.variable[node] >= variable:
@@ -200,6 +271,17 @@ class Diagrams:
                 if child not in seen:
                     seen.add(child)
                     stack.append(child)
+        return found
+
+    def support(self, function: int) -> set[int]:
+        """Return the variables that `function` depends on."""
+        found, seen, stack = set[int](), {ZERO, ONE}, [function]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                found.add(self.variable[node])
+                stack += (self.low[node], self.high[node])
         return found
 
     def rebuild(

@@ -52,6 +52,90 @@ class DecisionTable:
         leaves = self._diagrams.below(self._roots[state], len(self.propositions))
         return sorted(value for leaf in leaves if (value := self._diagrams.value(leaf)) is not None)
 
+    def reachable(
+        self, start: int, target: Callable[[int], int] = int, ends: Collection[int] = ()
+    ) -> list[int]:
+        """Return the states that can be reached from `start`, itself first, in breadth-first order.
+
+        `target` gives the state that an outcome leads to; nothing is reached from `ends`. Shared
+        parts of the diagrams are walked once.
+        """
+        order, seen = {start: None}, set[int]()
+        queue = [start]
+        for state in queue:  # grows while it is walked
+            if state in ends:
+                continue
+            leaves = self._diagrams.below(self._roots[state], len(self.propositions), seen)
+            for value in sorted(self._value(leaf) for leaf in leaves):
+                following = target(value)
+                if following not in order:
+                    order[following] = None
+                    queue.append(following)
+        return queue
+
+    def reaching(
+        self,
+        outcomes: Collection[int],
+        target: Callable[[int], int] = int,
+        ends: Collection[int] = (),
+    ) -> frozenset[int]:
+        """Return the states from which one of `outcomes` can come about, in one step or more.
+
+        `target` gives the state that an outcome leads to; nothing comes about after `ends`.
+        """
+        diagrams = self._diagrams
+        above: dict[int, list[int]] = {}
+        states_of: dict[int, list[int]] = {}
+        leaves_to: dict[int, list[int]] = {}
+        seen, stack = set[int](), []
+        for state, root in enumerate(self._roots):
+            if state not in ends:
+                states_of.setdefault(root, []).append(state)
+                stack.append(root)
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            value = diagrams.value(node)
+            if value is not None:
+                leaves_to.setdefault(target(value), []).append(node)
+                continue
+            for child in (diagrams.low[node], diagrams.high[node]):
+                above.setdefault(child, []).append(node)
+                stack.append(child)
+        wanted = frozenset(outcomes)
+        stack = [
+            node for leaves in leaves_to.values() for node in leaves if self._value(node) in wanted
+        ]
+        marked, found = set(stack), set[int]()
+        while stack:
+            node = stack.pop()
+            following = list(above.get(node, ()))
+            for state in states_of.get(node, ()):
+                found.add(state)
+                following += leaves_to.get(state, ())
+            for other in following:
+                if other not in marked:
+                    marked.add(other)
+                    stack.append(other)
+        return frozenset(found)
+
+    def all_outcomes(self, ends: Collection[int] = ()) -> set[int]:
+        """Return the outcomes that some label set has in some state that is not one of `ends`."""
+        seen, found = set[int](), set[int]()
+        for state, root in enumerate(self._roots):
+            if state not in ends:
+                leaves = self._diagrams.below(root, len(self.propositions), seen)
+                found.update(self._value(leaf) for leaf in leaves)
+        return found
+
+    def _value(self, leaf: int) -> int:
+        value = self._diagrams.value(leaf)
+        if value is None:
+            raise ValueError("a table's diagrams end in outcomes")
+        return value
+
     def example(self, state: int, outcome: int) -> frozenset[str]:
         """Return a label set with this outcome in `state`, with as few propositions as can be."""
         diagrams = self._diagrams

@@ -6,12 +6,11 @@ from collections.abc import Collection
 
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.decision import DecisionTable
-from skm_machine.automata.reachability import reachable
 
 
 def minimise(table: DecisionTable, initial: int, accepting: Collection[int]) -> Automaton:
     """Merge the states that accept the same continuations; number them breadth first from 0."""
-    states = reachable(initial, table.outcomes)
+    states = table.reachable(initial)
     block = {state: int(state in accepting) for state in states}
     count = len(set(block.values()))
     while True:

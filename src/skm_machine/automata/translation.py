@@ -8,6 +8,9 @@ nodes below the last proposition are the successor states. No label set is ever 
 
 At the end of a trace every obligation is false (there is no next step), which decides acceptance; a
 negated obligation is true there, which is just the weak next that `G`, `R` and `W` need.
+
+Where an automaton turns out not to be small, states are also one if they differ only where a law of
+obligations is broken (ψ implies `α U ψ`): of n untils nested to the right, n + 1 states remain of 2^n.
 """
 
 from __future__ import annotations
@@ -17,17 +20,47 @@ from typing import Final
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.bdd import ONE, ZERO, Diagrams
 from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.growth import too_large
+from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.automata.minimise import minimise
-from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.syntax import Formula, conjunction, negation
 
 MAX_OBLIGATIONS: Final = 250
 MAX_STATES: Final = 20_000
+MAX_SECONDS: Final = 3.0
+SMALL: Final = 50_000
+"""Automata with no more edges and nodes than this are explored depth first."""
 
 
-def minimal_automaton(formula: Formula) -> Automaton:
-    """Return the minimal deterministic automaton of the non-empty finite traces of `formula`."""
-    return _Translation(formula).automaton()
+def minimal_automaton(
+    formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
+) -> Automaton:
+    """Return the minimal deterministic automaton of the non-empty finite traces of `formula`.
+
+    A translation that would take more states on its way, or more seconds of computing, is refused
+    with the clause to blame.
+    """
+    limits = Limits(max_states, max_seconds)
+    try:
+        return _translated(formula, limits)
+    except LimitReachedError as problem:
+        raise too_large(formula, problem, _count) from problem
+
+
+def _translated(formula: Formula, limits: Limits) -> Automaton:
+    """Return the automaton: depth first while it is small, else in a way that shares more."""
+    try:
+        return _Translation(formula, limits, small=True).automaton()
+    except _GrowingError:
+        return _Translation(formula, limits, small=False).automaton()
+
+
+def _count(formula: Formula, limits: Limits) -> int:
+    return _translated(formula, limits).num_states
+
+
+class _GrowingError(Exception):
+    """Raised where an automaton turns out not to be small."""
 
 
 def until_form(formula: Formula) -> Formula:
@@ -62,33 +95,65 @@ def _eventually(formula: Formula) -> Formula:
 class _Translation:
     """The work of one translation: diagrams, obligations, and the states found so far."""
 
-    def __init__(self, formula: Formula) -> None:
+    def __init__(self, formula: Formula, limits: Limits, small: bool) -> None:
+        self.limits = limits
+        self.small = small
         self.names = formula.propositions()
-        self.diagrams = Diagrams()
+        self.diagrams = Diagrams(self._check)
         self.proposition_variables = {name: index for index, name in enumerate(self.names)}
         self.obligations: dict[Formula, int] = {}
         self.obligation_formulas: list[Formula] = []
         self.expansions: dict[Formula, int] = {}
         self.successors: dict[int, int] = {ZERO: ZERO, ONE: ONE}
         self.formula = until_form(formula)
+        self.care = ONE if small else self._laws()
+
+    def _check(self) -> None:
+        self.limits.check()
+        if self.small and self.diagrams.size > SMALL:
+            raise _GrowingError
 
     def automaton(self) -> Automaton:
         """Explore the states from the initial one, then merge those that accept the same."""
         initial = self._obligation(self.formula)
-        transitions: dict[int, int] = {}
-        frontier = [initial]
-        while frontier:
-            state = frontier.pop()
-            if state not in transitions:
-                transitions[state] = self._successor(state)
-                frontier.extend(self.diagrams.below(transitions[state], len(self.names)))
-            if len(transitions) > MAX_STATES:
-                raise UnsupportedMissionError(
-                    f"the mission needs more than {MAX_STATES} states; split it into smaller missions"
-                )
+        transitions = self._explored(initial)
         number = {state: index for index, state in enumerate(transitions)}
         accepting = [number[state] for state in transitions if self._accepts_here(state)]
         return minimise(self._table(transitions, number), number[initial], accepting)
+
+    def _explored(self, initial: int) -> dict[int, int]:
+        """Return the transitions of all states that can be reached.
+
+        Where the automaton is not small, parts of diagrams that were seen before are passed over.
+        """
+        transitions: dict[int, int] = {}
+        frontier, work = [initial], 0
+        seen: set[int] | None = None if self.small else set()
+        while frontier:
+            state = frontier.pop()
+            if state not in transitions:
+                successor = self.diagrams.constrained(self._successor(state), self.care)
+                transitions[state] = successor
+                found = self.diagrams.below(successor, len(self.names), seen)
+                frontier.extend(found)
+                work += len(found)
+                self.limits.check(len(transitions))
+                if self.small and work > SMALL:
+                    raise _GrowingError
+        return transitions
+
+    def _laws(self) -> int:
+        """Return what holds of obligations on every trace: ψ implies F ψ and α U ψ."""
+        laws, diagrams = ONE, self.diagrams
+        for sub in self.formula.subformulas():
+            if sub.operator in ("X", "F", "U"):
+                self._obligation(sub.operands[0] if sub.operator == "X" else sub)
+        for formula, variable in self.obligations.items():
+            if formula.operator in ("F", "U") and formula.operands[-1] in self.obligations:
+                premise = diagrams.literal(self.obligations[formula.operands[-1]])
+                law = diagrams.if_then_else(premise, diagrams.literal(variable), ONE)
+                laws = diagrams.conjunction(laws, law)
+        return laws
 
     def _table(self, transitions: dict[int, int], number: dict[int, int]) -> DecisionTable:
         """Return the transitions with the states numbered."""
@@ -109,9 +174,7 @@ class _Translation:
             self.obligations[formula] = len(self.names) + len(self.obligations)
             self.obligation_formulas.append(formula)
             if len(self.obligations) > MAX_OBLIGATIONS:
-                raise UnsupportedMissionError(
-                    f"the mission has more than {MAX_OBLIGATIONS} temporal operators; split it"
-                )
+                raise LimitReachedError(f"more than {MAX_OBLIGATIONS} temporal operators")
         return self.diagrams.literal(self.obligations[formula])
 
     def _expansion(self, formula: Formula) -> int:
@@ -119,7 +182,8 @@ class _Translation:
         for sub in formula.subformulas():
             if sub not in self.expansions:
                 operands = [self.expansions[operand] for operand in sub.operands]
-                self.expansions[sub] = self.diagrams.operation(sub, operands, self._atom)
+                expansion = self.diagrams.operation(sub, operands, self._atom)
+                self.expansions[sub] = self.diagrams.constrained(expansion, self.care)
         return self.expansions[formula]
 
     def _atom(self, formula: Formula) -> int:

@@ -1,0 +1,68 @@
+"""Which part of a mission makes its machine grow: for the error that refuses it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.errors import UnsupportedMissionError
+from skm_machine.logic.syntax import Formula
+
+_TRIAL_STATES: Final = 200
+_TRIAL_SECONDS: Final = 0.1
+_ALL_TRIALS: Final = 0.6
+_MAX_TEXT: Final = 80
+
+
+def too_large(
+    formula: Formula, problem: LimitReachedError, count: Callable[[Formula, Limits], int]
+) -> UnsupportedMissionError:
+    """Return the error that says how large the machine grew, and through which clause.
+
+    `count` gives the states of a clause alone; it may reach its limits.
+    """
+    start = time.thread_time()
+    sizes: dict[Formula, int] = {}
+    clause = formula
+    while len(parts := _parts(clause)) > 1 and time.thread_time() < start + _ALL_TRIALS:
+        sizes, too_large_part = {}, None
+        for part in parts:
+            try:
+                sizes[part] = count(part, Limits(_TRIAL_STATES, _TRIAL_SECONDS))
+            except LimitReachedError:
+                too_large_part = part
+                break
+            if time.thread_time() > start + _ALL_TRIALS:
+                break
+        if too_large_part is None:
+            break
+        sizes, clause = {}, too_large_part
+    where = "" if clause is formula else f" in the clause '{_shortened(clause)}'"
+    reason = f"the mission's machine grows too large{where}: {problem}"
+    growing = {part: size for part, size in sizes.items() if size > 2} or sizes
+    if len(growing) > 1:
+        largest = max(growing, key=growing.__getitem__)
+        product = math.prod(growing.values())
+        many = f", to up to {product} states" if 1000 < product < 10**9 else ""
+        reason += (
+            f". Its {len(growing)} parts multiply{many}; "
+            f"'{_shortened(largest)}' alone has {growing[largest]}"
+        )
+    return UnsupportedMissionError(f"{reason}. Split it into several missions.")
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    """Return what a formula consists of: its operands, below operators with one temporal operand."""
+    temporal: tuple[Formula, ...] = (formula,)
+    while len(temporal) == 1:
+        operands = temporal[0].operands
+        temporal = tuple(dict.fromkeys(part for part in operands if not part.is_boolean()))
+    return temporal
+
+
+def _shortened(formula: Formula) -> str:
+    text = str(formula)
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

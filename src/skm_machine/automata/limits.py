@@ -1,0 +1,62 @@
+"""How much a translation may take: states and seconds, checked while it works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from skm_machine.errors import UnsupportedMissionError
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 0.4
+_PART: Final = 0.5
+
+
+class LimitReachedError(UnsupportedMissionError):
+    """A translation has grown too large; the translators add which clause is to blame."""
+
+
+class TooManyStatesError(LimitReachedError):
+    """A translation needs more states than it may have."""
+
+
+@dataclass
+class Limits:
+    """The most states, and seconds of computing, that one translation may take."""
+
+    max_states: int
+    max_seconds: float
+    share: float = 1.0
+    """The part of the seconds that is left to this translation."""
+    deadline: float = field(init=False)
+    attempts_until: float = field(init=False)
+    """When to stop trying to make an automaton smaller, or deterministic."""
+
+    def __post_init__(self) -> None:
+        now = time.thread_time()
+        self.deadline = now + self.share * self.max_seconds
+        self.attempts_until = now + _ATTEMPTS * self.share * self.max_seconds
+
+    def check(self, states: int = 0) -> None:
+        """Raise `LimitReachedError` if there are more states than allowed, or no time is left."""
+        if states > self.max_states:
+            raise TooManyStatesError(f"more than {self.max_states} states")
+        if time.thread_time() > self.deadline:
+            raise LimitReachedError(f"more than {self.max_seconds:g} seconds")
+
+    def attempt(self, step: Callable[[], T]) -> T | None:
+        """Return what `step` does in a part of the time that is left; None if that is not enough.
+
+        For steps that only make an automaton smaller, or deterministic.
+        """
+        whole = self.deadline
+        now = time.thread_time()
+        self.deadline = min(whole, now + _PART * (self.attempts_until - now))
+        try:
+            return step()
+        except LimitReachedError:
+            return None
+        finally:
+            self.deadline = whole

@@ -1,0 +1,234 @@
+"""What remains to be satisfied of a formula on infinite traces, after each label set.
+
+As in `translation`, a state is a Boolean function over *obligations*, kept as a decision diagram; here
+an obligation is an elementary formula that shall hold from now on: a proposition, `X e` for another
+obligation e, `F α` or `α U β`. On infinite traces X distributes over every Boolean operator and G is
+the dual of F, so that equal functions are equal residuals (the *after* function af(φ, w) of Esparza,
+Křetínský and Sickert, "One theorem to rule them all", LICS 2018, up to propositional equivalence).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.automata.bdd import ONE, ZERO, Diagrams
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.syntax import Formula
+
+MAX_OBLIGATIONS: Final = 250
+
+Key = tuple[str, int, int]
+"""An obligation: its operator, and the functions (for `X`: the variable) that it applies to."""
+
+LabelledEdge = tuple[int, int]
+"""The label of an edge, as a function of the propositions, and its target."""
+
+
+class Residuals:
+    """The obligations of one translation, and how a function over them changes with each label set.
+
+    Variables 0 … n - 1 are the propositions of the label set that is read now; the obligations follow.
+    """
+
+    def __init__(self, names: tuple[str, ...], limits: Limits) -> None:
+        self.names = names
+        self.limits = limits
+        self.diagrams = Diagrams(limits.check)
+        self.first = len(names)
+        self.keys: list[Key] = []
+        self._variables: dict[Key, int] = {}
+        self._successors: dict[int, int] = {ZERO: ZERO, ONE: ONE}
+        self._next: dict[int, int] = {ZERO: ZERO, ONE: ONE}
+        self._edges: dict[int, list[LabelledEdge]] = {}
+        self.care = ONE
+        """Laws of the obligations, which hold on every trace."""
+        self._eventual: dict[int, bool] = {ZERO: True, ONE: True}
+
+    # From formulas to functions -------------------------------------------------------------------
+
+    def function(self, formula: Formula) -> int:
+        """Return what `formula` asks from now on, as a function over obligations."""
+        form = negation_normal_form(formula)
+        functions: dict[Formula, int] = {}
+        for sub in form.subformulas():
+            functions[sub] = self._operation(sub, functions)
+        return functions[form]
+
+    def _operation(self, formula: Formula, functions: dict[Formula, int]) -> int:
+        diagrams = self.diagrams
+        operands = [functions[operand] for operand in formula.operands]
+        match formula.operator:
+            case "prop":
+                return self._obligation(("prop", self.names.index(formula.name), 0))
+            case "X":
+                return self.next(operands[0])
+            case "F":
+                result = ZERO
+                for part in _parts("|", formula.operands[0], functions, diagrams):
+                    result = diagrams.disjunction(self.eventually(part), result)
+                return result
+            case "G":
+                result = ONE
+                for part in _parts("&", formula.operands[0], functions, diagrams):
+                    result = diagrams.conjunction(self.always(part), result)
+                return result
+            case "U":
+                return self.until(*operands)
+            case "R":
+                left, right = map(diagrams.negation, operands)
+                return diagrams.negation(self.until(left, right))
+            case "W":
+                left, right = map(diagrams.negation, operands)
+                return diagrams.negation(self.until(right, diagrams.conjunction(left, right)))
+            case "M":
+                return self.until(operands[1], diagrams.conjunction(*operands))
+            case _:
+                return diagrams.operation(formula, operands, lambda _: ZERO)
+
+    def _obligation(self, key: Key) -> int:
+        """Return the function that is this obligation."""
+        variable = self._variables.get(key)
+        if variable is None:
+            if len(self.keys) >= MAX_OBLIGATIONS:
+                raise LimitReachedError(f"more than {MAX_OBLIGATIONS} temporal operators")
+            variable = self._variables[key] = self.first + len(self.keys)
+            self.keys.append(key)
+        return self.diagrams.literal(variable)
+
+    def key(self, function: int) -> Key:
+        """Return the obligation that the topmost node of `function` tests."""
+        return self.keys[self.diagrams.variable[function] - self.first]
+
+    def obligation_below_next(self, variable: int) -> Key:
+        """Return an obligation without the X before it."""
+        key = self.keys[variable - self.first]
+        while key[0] == "X":
+            key = self.keys[key[1] - self.first]
+        return key
+
+    def next(self, function: int) -> int:
+        """Return `X function`, by what X e is for each of its obligations e."""
+        found = self._next.get(function)
+        if found is None:
+            diagrams, variable = self.diagrams, self.diagrams.variable[function]
+            later = diagrams.literal(variable)
+            if not self._is_suspended(variable):
+                later = self._obligation(("X", variable, 0))
+            low, high = self.next(diagrams.low[function]), self.next(diagrams.high[function])
+            found = self._next[function] = diagrams.if_then_else(later, high, low)
+        return found
+
+    def eventually(self, function: int) -> int:
+        """Return `F function`; what is itself an eventuality stays as it is."""
+        return function if self.is_eventual(function) else self._obligation(("F", function, 0))
+
+    def always(self, function: int) -> int:
+        """Return `G function`."""
+        return self.diagrams.negation(self.eventually(self.diagrams.negation(function)))
+
+    def until(self, left: int, right: int) -> int:
+        """Return `left U right`, as something simpler where it is that."""
+        if self.is_eventual(right) or self.diagrams.implies(left, right):
+            return right
+        if left == ONE or self.diagrams.implies(self.diagrams.negation(right), left):
+            return self.eventually(right)
+        return self._obligation(("U", left, right))
+
+    def is_eventual(self, function: int) -> bool:
+        """Tell whether `F function` is `function` by its form: built of F and G F with `&` and `|`."""
+        found = self._eventual.get(function)
+        if found is None:
+            diagrams = self.diagrams
+            variable, low, high = (
+                diagrams.variable[function],
+                diagrams.low[function],
+                diagrams.high[function],
+            )
+            operator, _, right = self.keys[variable - self.first]
+            found = (
+                (
+                    operator == "F"
+                    or (operator == "U" and self.is_eventual(right))
+                    or self._is_suspended(variable)
+                )
+                and self.is_eventual(low)
+                and self.is_eventual(high)
+                and (self._is_suspended(variable) or diagrams.implies(low, high))
+            )
+            self._eventual[function] = found
+        return found
+
+    def _is_suspended(self, variable: int) -> bool:
+        """Tell whether the obligation is `F G α`: no finite prefix changes anything about it."""
+        operator, operand, _ = self.keys[variable - self.first]
+        return operator == "F" and self.is_eventual(self.diagrams.negation(operand))
+
+    def learn_laws(self) -> None:
+        """Set down what holds of the obligations on every trace: e implies F e and α U e."""
+        laws, diagrams = ONE, self.diagrams
+        for index, (operator, left, right) in enumerate(self.keys):
+            premise = {"F": left, "U": right}.get(operator, ZERO)
+            if premise > ONE and diagrams.is_literal(premise) and self.key(premise)[0] in "FU":
+                obligation = diagrams.literal(self.first + index)
+                laws = diagrams.conjunction(laws, diagrams.if_then_else(premise, obligation, ONE))
+        self.care = laws
+
+    def lawful(self, function: int) -> int:
+        """Return one function for all that differ from `function` only where a law is broken."""
+        return self.diagrams.constrained(function, self.care)
+
+    # Reading label sets ---------------------------------------------------------------------------
+
+    def successor(self, function: int) -> int:
+        """Return the diagram from label sets to what remains of `function` after them."""
+        found = self._successors.get(function)
+        if found is None:
+            diagrams = self.diagrams
+            expansion = self.lawful(self._expansion(diagrams.variable[function]))
+            low = self.successor(diagrams.low[function])
+            high = self.successor(diagrams.high[function])
+            found = self._successors[function] = diagrams.if_then_else(expansion, high, low)
+        return found
+
+    def _expansion(self, variable: int) -> int:
+        """Return what an obligation asks of the label set that is read, and of what comes then."""
+        operator, left, right = self.keys[variable - self.first]
+        itself = self.diagrams.literal(variable)
+        match operator:
+            case "prop" | "X":
+                return self.diagrams.literal(left)
+            case "F":
+                return self.diagrams.disjunction(self.successor(left), itself)
+            case _:
+                waiting = self.diagrams.conjunction(self.successor(left), itself)
+                return self.diagrams.disjunction(self.successor(right), waiting)
+
+    def edges(self, function: int) -> list[LabelledEdge]:
+        """Return what `function` becomes, and on which label sets: labels that exclude each other."""
+        found = self._edges.get(function)
+        if found is None:
+            root = self.successor(function)
+            found = self._edges[function] = [
+                (label, leaves[0]) for leaves, label in self.split((root,)).items()
+            ]
+        return found
+
+    def split(self, roots: tuple[int, ...]) -> dict[tuple[int, ...], int]:
+        """Return, for each combination of what `roots` lead to, the label sets that do so."""
+        return self.diagrams.split(roots, self.first)
+
+
+def _parts(
+    operator: str, formula: Formula, functions: dict[Formula, int], diagrams: Diagrams
+) -> list[int]:
+    """Return what F or G distributes over: the temporal parts one by one, the Boolean ones together."""
+    if formula.operator != operator:
+        return [functions[formula]]
+    temporal = [part for part in formula.operands if not part.is_boolean()]
+    boolean = [functions[part] for part in formula.operands if part.is_boolean()]
+    together = ZERO if operator == "|" else ONE
+    for part in boolean:
+        join = diagrams.disjunction if operator == "|" else diagrams.conjunction
+        together = join(together, part)
+    return [functions[part] for part in temporal] + ([together] if boolean else [])
