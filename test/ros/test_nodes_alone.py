@@ -1,6 +1,10 @@
 """Each node by itself: what it offers, what it refuses, and that it ends cleanly."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -166,3 +170,34 @@ def test_a_node_that_cannot_start_says_why(domain_id, processes, name, parameter
     node.wait_for(lambda: node.returncode is not None, "the refusal")
     node.stop_cleanly(code=2)
     assert said in node.transcript()
+
+
+def test_a_node_that_hangs_at_its_end_says_where_and_is_gone(domain_id):
+    """The end is bounded whatever hangs: a callback, the last word, the middleware."""
+    program = """
+import time
+from skm_ros.nodes import node_process
+from skm_ros.nodes.skm_node import SkmNode
+node_process.ENDING_SECONDS = 3.0
+class Stuck(SkmNode):
+    def __init__(self):
+        super().__init__("stuck", ())
+        self.create_timer(0.1, lambda: print("spinning", flush=True))
+    def health(self):
+        return b"\\0", "well", {}
+    def close(self):
+        time.sleep(60)
+raise SystemExit(node_process.run_node(Stuck))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "ROS_DOMAIN_ID": str(domain_id)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "spinning\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "in close" in errors

@@ -6,6 +6,7 @@ stop, as often as they come; the nodes then have their last word (the machine st
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -30,6 +31,8 @@ DISCOVERY: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 """Who can find the nodes: by default this machine only; SUBNET opens them to the network."""
 LAST_WORDS_SECONDS: Final = 0.5
 """How long a node may go on answering once it has said its last word: its client wants the result."""
+ENDING_SECONDS: Final = 8.0
+"""How long the end may take once it is asked for; then the process says where it hangs, and is gone."""
 
 NodeMaker = Callable[..., SkmNode]
 
@@ -55,6 +58,8 @@ class StopRequest:
 
     def make(self) -> None:
         """Ask the process to stop."""
+        if not self.made:
+            faulthandler.dump_traceback_later(ENDING_SECONDS, exit=True)
         self.made = True
         for wake in self._to_wake:
             wake()

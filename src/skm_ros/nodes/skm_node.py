@@ -35,6 +35,8 @@ NAMESPACE: Final = "/skm"
 DIAGNOSTICS_SECONDS: Final = 1.0
 MOST_KINDS: Final = 100
 """Most different things that are counted: nobody can fill the memory by being inventive."""
+MOST_DETAIL: Final = 300
+"""Characters of a dropped message's fault that are logged."""
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -189,6 +191,8 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         if key in self.counts or len(self.counts) < MOST_KINDS:
             self.counts[key] += 1
         detail = f": {reason}" if reason else ""
+        if len(detail) > MOST_DETAIL:
+            detail = f"{detail[:MOST_DETAIL]} …"
         self.get_logger().warning(f"dropped: {kind}{detail}", throttle_duration_sec=5.0)
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
