@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from skm_cli.output import written
 from skm_machine.errors import SkmError
+from skm_sim.faults import said
 
 FRAME_MILLISECONDS = 120
 END_MILLISECONDS = 2000
@@ -24,7 +26,7 @@ class Film:
     def step(self, env: Any) -> None:  # noqa: ANN401 - any environment that renders
         """Take a picture if every step is wanted."""
         if self.path is not None and self.path.suffix == ".gif":
-            self.frames.append(env.render())
+            self.frames.append(_picture(env))
 
     def save(self, env: Any) -> None:  # noqa: ANN401
         """Write the file."""
@@ -32,12 +34,20 @@ class Film:
             return
         from PIL import Image  # noqa: PLC0415
 
-        images = [Image.fromarray(frame) for frame in self.frames or [env.render()]]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        images = [Image.fromarray(frame) for frame in self.frames or [_picture(env)]]
         more: dict[str, Any] = {
             "save_all": True,
             "append_images": images[1:],
             "duration": [*(FRAME_MILLISECONDS for _ in images[1:]), END_MILLISECONDS],
             "loop": 0,
         }
-        images[0].save(self.path, **(more if self.path.suffix == ".gif" else {}))
+        with written(self.path) as path:
+            images[0].save(path, **(more if path.suffix == ".gif" else {}))
+
+
+def _picture(env: Any) -> Any:  # noqa: ANN401 - what the environment draws
+    """Return what an environment draws; where it cannot, say so."""
+    try:
+        return env.render()
+    except Exception as error:
+        raise SkmError(f"--render: the environment cannot draw itself ({said(error)}).") from error

@@ -12,6 +12,9 @@ from skm_machine.errors import SkmError
 
 COMMANDS = (
     "check",
+    "new",
+    "map",
+    "patterns",
     "train",
     "run",
     "eval",

@@ -1,14 +1,20 @@
-"""What the commands share: consoles, JSON on standard output, progress bars.
+"""What the commands share: consoles, JSON on standard output, progress bars, how missions are read.
 
 Nothing but the standard library is imported until something is shown: `skm --help` is quick.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +36,24 @@ def error_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False) -> None:
+    """Add how a mission is read and, where the command itself translates it, within which limits."""
+    parser.add_argument("--format", choices=("auto", "ltl", "words", "hoa", "rm"), default="auto")
+    parser.add_argument(
+        "--horizon",
+        choices=("auto", "finite", "infinite"),
+        default="auto",
+        help="how to read a formula: with an end (finite) or as a standing order (infinite)",
+    )
+    if limits:
+        parser.add_argument(
+            "--max-states", type=int, help="refuse a machine that grows beyond (default: 20000)"
+        )
+        parser.add_argument(
+            "--translation-seconds", type=float, help="refuse one that takes longer (default: 3)"
+        )
+
+
 def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON document
     """Print one JSON document on standard output."""
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
@@ -44,6 +68,27 @@ def plain_table(title: str, headers: Sequence[str], *, wrap: bool = True) -> Tab
     for index, header in enumerate(headers):
         table.add_column(header, justify="right" if index else "left", no_wrap=not (wrap or index))
     return table
+
+
+def seed_number(text: str) -> int:
+    """Return the seed that an argument gives; generators take none below 0."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise ArgumentTypeError(f"a seed is a whole number from 0 up, not '{text}'")
+    return number
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """Make the folder of a file that is about to be written; say what prevents it from being."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
+    except OSError as error:
+        raise SkmError(f"cannot write {path}: {error.strerror or error}.") from error
 
 
 def track(items: Sequence[Any], what: str) -> Any:  # noqa: ANN401 - what `rich` makes of them

@@ -13,6 +13,7 @@ from skm_machine.formats.export import to_dot, to_hoa
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.hoa_omega import read_hoa_omega
 from skm_machine.formats.rm_file import read_reward_machine
+from skm_machine.grounding import ground
 from skm_machine.logic.parser import parse
 from skm_machine.logic.semantics import holds
 from skm_machine.logic.syntax import Formula
@@ -22,6 +23,8 @@ from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status, Transition
 from skm_machine.translators import accepts_lasso, translate, translate_omega
 from skm_machine.version import __version__
+from skm_machine.words.reader import read_words
+from skm_machine.words.recognition import words_of
 
 __all__ = [
     "Automaton",
@@ -45,6 +48,7 @@ __all__ = [
     "analyse",
     "compile_mission",
     "from_automaton",
+    "ground",
     "holds",
     "judge",
     "parse",
@@ -52,8 +56,10 @@ __all__ = [
     "read_hoa",
     "read_hoa_omega",
     "read_reward_machine",
+    "read_words",
     "to_dot",
     "to_hoa",
     "translate",
     "translate_omega",
+    "words_of",
 ]

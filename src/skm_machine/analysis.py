@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
+from skm_machine.automata.extremes import Extremes
 from skm_machine.logic.syntax import Formula
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.tracker import eager
 
 Trace = list[frozenset[str]]
 
@@ -37,46 +40,100 @@ class Analysis:
     """What leads to failure, from one state or another, each formula once; the first few."""
 
 
-def analyse(mission: Mission) -> Analysis:
-    """Return what can be known of a mission from its machine alone."""
+def analyse(mission: Mission, label_sets: Collection[frozenset[str]] = ()) -> Analysis:
+    """Return what can be known of a mission from its machine alone.
+
+    Where the world is known to show some label sets only, traces are made of these.
+    """
     machine = mission.machine
-    witness = shortest_trace(machine, lambda outcome: outcome.reward > 0)
+    witness = shortest_trace(machine, lambda outcome: outcome.reward > 0, label_sets)
     if not machine.satisfiable:
         return Analysis(False, True, None, [frozenset()], ())
-    counterexample = shortest_trace(machine, lambda outcome: outcome.target in machine.failure)
+    counterexample = shortest_trace(
+        machine, lambda outcome: outcome.target in machine.failure, label_sets
+    )
     return Analysis(True, counterexample is not None, witness, counterexample, _failures(machine))
 
 
 def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
     """Return the labels of edges to failure, up to `NAMED_FAILURES`: labels cost time."""
+    failing = Extremes(
+        machine.table, [float(outcome.target in machine.failure) for outcome in machine.outcomes]
+    )
     found: dict[Formula, None] = {}
     for state in range(machine.num_states):
         if state in machine.terminal or state in machine.failure:
             continue
-        for outcome in machine.successors(state):
-            if outcome.target in machine.failure:
-                found.setdefault(machine.label(state, [outcome]))
+        for way in (state, *machine.promises(state)):
+            for index in failing.outcomes(way, 1.0)[:NAMED_FAILURES]:
+                if machine.keeps(way, machine.outcomes[index]) or way == state:
+                    found.setdefault(machine.label(state, [machine.outcomes[index]]))
         if len(found) >= NAMED_FAILURES:
             break
     return tuple(found)[:NAMED_FAILURES]
 
 
-def shortest_trace(machine: RewardMachine, wanted: Callable[[Outcome], bool]) -> Trace | None:
-    """Return a shortest trace whose last step has a wanted outcome, with few labels at each step."""
-    queue: deque[tuple[int, Trace]] = deque([(machine.initial, [])])
-    seen = {machine.initial}
+def shortest_trace(
+    machine: RewardMachine,
+    wanted: Callable[[Outcome], bool],
+    label_sets: Collection[frozenset[str]] = (),
+) -> Trace | None:
+    """Return a shortest trace whose last step has a wanted outcome, with few labels at each step.
+
+    It is made of `label_sets`, if any are given.
+    """
+    steps = _steps_among(machine, label_sets) if label_sets else _all_steps(machine)
+    came_from: dict[int, tuple[int, _Step]] = {}
+    queue = deque([machine.initial])
     while queue:
-        state, trace = queue.popleft()
+        state = queue.popleft()
         if state in machine.terminal or state in machine.failure:
             continue
-        for index in machine.table.outcomes(state):
-            outcome = machine.outcomes[index]
-            if wanted(outcome):
-                return [*trace, machine.table.example(state, index)]
-            if outcome.target not in seen:
-                seen.add(outcome.target)
-                queue.append((outcome.target, [*trace, machine.table.example(state, index)]))
+        for step in steps(state):
+            target = step.outcome.target
+            if wanted(step.outcome):
+                trace = [step.labels()]
+                while state != machine.initial:
+                    state, before = came_from[state]
+                    trace.append(before.labels())
+                return trace[::-1]
+            if target not in came_from and target != machine.initial:
+                came_from[target] = state, step
+                queue.append(target)
     return None
+
+
+class _Step(NamedTuple):
+    """What can happen, and a label set that does it, worked out when it is asked for."""
+
+    outcome: Outcome
+    labels: Callable[[], frozenset[str]]
+
+
+def _steps_among(
+    machine: RewardMachine, label_sets: Collection[frozenset[str]]
+) -> Callable[[int], Iterator[_Step]]:
+    """Return what can happen in a state on these label sets, those with few labels first."""
+    examples = sorted(label_sets, key=lambda labels: (len(labels), sorted(labels)))
+
+    def steps(state: int) -> Iterator[_Step]:
+        for way in (state, *machine.promises(state)):
+            for labels in examples:
+                yield _Step(machine.step(way, labels), partial(frozenset[str], labels))
+
+    return steps
+
+
+def _all_steps(machine: RewardMachine) -> Callable[[int], Iterator[_Step]]:
+    """Return what can happen in a state that could not happen in those that were asked for before."""
+    seen: set[int] = set()
+
+    def steps(state: int) -> Iterator[_Step]:
+        for way in (state, *machine.promises(state)):
+            for index in machine.table.fresh_outcomes(way, seen):
+                yield _Step(machine.outcomes[index], partial(machine.table.example, way, index))
+
+    return steps
 
 
 @dataclass(frozen=True)
@@ -103,7 +160,7 @@ def judge(mission: Mission, trace: Sequence[Collection[str]]) -> Judgement:
     accepted_at, visits = None, 0
     for number, labels in enumerate(trace, start=1):
         if state not in machine.terminal:
-            state, reward = machine.step(state, labels)
+            state, reward = eager(machine, state, machine.options(state, labels))
             visits += reward > 0
             accepted_at = accepted_at or (number if reward > 0 else None)
         states.append(state)

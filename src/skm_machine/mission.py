@@ -4,33 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES
 from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.rm_file import read_reward_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula
-from skm_machine.recurrence import is_endless
+from skm_machine.reading import Reading, read_formula
 from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
+from skm_machine.words.reader import read_words
+from skm_machine.words.recognition import words_of
+from skm_machine.words.tokens import looks_like_words
 
-FORMATS: Final = ("auto", "ltl", "hoa", "rm")
+FORMATS: Final = ("auto", "ltl", "words", "hoa", "rm")
 HORIZONS: Final = ("auto", "finite", "infinite")
+
+
+class _Limits(NamedTuple):
+    """How large a machine may grow on its way."""
+
+    max_states: int
+    max_seconds: float
 
 
 @dataclass(frozen=True)
 class Mission:
-    """A compiled mission; the formula and its automaton only where it was given as a formula."""
+    """A compiled mission; the formula and its automaton only where it was given as one, or in words."""
 
     text: str
     format: str
     machine: RewardMachine
     formula: Formula | None = None
     automaton: Automaton | None = None
+    reading: Reading | None = None
+    """How the formula was read; files say by themselves whether they have an end."""
+    standing: bool = False
+    """Whether it is a standing order; not so a mission that only starts over each time it succeeds."""
+    events: tuple[str, ...] = ()
+    """The propositions that it names and the robot does not control."""
+
+    @property
+    def words(self) -> str | None:
+        """The mission in plain words: as it was said, or those of the patterns that it is made of."""
+        if self.format == "words":
+            return " ".join(self.text.split())
+        return None if self.formula is None else words_of(self.formula)
 
     @property
     def propositions(self) -> tuple[str, ...]:
@@ -46,19 +71,32 @@ def compile_mission(
     repeat: bool = False,
     horizon: str = "auto",
     translator: str = "builtin",
+    step_seconds: float | None = None,
+    events: Collection[str] = (),
+    max_states: int | None = None,
+    max_seconds: float | None = None,
 ) -> Mission:
     """Return the mission that `text` says.
 
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
-    are given, are errors. `repeat` starts the mission over each time it succeeds. A formula that says
-    `G F` or `F G` is a mission without end, unless `horizon` says "finite".
+    are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
+    a formula is a mission with an end ("finite") or a standing order ("infinite"); "auto" tells by the
+    rule of `skm_machine.reading`. Bounds in seconds need to know how long a step takes: `step_seconds`.
+    `events` are propositions, besides the others, that the robot does not control.
+    A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
     """
     check_choice("format", format, FORMATS)
     check_choice("horizon", horizon, HORIZONS)
     check_choice("translator", translator, TRANSLATORS)
-    format = detect_format(text) if format == "auto" else format
-    if format == "ltl":
-        return _compile_formula(text, parse(text, propositions), repeat, horizon, translator)
+    if propositions is not None:
+        propositions = tuple(dict.fromkeys((*propositions, *events)))
+    format = detect_format(text, propositions) if format == "auto" else format
+    if format in ("ltl", "words"):
+        read = parse if format == "ltl" else read_words
+        formula = read(text, propositions, step_seconds=step_seconds)
+        limits = _Limits(max_states or MAX_STATES, max_seconds or MAX_SECONDS)
+        mission = _compile_formula(text, format, formula, repeat, horizon, translator, limits)
+        return replace(mission, events=_named(events, mission.machine))
     machine = read_hoa(text) if format == "hoa" else read_reward_machine(text, propositions)
     if propositions is not None:
         for name in machine.propositions:
@@ -66,22 +104,43 @@ def compile_mission(
                 raise MissionError(
                     f"unknown proposition '{name}'{did_you_mean(name, propositions)}"
                 )
-    return Mission(text, format, machine.repeating() if repeat else machine)
+    return Mission(
+        text,
+        format,
+        machine.repeating() if repeat else machine,
+        standing=machine.endless,
+        events=_named(events, machine),
+    )
+
+
+def _named(events: Collection[str], machine: RewardMachine) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(events) if name in machine.propositions)
 
 
 def _compile_formula(
-    text: str, formula: Formula, repeat: bool, horizon: str, translator: str
+    text: str,
+    format: str,
+    formula: Formula,
+    repeat: bool,
+    horizon: str,
+    translator: str,
+    limits: _Limits,
 ) -> Mission:
-    if horizon == "infinite" or (horizon == "auto" and is_endless(formula)):
-        return Mission(text, "ltl", endless_machine(formula, translator), formula)
-    automaton = translate(formula, translator)
-    return Mission(text, "ltl", from_automaton(automaton, repeat=repeat), formula, automaton)
+    translated = cache(lambda: translate(formula, translator, **limits._asdict()))
+    reading = read_formula(formula, horizon, translated)
+    if reading.standing:
+        machine = endless_machine(formula, translator, **limits._asdict())
+        return Mission(text, format, machine, formula, reading=reading, standing=True)
+    machine = from_automaton(translated(), repeat=repeat)
+    return Mission(text, format, machine, formula, translated(), reading)
 
 
-def detect_format(text: str) -> str:
+def detect_format(text: str, propositions: Collection[str] | None = None) -> str:
     """Tell the format of a mission by its text."""
     if text.lstrip().startswith("HOA:"):
         return "hoa"
+    if looks_like_words(text, propositions):
+        return "words"
     return "rm" if re.match(r"\s*(#.*\s*)*\d+\s*(#.*)?\s*\[[\d\s,]*\]", text) else "ltl"
 
 

@@ -8,14 +8,14 @@ no reward can be had any more are failure states.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.decision import DecisionTable, table_from_edges
-from skm_machine.logic.syntax import TRUE, Formula
+from skm_machine.logic.syntax import TRUE, Formula, disjunction
 
 
 class Outcome(NamedTuple):
@@ -33,6 +33,8 @@ class Edge:
     target: int
     label: Formula
     reward: float
+    promise: bool = False
+    """Whether it reads nothing, and makes a promise: `label` is then what keeps it in the next step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,32 +65,90 @@ class RewardMachine:
         """The number of states, terminal and failure states included."""
         return len(self.table)
 
+    jumps: tuple[tuple[int, ...], ...] = ()
+    """For each state, the states that a run may go to without reading anything: to those under a
+    promise, or from there out of it. () where nothing is ever promised."""
+
+    promised: frozenset[int] = frozenset()
+    """The states under a promise."""
+
+    calm: frozenset[int] = frozenset()
+    """States in which nothing is owed: but for recurrences, doing nothing would be all right."""
+
+    def promises(self, state: int) -> tuple[int, ...]:
+        """Return the states under a promise that can be made in `state`."""
+        return self.jumps[state] if self.jumps and state not in self.promised else ()
+
+    def keeps(self, state: int, outcome: Outcome) -> bool:
+        """Tell whether a step breaks no promise."""
+        return state not in self.promised or outcome.target in self.promised
+
+    def options(self, state: int, labels: Collection[str]) -> tuple[Outcome, ...]:
+        """Return what a step may do: first what it does without a jump, then after each jump.
+
+        Jumps to promises that the step would break are not among them.
+        """
+        first = self.step(state, labels)
+        if not self.jumps:
+            return (first,)
+        after = [(jump, self.step(jump, labels)) for jump in self.jumps[state]]
+        kept = [outcome for jump, outcome in after if self.keeps(jump, outcome)]
+        return tuple(dict.fromkeys([first, *kept]))
+
     def step(self, state: int, labels: Collection[str]) -> Outcome:
         """Return the next state and the reward on entering an environment state with `labels`."""
         return self.outcomes[self.table.outcome(state, labels)]
 
     def successors(self, state: int) -> list[Outcome]:
-        """Return what can happen in `state`, each outcome once."""
-        return [self.outcomes[index] for index in self.table.outcomes(state)]
+        """Return what can happen in `state`, also under a promise made there, each outcome once."""
+        found = [self.outcomes[index] for index in self.table.outcomes(state)]
+        for jump in self.promises(state):
+            after = [self.outcomes[index] for index in self.table.outcomes(jump)]
+            found += [outcome for outcome in after if self.keeps(jump, outcome)]
+        return list(dict.fromkeys(found)) if self.jumps else found
 
     def label(self, state: int, outcomes: Collection[Outcome]) -> Formula:
         """Return a short Boolean formula of the label sets that have one of `outcomes` in `state`."""
-        indices = (self.outcomes.index(outcome) for outcome in outcomes)
-        return self.table.label(state, *indices)
+        indices = {self.outcomes.index(outcome) for outcome in outcomes}
+        ways = [
+            self.table.label(way, *indices.intersection(self.table.outcomes(way)))
+            for way in (state, *self.promises(state))
+        ]
+        return ways[0] if len(ways) == 1 else disjunction(*ways)
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All symbolic edges of the states in which the mission goes on."""
+        return tuple(self.iterate_edges())
+
+    def iterate_edges(self) -> Iterator[Edge]:
+        """Yield these edges one by one: of some machines there are more than anyone wants."""
+        for state in range(self.num_states):
+            if state not in self.terminal and state not in self.failure:
+                for index in self.table.outcomes(state):
+                    target, reward = self.outcomes[index]
+                    yield Edge(state, target, self.table.label(state, index), reward)
+
+    @cached_property
+    def promise_edges(self) -> tuple[Edge, ...]:
+        """The jumps to promises, each with what keeps the promise in the next step."""
         return tuple(
-            Edge(state, self.outcomes[index].target, label, self.outcomes[index].reward)
+            Edge(state, to, self.keeping(to), 0.0, promise=True)
             for state in range(self.num_states)
-            if state not in self.terminal | self.failure
-            for index, label in self.table.edges(state).items()
+            for to in self.promises(state)
         )
+
+    def keeping(self, state: int) -> Formula:
+        """Return the label sets that break no promise in `state`."""
+        found = self.table.outcomes(state)
+        kept = [index for index in found if self.keeps(state, self.outcomes[index])]
+        return self.table.label(state, *kept)
 
     @cached_property
     def failure(self) -> frozenset[int]:
         """States from which no reward can be had any more; not those in which it has just been paid."""
+        if self.jumps:
+            return self.terminal
         paying = {index for index, outcome in enumerate(self.outcomes) if outcome.reward > 0}
         hopeful = self.table.reaching(
             paying, lambda index: self.outcomes[index].target, self.terminal

@@ -7,17 +7,14 @@ way, σ_P ∧ ¬σ_C. The skill itself is the composition of the primitives by t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 from skm_machine.logic.normal_form import negation_normal_form
 from skm_machine.logic.syntax import FALSE, Formula, evaluate
+from skm_machine.machine_values import Worth, optimal_values
 from skm_machine.reward_machine import Outcome, RewardMachine
-
-TOLERANCE: Final = 1e-9
-"""Values closer than this are a tie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,8 @@ class Skill:
 
     def satisfied_by(self, labels: Collection[str], violated: Collection[str]) -> bool:
         """Tell whether the goal `labels` ∪ `violated` satisfies σ_P ∧ ¬σ̂_C."""
-        reached = self.machine.step(self.state, labels) in self.best
+        options = self.machine.options(self.state, labels)
+        reached = any(outcome in self.best for outcome in options)
         return reached and not evaluate(self.violation, frozenset(violated))
 
 
@@ -99,42 +97,12 @@ def as_constraints(formula: Formula) -> Formula:
     return forms[normal_form]
 
 
-def value_iteration(machine: RewardMachine, gamma: float) -> tuple[float, ...]:
-    """Return V(u) = max over σ of Q(u, σ), by the value iteration of Algorithm 2."""
-    values = [0.0] * machine.num_states
-    running = [u for u in range(machine.num_states) if u not in machine.terminal]
-    change = 1.0
-    while change > TOLERANCE * (1 - gamma):
-        change = 0.0
-        for state in running:
-            best = max(transition_value(o, values, gamma) for o in machine.successors(state))
-            change = max(change, abs(best - values[state]))
-            values[state] = best
-    return tuple(values)
-
-
-def transition_value(outcome: Outcome, values: Sequence[float], gamma: float) -> float:
-    """Return Q(u, σ) = δ_r(u, σ) + γ · V(δ_u(u, σ))."""
-    return outcome.reward + gamma * values[outcome.target]
-
-
 def plan_paper(machine: RewardMachine, gamma: float = 0.9) -> SkillMachine:
     """Return the skill machine of Algorithm 2, with ties between transitions or-ed."""
-    values = value_iteration(machine, gamma)
+    worth = Worth(machine, optimal_values(machine, gamma), gamma)
     skills = {
-        state: _paper_skill(machine, state, values, gamma)
+        state: Skill(machine, state, worth.best(state), worth.nothing(state), worth.of(state))
         for state in range(machine.num_states)
         if state not in machine.terminal and state not in machine.failure
     }
-    return SkillMachine(machine, skills, values, "paper", gamma)
-
-
-def _paper_skill(
-    machine: RewardMachine, state: int, values: tuple[float, ...], gamma: float
-) -> Skill:
-    successors = machine.successors(state)
-    value_of = {outcome: transition_value(outcome, values, gamma) for outcome in successors}
-    best = max(value_of.values())
-    chosen = [outcome for outcome, value in value_of.items() if value >= best - TOLERANCE * best]
-    worthless = [outcome for outcome, value in value_of.items() if value <= 0.0]
-    return Skill(machine, state, tuple(chosen), tuple(worthless), best)
+    return SkillMachine(machine, skills, worth.values, "paper", gamma)

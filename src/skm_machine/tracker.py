@@ -6,12 +6,12 @@ One small object that simulators, nodes and monitors share (the bookkeeping of A
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
-from skm_machine.reward_machine import RewardMachine
+from skm_machine.reward_machine import Outcome, RewardMachine
 
 KEPT_TRANSITIONS: Final = 10_000
 """How many transitions a tracker remembers: missions without end run for days."""
@@ -34,6 +34,15 @@ class Transition:
     target: int
     labels: frozenset[str]
     reward: float
+
+
+Prefer: TypeAlias = Callable[[int, tuple[Outcome, ...]], Outcome]
+"""From a machine state and what a step may do there, to what it does: see `RewardMachine.options`."""
+
+
+def eager(machine: RewardMachine, state: int, options: tuple[Outcome, ...]) -> Outcome:
+    """Return what a step does if promises are made as soon as they can be, and kept."""
+    return options[0] if state in machine.promised else options[min(1, len(options) - 1)]
 
 
 class MissionTracker:
@@ -66,15 +75,21 @@ class MissionTracker:
         """The last transition; None if there was none."""
         return self._recent[-1] if self._recent else None
 
-    def update(self, labels: Collection[str]) -> float:
+    def update(self, labels: Collection[str], prefer: Prefer | None = None) -> float:
         """Take the labels of the state that was entered; return the reward δ_r.
+
+        Where a promise may be made, `prefer` chooses; if there is nobody to ask, it is made.
 
         c ← c ∪ ((l̂ ⊕ l̂') ∩ C), emptied when the machine moves on to another state or another round.
         """
         if self.status is not Status.RUNNING:
             raise RuntimeError(f"the mission has already {self.status.value}: start it again")
         entered = frozenset(labels)
-        target, reward = self.machine.step(self.state, entered)
+        options = self.machine.options(self.state, entered)
+        if len(options) > 1 and prefer is not None:
+            target, reward = prefer(self.state, options)
+        else:
+            target, reward = eager(self.machine, self.state, options)
         self.steps += 1
         self.total_reward += reward
         self.accepting_visits += reward > 0

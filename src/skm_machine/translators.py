@@ -11,7 +11,7 @@ from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_au
 from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula
-from skm_machine.recurrence import recurrence_machine
+from skm_machine.recurrence import standing_machine
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.spot_translator import (
     endless_machine_with_spot,
@@ -65,10 +65,17 @@ def accepts_lasso(formula: Formula | str, prefix: Trace, loop: Trace) -> bool:
     return translate_omega(formula).accepts(prefix, loop)
 
 
-def endless_machine(formula: Formula, translator: str = "builtin") -> RewardMachine:
+def endless_machine(
+    formula: Formula,
+    translator: str = "builtin",
+    *,
+    max_states: int = MAX_STATES,
+    max_seconds: float = MAX_SECONDS,
+) -> RewardMachine:
     """Return the machine of a mission without end, rewarded for every round."""
-    by_spot = check_choice("translator", translator, TRANSLATORS) == "spot"
-    return endless_machine_with_spot(formula) if by_spot else recurrence_machine(formula)
+    if check_choice("translator", translator, TRANSLATORS) == "spot":
+        return endless_machine_with_spot(formula)
+    return standing_machine(formula, max_states=max_states, max_seconds=max_seconds)
 
 
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,10 @@ class TruncatedCheckpointError(CheckpointError):
 
 class DigestMismatchError(CheckpointError):
     """The arrays are not those that the card describes."""
+
+
+class MalformedCheckpointError(CheckpointError):
+    """Arrays or details that are missing, of the wrong shape, or not numbers."""
 
 
 class WrongDomainError(CheckpointError):
@@ -123,7 +127,39 @@ def load(path: str | Path, domain: str | None = None) -> tuple[dict[str, NDArray
             f"{target} was trained in the domain '{card.domain}', not in '{domain}'; give a"
             f" checkpoint of '{domain}', or use this one there."
         )
-    return safetensors.numpy.load(data), card
+    arrays = safetensors.numpy.load(data)
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise MalformedCheckpointError(
+                f"{target}: the array '{name}' holds not-a-number or infinity, so nothing can be"
+                " served from it or go on from it; train anew."
+            )
+    return arrays, card
+
+
+@contextlib.contextmanager
+def understood(path: str | Path) -> Iterator[None]:
+    """Say of whatever goes wrong while a checkpoint is taken apart that it is malformed."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise MalformedCheckpointError(
+            f"{checkpoint_path(path)} and its card do not fit together, or lack something"
+            f" ({type(error).__name__}: {text}); copy both again from where they came, or train anew."
+        ) from error
+
+
+def expect_shape(name: str, array: NDArray[Any], shape: tuple[int | None, ...]) -> None:
+    """Refuse an array that has not this shape; None stands for any length."""
+    wanted = len(shape) == array.ndim and all(
+        length is None or length == found for length, found in zip(shape, array.shape, strict=True)
+    )
+    if not wanted:
+        text = ", ".join("any" if length is None else str(length) for length in shape)
+        raise MalformedCheckpointError(
+            f"the checkpoint's array '{name}' has the shape {array.shape}, not ({text}); train anew."
+        )
 
 
 def checkpoint_path(path: str | Path) -> Path:
@@ -216,6 +252,8 @@ def _read_card(path: Path) -> Card:
         )
     names = [entry.name for entry in fields(Card)]
     missing = [name for name in names if name not in document]
+    if not isinstance(document.get("details", {}), dict):
+        raise ForeignFileError(f"{path} is no whole card: its details are no JSON object.")
     if missing:
         raise ForeignFileError(f"{path} is no whole card: it lacks {', '.join(missing)}.")
     return Card(**{name: document[name] for name in names})

@@ -10,10 +10,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from skm_machine.event_script import EventScript
 from skm_machine.tracker import MissionTracker, Status, Transition
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
+from skm_primitives.planning.shield import Shield
 from skm_primitives.primitives import Primitives
+from skm_sim.faults import environment_faults
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,24 @@ class Episode:
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
     stalled: bool = False
-    """Whether it was given up since it got nowhere."""
+    """Whether it was given up: it got nowhere, or whatever was left to do would have failed."""
+    world_ended: bool = False
+    """Whether the world came to an end with the last step."""
+    standing: bool = False
+    """Whether it was a standing order."""
 
     @property
     def outcome(self) -> str:
-        """How it ended: `accepted`, `failed`, `no progress` or `timed out`."""
+        """How it ended: `accepted`, `failed`, `world ended`, `no progress` or `timed out`.
+
+        Or `satisfied so far`: a standing order whose time was up, with rounds completed, nothing lost.
+        """
+        if self.status is Status.RUNNING and self.world_ended:
+            return "world ended"
         if self.status is Status.RUNNING:
-            return "no progress" if self.stalled else "timed out"
+            if self.stalled:
+                return "no progress"
+            return "satisfied so far" if self.standing and self.accepting_visits else "timed out"
         return str(self.status.value)
 
 
@@ -53,32 +67,42 @@ def run_episode(
     epsilon: float = 0.0,
     rng: np.random.Generator | None = None,
     watch: Callable[[MissionTracker, Decision], None] | None = None,
+    shield: Shield | None = None,
+    events: EventScript | None = None,
 ) -> Episode:
     """Run a mission once, from `env.reset(seed, options)` to its end, a stall or `max_steps`.
 
-    With `epsilon`, that share of the actions is random, drawn from `rng`. `watch` is called after
-    every step.
+    A `shield` replaces actions after which the mission can only fail. `events` says which events are
+    true in each step, besides the labels of the world. With `epsilon`, that share of the actions is
+    random, drawn from `rng`. `watch` is called after every step.
     """
     rng = rng or np.random.default_rng(seed)
-    observation, info = env.reset(seed=seed, options=options)
-    run = MissionRun(policy, primitives, max_steps)
-    run.begin(observation, info["labels"])
+    with environment_faults(primitives.domain, "reset()"):
+        observation, info = env.reset(seed=seed, options=options)
+    run = MissionRun(policy, primitives, max_steps, shield)
+    happening = EventScript("") if events is None else events
+    run.begin(observation, info["labels"] | happening.at(0))
     observations, decisions, earned = [observation], [], [0.0]
     transitions: list[Transition] = []
+    terminated = False
     while not run.over:
         decision = run.decide(primitives.values(observation, run.history))
+        if run.blocked:
+            break
         action = decision.action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
-        observation, _, terminated, _, info = env.step(action)
-        if run.enter(observation, info["labels"]) and run.tracker.latest is not None:
+        with environment_faults(primitives.domain, "step()"):
+            observation, _, terminated, truncated, info = env.step(action)
+        labels = info["labels"] | happening.at(run.tracker.steps + 1)
+        if run.enter(observation, labels) and run.tracker.latest is not None:
             transitions.append(run.tracker.latest)
         earned.append(run.tracker.total_reward)
         observations.append(observation)
         decisions.append(decision)
         if watch is not None:
             watch(run.tracker, decision)
-        if terminated:
+        if terminated or truncated:
             break
     return Episode(
         run.tracker.status,
@@ -89,5 +113,7 @@ def run_episode(
         tuple(transitions),
         tuple(observations),
         tuple(decisions),
-        run.stalled,
+        run.stalled or run.blocked,
+        bool(terminated),
+        policy.mission.standing,
     )

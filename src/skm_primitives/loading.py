@@ -15,6 +15,7 @@ from skm_sim.registry import get_domain
 
 SERVERS: Final = {
     "tabular": "skm_primitives.tabular.tabular_primitives:load",
+    "known": "skm_primitives.known.known_primitives:load",
     "box": "skm_primitives.deep.box_primitives:load",
 }
 """Who serves what each generic learner writes: a function of (arrays, card, spec), imported on use.
@@ -33,12 +34,15 @@ def load_primitives(domain: DomainSpec | str, checkpoint: str | Path | None = No
     if not location:
         known = did_you_mean(card.learner, SERVERS)
         raise SkmError(f"{path} was written by the learner '{card.learner}'{known}")
-    primitives: Primitives = load_attribute(location)(arrays, card, spec)
+    with checkpoints.understood(path):
+        primitives: Primitives = load_attribute(location)(arrays, card, spec)
     return primitives
 
 
 def default_checkpoint(spec: DomainSpec) -> Path:
     """Return the path of the checkpoint that comes with a domain."""
+    if Path(spec.checkpoint).is_absolute() and Path(spec.checkpoint).exists():
+        return Path(spec.checkpoint)
     package, _, inside = spec.checkpoint.partition(":")
     path = Path(str(files(package))) / f"{inside}{checkpoints.SUFFIX}" if package else None
     if path is None or not path.exists():

@@ -17,19 +17,30 @@ from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.policy import Decision, Policy, best_of_goals
 from skm_primitives.planning.progress import Progress
+from skm_primitives.planning.shield import Shield
 from skm_primitives.primitives import AnyGoalValues, Skills
+
+
+def usual_limit(policy: Policy, usual: int) -> int:
+    """Return how many steps a mission may take if nobody says: more than usual where it is far."""
+    return max(usual, int(getattr(policy, "most_steps", 0)))
 
 
 class MissionRun:
     """A policy with its tracker: takes states, gives decisions, and knows when it is over."""
 
-    def __init__(self, policy: Policy, skills: Skills, max_steps: int) -> None:
+    def __init__(
+        self, policy: Policy, skills: Skills, max_steps: int, shield: Shield | None = None
+    ) -> None:
         self.policy = policy
         self.skills = skills
         self.max_steps = max_steps
         self.machine = policy.mission.machine
         self.tracker = MissionTracker(self.machine, skills.constraints)
         self.decision: Decision | None = None
+        self.shield = shield
+        self.blocked = False
+        """Whether the shield lets nothing pass: the robot is to stop, and the mission is over."""
         self._progress = Progress(skills.gamma)
         self._unseen_move = False
         self._values: AnyGoalValues | None = None
@@ -39,8 +50,10 @@ class MissionRun:
         """Begin in this state; refuses what cannot be achieved from here."""
         self.tracker.start(labels)
         self._progress.restart()
-        self._unseen_move = False
+        self._unseen_move = self.blocked = False
         self.policy.start(observation)
+        if self.shield is not None:
+            self.shield.start(observation)
 
     def enter(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
         """Take the state that a step has led to; tell whether the machine moved.
@@ -49,7 +62,12 @@ class MissionRun:
         the observation when it comes.
         """
         before = self.tracker.moves
-        self.tracker.update(labels)
+        if observation is None:
+            self.tracker.update(labels)
+        else:
+            self.tracker.update(
+                labels, lambda state, options: self.policy.prefer(state, options, observation)
+            )
         moved = self.tracker.moves > before
         if moved:
             self._progress.restart()
@@ -61,6 +79,8 @@ class MissionRun:
     def see(self, observation: Any) -> None:  # noqa: ANN401
         """Take the observation of the present state; the policy hears of moves since the last one."""
         self.policy.entered(observation, self._unseen_move)
+        if self.shield is not None:
+            self.shield.entered(observation)
         self._unseen_move = False
 
     def visit(self, state: int, violated: frozenset[str]) -> None:
@@ -72,7 +92,7 @@ class MissionRun:
     def over(self) -> bool:
         """Whether nothing is left to decide."""
         ended = self.tracker.status is not Status.RUNNING
-        return ended or self.tracker.steps >= self.max_steps or self.stalled
+        return ended or self.tracker.steps >= self.max_steps or self.stalled or self.blocked
 
     @property
     def stalled(self) -> bool:
@@ -88,10 +108,15 @@ class MissionRun:
         """Return what to do in the present state, from the values of every goal in it.
 
         Where that has led nowhere for long enough, the policy tries another way from the next state.
+        After it, `blocked` tells whether nothing is to be done but to stop.
         """
         self._values = values
         self.decision = self.policy.choose(self.tracker.state, values)
-        if self._progress.watch(self.decision, self._promise):
+        if self.shield is not None:
+            passed = self.shield.vet(self.tracker.state, self.decision, values, self.policy)
+            self.blocked = passed is None
+            self.decision = passed or self.decision
+        if not self.decision.waiting and self._progress.watch(self.decision, self._promise):
             self.policy.doubt()
         return self.decision
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 from gymnasium.spaces import Space
 
 from skm_primitives.goals import Goal
@@ -69,6 +70,33 @@ class GoalToGoal:
     """Whether the values of a state come from networks, so that they may be wrong here and there."""
 
 
+@dataclass(frozen=True, eq=False)
+class KnownWorld:
+    """What lies behind goals that are label sets where the whole world is known: every cell of it."""
+
+    successors: IntArray
+    """`[cell, action]`: the cell that each action leads to."""
+    label_ids: IntArray
+    """`[cell]`: the index in `label_sets` of what the cell shows."""
+    label_sets: tuple[frozenset[str], ...]
+    constraints: tuple[str, ...] = ()
+    near: IntArray | None = None
+    """`[cell]`: bits over `constraints` that the cell does not show but comes close to; None: none."""
+
+    def as_places(self, goals: int) -> PlaceWorld:
+        """Return the same world with every cell a place, for planners of places."""
+        shown = [self.label_sets[index] for index in self.label_ids.tolist()]
+        return PlaceWorld(
+            tuple(range(len(shown))),
+            self.successors,
+            {cell: (labels,) for cell, labels in enumerate(shown)},
+            np.ones(goals, np.float32),
+        )
+
+
+Behind: TypeAlias = PlaceWorld | GoalToGoal | KnownWorld
+
+
 class Skills(Protocol):
     """What is known of the skill primitives of a domain before any value is asked for.
 
@@ -96,8 +124,10 @@ class Skills(Protocol):
         ...
 
     @property
-    def behind_goals(self) -> PlaceWorld | GoalToGoal:
-        """What can be done once a goal is achieved: exactly where goals are places, else on average."""
+    def behind_goals(self) -> Behind:
+        """What can be done once a goal is achieved: exactly where goals are places or the world is
+
+        known, else on average."""
         ...
 
     @property
@@ -134,7 +164,7 @@ class RemoteSkills:
     propositions: tuple[str, ...]
     constraints: tuple[str, ...]
     goals: tuple[Goal, ...]
-    behind_goals: PlaceWorld | GoalToGoal
+    behind_goals: Behind
     gamma: float
     observation_space: Space[Any]
     action_space: Space[Any]

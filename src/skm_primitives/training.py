@@ -14,13 +14,18 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path
+from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path, understood
+from skm_primitives.run_lock import locked
 from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute
 
+MANY_CELLS = 1000
+"""Cells from which tables over cells × places are too large."""
+WORLD_LEARNER = "skm_primitives.tabular.world_learner:WorldLearner"
 LEARNERS = {
     ("Discrete", "Discrete"): "skm_primitives.tabular.q_learning:TabularLearner",
     ("Box", "Box"): "skm_primitives.deep.box_learner:BoxLearner",
+    ("Box", "Discrete"): "skm_primitives.deep.box_learner:BoxLearner",
 }
 """The learner for each kind of observation and action space; a `Learner` class, imported on use. A
 domain with a learner of its own names it in its spec."""
@@ -33,6 +38,8 @@ class Learner(Protocol):
     """Whether it wants to know at the start how long the run will be: a setting `horizon`."""
     save_seconds: ClassVar[float]
     """How often a run in progress is saved."""
+    settings_class: ClassVar[type[Any]]
+    """The dataclass of its settings; see `learner_settings`."""
 
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
@@ -88,6 +95,8 @@ def learner_class(spec: DomainSpec) -> type[Learner]:
     env = spec.make()
     kind = type(env.observation_space).__name__, type(env.action_space).__name__
     env.close()
+    if kind == ("Discrete", "Discrete") and env.observation_space.n > MANY_CELLS:  # type: ignore[attr-defined]
+        return _imported(WORLD_LEARNER)
     if kind not in LEARNERS:
         known = "; ".join(f"{observed} and {acted}" for observed, acted in LEARNERS)
         raise SkmError(
@@ -132,7 +141,8 @@ def begin_learner(
     """Start a learner, or resume the one at `out`; refuse to destroy a checkpoint unasked."""
     path = checkpoint_path(out)
     if resume:
-        resumed = learner.resume(spec, path)
+        with understood(path):
+            resumed = learner.resume(spec, path)
         for name, value in options.items():
             if (kept := resumed.options.get(name)) != value:
                 raise SkmError(
@@ -155,13 +165,22 @@ def train(
     """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
 
     An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
-    ends it at once.
+    ends it at once. A round that fails, say in the environment, ends it too, with all rounds
+    before it saved.
     """
     _check_writable(out)
     saved = time.monotonic()
-    with _interrupts() as interrupted:
+    with locked(out), _interrupts() as interrupted:
         while learner.steps < steps and not interrupted.is_set():
-            learner.run_round()
+            try:
+                learner.run_round()
+            except SkmError as error:
+                if learner.steps == 0:
+                    raise
+                learner.save(out, command)
+                raise SkmError(
+                    f"{error} The run is saved as it was after {learner.steps} steps, in {out}."
+                ) from error
             report(learner.steps)
             if time.monotonic() - saved > learner.save_seconds:
                 learner.save(out, command)

@@ -49,6 +49,7 @@ OUTCOMES: Final = {
     ExecuteMission.Result.REJECTED: "rejected",
     ExecuteMission.Result.ERROR: "error",
     ExecuteMission.Result.NO_PROGRESS: "no progress",
+    ExecuteMission.Result.SATISFIED_SO_FAR: "satisfied so far",
 }
 """Outcomes of missions, in words."""
 

@@ -41,7 +41,7 @@ class Argument:
             return text
         try:
             if isinstance(self.default, bool):
-                return {"true": True, "false": False}[str(text).lower()]
+                return {"true": True, "on": True, "false": False, "off": False}[str(text).lower()]
             return type(self.default)(text)
         except (KeyError, ValueError):
             kind = type(self.default).__name__
@@ -163,7 +163,7 @@ def load_systems(path: Path | None = None) -> dict[str, System]:
 
 
 def load_benchmarks(path: Path | None = None) -> dict[str, dict[str, Any]]:
-    """Return what each benchmark measures by default: domain, mission, steps."""
+    """Return what each benchmark measures by default: domain, mission, steps, seed."""
     benchmarks: dict[str, dict[str, Any]] = _read(path)["benchmarks"]
     return benchmarks
 

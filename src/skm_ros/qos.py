@@ -59,6 +59,9 @@ MARKERS: Final = STATE
 """`markers`. RViz needs the last one only, but a recording of the path (`skm mission --picture`) wants
 the robot in every state."""
 
+FRAMES: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 100)
+"""`/tf`: as listeners of tf subscribe to it."""
+
 CLOCK: Final = _profile(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE, 1)
 """`/clock`: as ROS clients subscribe to it; a lost tick is made up for by the next."""
 

@@ -10,8 +10,15 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalToGoal, PlaceWorld, Primitives, RemoteSkills
+from skm_primitives.goals import Goal, label_sets_of
+from skm_primitives.primitives import (
+    Behind,
+    GoalToGoal,
+    KnownWorld,
+    PlaceWorld,
+    Primitives,
+    RemoteSkills,
+)
 from skm_ros.conversions import (
     ConversionError,
     float_array,
@@ -39,7 +46,7 @@ def primitives_info(
         gamma=float(primitives.gamma),
         observation_kind=observation_kind(observation_space),
     )
-    _fill_behind_goals(info, primitives.behind_goals)
+    _fill_behind_goals(info, primitives.behind_goals, primitives.goals)
     discrete = isinstance(observation_space, Discrete)
     shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
     info.observation_shape = array.array("I", shape)
@@ -52,9 +59,12 @@ def primitives_info(
     return info
 
 
-def _fill_behind_goals(info: PrimitivesInfo, behind: PlaceWorld | GoalToGoal) -> None:
+def _fill_behind_goals(info: PrimitivesInfo, behind: Behind, goals: tuple[Goal, ...]) -> None:
     if isinstance(behind, GoalToGoal):
         info.goal_to_goal = float_array(behind.values)
+        return
+    if isinstance(behind, KnownWorld):
+        _fill_known_world(info, behind, goals)
         return
     info.goal_probability = float_array(behind.goal_probability)
     info.place_successors = array.array("i", behind.successors.astype(np.int32).tobytes())
@@ -63,6 +73,15 @@ def _fill_behind_goals(info: PrimitivesInfo, behind: PlaceWorld | GoalToGoal) ->
         for place, visits in behind.visit_labels.items()
         for visit, labels in enumerate(visits, start=1)
     ]
+
+
+def _fill_known_world(info: PrimitivesInfo, world: KnownWorld, goals: tuple[Goal, ...]) -> None:
+    first = {goal.labels: index for index, goal in reversed(list(enumerate(goals)))}
+    number = np.array([first[labels] for labels in world.label_sets], np.uint32)
+    info.state_successors = array.array("i", world.successors.astype(np.int32).tobytes())
+    info.state_goals = array.array("I", number[world.label_ids].tobytes())
+    if world.near is not None:
+        info.state_near = array.array("I", world.near.astype(np.uint32).tobytes())
 
 
 def remote_skills(info: PrimitivesInfo) -> RemoteSkills:
@@ -96,7 +115,32 @@ def _remote_skills(info: PrimitivesInfo) -> RemoteSkills:
     )
 
 
-def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> PlaceWorld | GoalToGoal:
+def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> KnownWorld:
+    """Return the world that is known as a whole, checked: nothing in it leads out of it."""
+    cells = int(info.observation_shape[0]) if len(info.observation_shape) == 1 else 0
+    successors = np.array(info.state_successors, np.int64)
+    shown, near = np.array(info.state_goals, np.int64), np.array(info.state_near, np.int64)
+    if not cells or successors.size != cells * int(info.action_count) or shown.size != cells:
+        raise ConversionError(f"primitives_info has {successors.size} successors of {cells} states")
+    inside = ((successors >= 0) & (successors < cells)).all() and (shown < len(goals)).all()
+    if not inside or near.size not in (0, cells):
+        raise ConversionError(
+            "primitives_info has successors or labels of states that are not there"
+        )
+    label_sets = label_sets_of(goals)
+    number = np.array([label_sets.index(goal.labels) for goal in goals])
+    return KnownWorld(
+        successors.reshape(cells, -1),
+        number[shown],
+        label_sets,
+        tuple(info.constraints),
+        near if near.size else None,
+    )
+
+
+def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
+    if len(info.state_successors):
+        return _known_world(info, goals)
     places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
     if not places:
         values = table(info.goal_to_goal, (len(goals), len(goals)))

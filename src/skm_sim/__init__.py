@@ -7,8 +7,10 @@ num_envs=N)` a batch that steps as arrays. Simulators are imported only when one
 from __future__ import annotations
 
 from skm_machine.version import __version__
+from skm_sim.batch_labelling import label_batch
 from skm_sim.checker import check_domain
 from skm_sim.domain import Domain, DomainError, DomainSpec, Registration, Task, task_table
+from skm_sim.labelling import label_env
 from skm_sim.registry import SHIPPED, domain_names, get_domain
 from skm_sim.shapes import Shape
 from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
@@ -16,6 +18,7 @@ from skm_sim.trials import SkillTrials, TaskTrials, TrialSet
 from skm_sim.world import World
 
 __all__ = [
+    "SHIPPED",
     "Domain",
     "DomainError",
     "DomainSpec",
@@ -33,6 +36,8 @@ __all__ = [
     "check_domain",
     "domain_names",
     "get_domain",
+    "label_batch",
+    "label_env",
     "task_table",
 ]
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 ByteArray: TypeAlias = NDArray[np.uint8]
+Uint16Array: TypeAlias = NDArray[np.uint16]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]

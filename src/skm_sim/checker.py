@@ -21,9 +21,10 @@ import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
-from skm_machine.errors import SkmError
 from skm_sim.batch_checker import vector_problems
 from skm_sim.domain import Domain, DomainSpec, name_problems
+from skm_sim.faults import said
+from skm_sim.observation_parts import space_problems
 from skm_sim.registry import get_domain
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> list[str
     if isinstance(domain, str) and not _is_env_id(domain):
         domain = get_domain(domain)
     if isinstance(domain, DomainSpec):
+        domain.register()
         spec, domain = domain, domain.env_id
     if not isinstance(domain, str):
         return _problems(domain.unwrapped, spec)
@@ -58,7 +60,7 @@ def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> list[str
             env = gymnasium.make(domain, disable_env_checker=True)
     except Exception as error:
         return [
-            f"gymnasium.make('{domain}') fails ({_say(error)}); register the id with"
+            f"gymnasium.make('{domain}') fails ({said(error)}); register the id with"
             " gymnasium.register when your package is imported, and import it first."
         ]
     with contextlib.closing(env):
@@ -77,6 +79,8 @@ def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> list[str
     whole = cast("_DomainEnv", env)
     if spec is not None:
         problems += _spec_problems(whole, spec)
+    if spec is None or not spec.learner:
+        problems += space_problems(env)
     try:
         fresh = _recording(whole)
         problems += _gymnasium_problems(env)
@@ -84,7 +88,10 @@ def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> list[str
         if env.spec is not None and env.spec.vector_entry_point is not None and not problems:
             problems += vector_problems(env.spec, whole.propositions)
     except Exception as error:
-        problems.append(f"A step fails ({_say(error)}); every action of action_space must work.")
+        problems.append(
+            f"The environment fails in reset(), step() or labels() ({said(error)}); every action of"
+            " action_space must work in every state."
+        )
     return list(dict.fromkeys(problems))
 
 
@@ -124,12 +131,15 @@ def _spec_problems(env: _DomainEnv, spec: DomainSpec) -> list[str]:
 def _gymnasium_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
     """Run Gymnasium's `check_env` and collect its error and its warnings."""
     problems = []
+    windows = "human" in env.metadata.get(
+        "render_modes", ()
+    )  # Where there is no screen, they crash.
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         try:
-            check_env(env)
+            check_env(env, skip_render_check=windows)
         except Exception as error:
-            problems.append(f"Mend what Gymnasium's check_env finds: {_say(error)}")
+            problems.append(f"Mend what Gymnasium's check_env finds: {said(error)}")
     texts = [_REMARK.sub("", str(remark.message)) for remark in remarks]
     problems += [
         f"Mend what Gymnasium's check_env warns of: {text}"
@@ -143,20 +153,24 @@ def _episode_problems(env: _DomainEnv) -> list[str]:
     """Check labels, observations and ends along some random episodes."""
     problems: list[str] = []
     ends = []
+    first: Any = None
+    varied = False
     for seed in range(EPISODES):
         for length, step in enumerate(_episode(env, seed)):
             when, observation, info, terminated, truncated = step
+            first = copy.deepcopy(observation) if first is None else first
+            varied = varied or not data_equivalence(first, observation)
             problems += _label_problems(env, info, when)
             problems += _observation_problems(env, observation, when)
-            if truncated:
-                problems.append(
-                    "Never set truncated in the environment itself: pass max_episode_steps to"
-                    " gymnasium.register instead, since learners and missions have other limits."
-                )
-            if terminated:
+            if terminated and not truncated:
                 ends.append(length)
         if problems:
             return list(dict.fromkeys(problems))
+    if not varied:
+        problems.append(
+            f"Every observation of {EPISODES} episodes was the same, whatever was done: nothing can"
+            " be learned from it. Observe what the actions change."
+        )
     if len(ends) == EPISODES and len(set(ends)) == 1:
         problems.append(
             f"Every episode terminated at step {ends[0]}, whatever was done, as if by a clock:"
@@ -227,12 +241,6 @@ def _seed_problems(env: _DomainEnv, fresh: list[Any]) -> list[str]:
         "Two episodes with the same seed and the same actions differ: draw all chance from"
         " self.np_random, call super().reset(seed=seed), and reset all that an episode remembers."
     ]
-
-
-def _say(error: Exception) -> str:
-    """Return an error as one line."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, SkmError) else f"{type(error).__name__}: {text}"
 
 
 def _sentence(text: str) -> str:

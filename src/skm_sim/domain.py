@@ -8,6 +8,7 @@ paper, `L: S -> 2^P`. `skm_sim.check_domain` tells what a domain of one's own st
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +17,14 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from skm_machine.errors import SkmError, did_you_mean
+from skm_machine.errors import did_you_mean
+from skm_sim.batch_labels import with_label_arrays
+from skm_sim.faults import DomainError as DomainError  # noqa: PLC0414 (told from here as well)
+from skm_sim.faults import making_faults
 from skm_sim.locations import load_attribute
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = frozenset({"X", "F", "G", "U", "R", "W", "M", "true", "false", "xor"})
-
-
-class DomainError(SkmError):
-    """A domain that is unknown or does not fit together; the message says what would be right."""
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class DomainSpec:
     extra: str = ""
     """The extra of skm that the simulator needs, and what it imports: `extra: module`."""
     checkpoint: str = ""
-    """Skills that come with the domain, as `package:path/in/the/package`."""
+    """Skills that come with the domain, as `package:path/in/the/package`, or an absolute path."""
     learner: str = ""
     """A `skm_primitives.training.Learner`; else it is found by the kind of spaces."""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -120,6 +120,10 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
+    step_seconds: float | None = None
+    """How long a step takes, where the world has a clock: for missions that name seconds."""
+    events: tuple[str, ...] = ()
+    """Propositions of the domain that the robot does not control: they happen."""
     scene: str = ""
     """A function from the environment to `skm_sim.shapes.Shape`s; else its method `scene()`."""
 
@@ -129,6 +133,11 @@ class DomainSpec:
             problems.append(f"gamma is {self.gamma}; it must lie between 0 and 1.")
         if self.primitive_steps < 1:
             problems.append(f"primitive_steps is {self.primitive_steps}; it must be at least 1.")
+        for name in self.events:
+            if name not in self.propositions:
+                problems.append(f"the event '{name}' is none of its propositions.")
+        if self.step_seconds is not None and not 0 < self.step_seconds < math.inf:
+            problems.append(f"step_seconds is {self.step_seconds}; it must be above 0.")
         problems += [
             f"the task filed under '{key}' is named '{task.name}'; the two must be the same."
             for key, task in self.tasks.items()
@@ -159,32 +168,33 @@ class DomainSpec:
             raise DomainError(f"the domain '{self.name}' has no tasks: say which mission to run")
         return self.task(self.demo or next(iter(self.tasks)))
 
+    def register(self) -> None:
+        """Make its environments known to Gymnasium, once."""
+        for entry in self.environments:
+            if entry.id not in gymnasium.registry:
+                gymnasium.register(
+                    entry.id,
+                    entry_point=entry.entry_point,
+                    vector_entry_point=entry.vector_entry_point,
+                    max_episode_steps=entry.max_episode_steps,
+                    kwargs=dict(entry.kwargs),
+                )
+
     def make(self, render_mode: str | None = None, **options: Any) -> gymnasium.Env[Any, Any]:  # noqa: ANN401
         """Return one environment. By default it has no time limit: missions have their own."""
         given: dict[str, Any] = {"max_episode_steps": -1, **options}
         if render_mode is not None:
             given["render_mode"] = render_mode
-        try:
+        self.register()
+        with making_faults(self.name, self.env_id, self.extra):
             return gymnasium.make(self.env_id, **given)
-        except ImportError as error:
-            raise self._lacking(error) from error
 
     def make_batch(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
-        """Return a batch of environments."""
-        try:
-            return gymnasium.make_vec(self.env_id, num_envs=num_envs)
-        except ImportError as error:
-            raise self._lacking(error) from error
-
-    def _lacking(self, error: ImportError) -> Exception:
-        """Return what to say when the simulator cannot be imported."""
-        extra, _, module = self.extra.partition(": ")
-        if extra and error.name is not None and error.name.split(".")[0] == module:
-            return DomainError(
-                f"the domain '{self.name}' needs {module}; install it with"
-                f" `pip install 'skm[{extra}]'`."
-            )
-        return error
+        """Return a batch of environments, whose `info["labels"]` is a bool array."""
+        self.register()
+        with making_faults(self.name, self.env_id, self.extra):
+            batch = gymnasium.make_vec(self.env_id, num_envs=num_envs)
+        return with_label_arrays(batch, self.propositions)
 
     def part(self, name: str) -> Any:  # noqa: ANN401 - whatever the part is
         """Return the part of that name, imported; None where the domain leaves it out."""

@@ -5,7 +5,8 @@ A package of one's own says in its pyproject.toml
     [project.entry-points."skm.domains"]
     kitchen = "my_package.spec:KITCHEN"
 
-and every command knows `kitchen` as soon as it is installed.
+and every command knows `kitchen` as soon as it is installed. A folder that `skm map` made is a domain,
+too: by its path, or by its name where it is in the current folder.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from __future__ import annotations
 import importlib
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Final
 
-import gymnasium
-
-from skm_machine.errors import did_you_mean
+from skm_machine.errors import SkmError, did_you_mean
 from skm_sim.domain import DomainError, DomainSpec
+from skm_sim.maps.map_folder import is_map_folder
+from skm_sim.maps.map_spec import map_domain
 
 GROUP: Final = "skm.domains"
 """The entry points under which packages name their domains."""
@@ -48,46 +50,52 @@ def domain_names() -> tuple[str, ...]:
 
 
 def get_domain(name: str) -> DomainSpec:
-    """Return a domain by its name, or any by `package.module:ATTRIBUTE`.
+    """Return a domain by its name, or any by `package.module:ATTRIBUTE` or by its folder.
 
     Only the module that holds the spec is imported, never the simulators of other domains.
     """
     if ":" in name:
         return _load(name)
     if name not in _locations():
+        folder = Path(name).expanduser()
+        if is_map_folder(folder):
+            spec = map_domain(folder)
+            spec.register()
+            return spec
+        if folder.is_dir():
+            raise DomainError(f"the folder '{name}' holds no domain; `skm map` makes one of a map.")
         raise DomainError(
             f"unknown domain '{name}'{did_you_mean(name, domain_names())}"
-            " A domain of your own is written package.module:ATTRIBUTE."
+            " A domain of your own is written package.module:ATTRIBUTE; one on a map is the folder"
+            " that `skm map` made."
         )
     return _load(_locations()[name])
-
-
-def register_environments(spec: DomainSpec) -> None:
-    """Make the environments of a domain known to Gymnasium, once."""
-    for entry in spec.environments:
-        if entry.id not in gymnasium.registry:
-            gymnasium.register(
-                entry.id,
-                entry_point=entry.entry_point,
-                vector_entry_point=entry.vector_entry_point,
-                max_episode_steps=entry.max_episode_steps,
-                kwargs=dict(entry.kwargs),
-            )
 
 
 def _load(location: str) -> DomainSpec:
     """Import the `DomainSpec` at `package.module:ATTRIBUTE`."""
     module_name, _, attribute = location.partition(":")
+    if not module_name or module_name.startswith("."):
+        raise DomainError(
+            f"domain '{location}': cannot import '{module_name}'; write package.module:ATTRIBUTE."
+        )
     try:
         module = importlib.import_module(module_name)
-    except (ImportError, ValueError) as error:
+    except SkmError:
+        raise
+    except ImportError as error:
         raise DomainError(
             f"domain '{location}': cannot import '{module_name}' ({error}). Install its package, or"
             " put its folder on PYTHONPATH."
         ) from error
+    except Exception as error:
+        raise DomainError(
+            f"domain '{location}': the module '{module_name}' fails when it is imported"
+            f" ({type(error).__name__}: {' '.join(str(error).split())[:300]}); mend it first."
+        ) from error
     spec = getattr(module, attribute, None)
     if isinstance(spec, DomainSpec):
-        register_environments(spec)
+        spec.register()
         return spec
     known = [key for key, value in vars(module).items() if isinstance(value, DomainSpec)]
     what = f"no attribute '{attribute}'" if spec is None else f"'{attribute}' is no DomainSpec"

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box, Space
 
 from skm_sim.arrays import ByteArray
 from skm_sim.domain import DomainError, DomainSpec
+from skm_sim.faults import environment_faults, making_faults
 from skm_sim.shapes import Shape, scene_of
 
 
@@ -73,13 +74,18 @@ class World:
 
     def picture(self) -> ByteArray | None:
         """Return what a camera would see, where the domain draws and pictures were asked for."""
-        picture: ByteArray | None = self._env.render() if self.draws else None  # type: ignore[assignment]
+        if not self.draws:
+            return None
+        with environment_faults(self.spec.name, "render()"):
+            picture: ByteArray | None = self._env.render()  # type: ignore[assignment]
         return picture
 
-    def place(self) -> tuple[float, float] | None:
-        """Return where the robot is, x and y in metres; None where the domain does not say."""
-        place = getattr(self._env.unwrapped, "pose", None)
-        return None if place is None else (float(place[0]), float(place[1]))
+    def pose(self) -> tuple[float, float, float] | None:
+        """Return x, y in metres and heading of the robot, 0 where it has none; None: nobody knows."""
+        pose = getattr(self._env.unwrapped, "pose", None)
+        if pose is None:
+            return None
+        return float(pose[0]), float(pose[1]), float(pose[2]) if len(pose) > 2 else 0.0
 
     def scene(self) -> Sequence[Shape]:
         """Return the shapes of the world for a 3D view, empty where the domain has none."""
@@ -92,9 +98,16 @@ class World:
 
 def draws(spec: DomainSpec) -> bool:
     """Tell whether a domain's environment can return pictures."""
-    entry = gymnasium.spec(spec.env_id).entry_point
-    cls = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-    return "rgb_array" in getattr(cls, "metadata", {}).get("render_modes", ())
+    with making_faults(spec.name, spec.env_id, spec.extra):
+        entry = gymnasium.spec(spec.env_id).entry_point
+        made = (
+            gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+        )
+    if not hasattr(made, "metadata"):  # A function that makes it, as with `label_env`.
+        env = spec.make()
+        env.close()
+        return "rgb_array" in env.metadata.get("render_modes", ())
+    return "rgb_array" in getattr(made, "metadata", {}).get("render_modes", ())
 
 
 def _read_options(text: str) -> dict[str, Any] | None:

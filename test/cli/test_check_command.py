@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -97,7 +98,7 @@ def test_a_trace_with_an_unknown_name(capsys):
     assert "did you mean 'coffee'" in err
 
 
-@pytest.mark.parametrize("mission", ["F(a &", "", "a b", "G F a | F b", "HOA: v1", "missing.hoa"])
+@pytest.mark.parametrize("mission", ["F(a &", "", "a b", "F G G", "HOA: v1", "missing.hoa"])
 def test_a_bad_mission_gives_exit_code_2_and_no_output(capsys, mission):
     code, out, err = check(capsys, mission, "--json")
     assert code == 2
@@ -143,3 +144,44 @@ def test_it_is_quick_and_needs_no_heavy_package():
         "assert not heavy, heavy; sys.exit(code)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_words_show_their_formula_and_formulas_their_words(capsys):
+    _, report = check_json(capsys, "visit coffee, mail in order; never decoration")
+    assert report["format"] == "words"
+    assert report["formula"] == "F(coffee & F mail) & (!mail U coffee) & G !decoration"
+    assert report["words"] == "visit coffee, mail in order; never decoration"
+    _, report = check_json(capsys, "G F a & G F b")
+    assert report["words"] == "patrol a, b"
+    _, out, _ = check(capsys, "G F a & G F b")
+    assert "in words: patrol a, b" in out
+    _, report = check_json(capsys, "F a | F b")
+    assert report["words"] is None
+
+
+def test_patterns_are_listed(capsys):
+    assert main(["patterns", "--json"]) == 0
+    patterns = json.loads(capsys.readouterr().out)
+    assert len(patterns) == 22
+    assert set(patterns[0]) == {"name", "group", "meaning", "words", "formula", "example"}
+    assert main(["patterns", "patrol"]) == 0
+    assert "patrol A, B fairly" in capsys.readouterr().out
+    assert main(["patterns", "wiat"]) == 2
+    assert "did you mean 'wait'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["F p{}", "G F p{}"])
+def test_twelve_places_are_checked_in_seconds(capsys, text):
+    mission = " & ".join(text.format(i) for i in range(12))
+    start = time.thread_time()
+    code, out, _ = check(capsys, mission)
+    assert code == 0
+    assert "states over p0" in out
+    assert time.thread_time() - start < 5
+
+
+def test_json_gives_as_many_edges_as_a_program_may_want(capsys):
+    _, report = check_json(capsys, " & ".join(f"F p{i}" for i in range(9)))
+    assert not report["complete"]
+    assert len(report["edges"]) == 1000
+    assert check_json(capsys, "F a & F b")[1]["complete"]

@@ -16,7 +16,7 @@ SRC = Path(__file__).parents[2] / "src"
 PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_ros", "skm_cli")
 FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
-DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety|moving_targets)/")
+DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety|moving_targets|maps|robots)/")
 
 
 def inside(file):

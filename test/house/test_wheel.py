@@ -64,7 +64,7 @@ def test_the_wheel_holds_all_that_is_not_python(wheel):
     for source in (*ROOT.glob("config/*.yaml"), *ROOT.glob("launch/*.launch.py")):
         assert f"{data}/{source.relative_to(ROOT)}" in names
     assert f"{info}/licenses/LICENSE" in names
-    for pattern in ("*.safetensors", "*.json", "py.typed"):
+    for pattern in ("*.safetensors", "*.json", "*.png", "*.yaml", "py.typed"):
         for source in (ROOT / "src").rglob(pattern):
             assert str(source.relative_to(ROOT / "src")) in names
     assert not [name for name in names if name.startswith(("test", "skm/"))]

@@ -16,14 +16,14 @@ from skm_machine.drawing.lettering import broken, symbolic, text_width
 from skm_machine.drawing.machine_picture import MAX_STATES, draw_machine
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import TRUE, conjunction, disjunction, negation, proposition
-from skm_machine.recurrence import recurrence_machine
+from skm_machine.recurrence import standing_machine
 from skm_machine.reward_machine import Outcome, from_automaton, from_edges
 from skm_machine.skill_machine import plan_paper
 from skm_machine.translators import translate
 from tasks import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"
-ENDLESS = ("G F a & G F b & G !c", "G F a & G F b & G F d & G !c", "F G a", "G F a")
+ENDLESS = ("G F a & G F b & G !c", "G F a & G F b & G F d & G !c", "F G a", "G F a | F G b")
 
 
 class Box(NamedTuple):
@@ -120,7 +120,8 @@ def check_picture(machine, svg):
     labels, states, edges = label_boxes(svg), state_boxes(svg), groups(svg, "edge")
     assert set(states) == set(range(machine.num_states))
     drawn = sorted((int(e.get("data-source")), int(e.get("data-target"))) for e in edges)
-    assert drawn == sorted((edge.source, edge.target) for edge in machine.edges)
+    expected = (*machine.edges, *machine.promise_edges)
+    assert drawn == sorted((edge.source, edge.target) for edge in expected)
     boxes = [*labels.values(), *states.values()]
     assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
     root = ET.fromstring(svg)
@@ -147,7 +148,7 @@ def test_task_pictures_have_no_overlap_and_miss_nothing(name, with_skills):
 
 @pytest.mark.parametrize("formula", ENDLESS)
 def test_endless_pictures_have_no_overlap_and_miss_nothing(formula):
-    machine = recurrence_machine(parse(formula))
+    machine = standing_machine(parse(formula))
     check_picture(machine, draw_machine(machine, plan_paper(machine).skills))
 
 
@@ -253,7 +254,7 @@ def test_large_machine_is_sketched_in_bounded_time():
 
 
 def test_crowded_machine_has_its_labels_on_hovering():
-    machine = recurrence_machine(parse(" & ".join(f"G F p{i}" for i in range(5))))
+    machine = standing_machine(parse(" & ".join(f"G F p{i}" for i in range(5))))
     edges = groups(draw_machine(machine), "edge")
     titles = [edge.findtext(f"{SVG}title") for edge in edges]
     assert len(titles) == len(machine.edges)

@@ -6,10 +6,12 @@ from hypothesis import given
 from skm_machine import (
     MissionError,
     UnsupportedMissionError,
+    accepts_lasso,
     compile_mission,
     holds,
     parse,
     read_hoa,
+    read_hoa_omega,
     read_reward_machine,
     to_dot,
     to_hoa,
@@ -47,13 +49,21 @@ def test_hoa_export_and_import_give_the_same_language(formula, trace):
     assert again.endless == machine.endless
 
 
-@pytest.mark.parametrize("text", ["G F a & G F b & G !c", "F G a", "G F a & F b", "G F a & F G b"])
+@pytest.mark.parametrize("text", ["G F a & G F b & G !c", "G(a -> F b)", "G F a & F b"])
 @given(trace=traces(max_size=8))
 def test_missions_without_end_survive_hoa(text, trace):
     machine = compile_mission(text).machine
     again = read_hoa(to_hoa(machine))
     assert again.endless
     assert rewards(again, trace) == rewards(machine, trace)
+
+
+@pytest.mark.parametrize("text", ["F G a", "G F a & F G b", "G F a | F G b"])
+@given(prefix=traces(max_size=3), loop=traces(max_size=3))
+def test_promises_are_written_as_what_they_allow(text, prefix, loop):
+    exported = to_hoa(compile_mission(text).machine)
+    expected = accepts_lasso(text, prefix, loop)
+    assert read_hoa_omega(exported).accepts(prefix, loop) == expected
 
 
 @given(formulas(), traces())

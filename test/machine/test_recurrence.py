@@ -1,32 +1,17 @@
-"""Missions without end: exact on ultimately periodic traces, and clear about what is not supported."""
+"""Standing orders: exact on ultimately periodic traces, and read as the rule says."""
+
+import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lasso_semantics import holds_forever
+from lasso_semantics import holds_forever, random_formula, random_lasso
+from machine_lassos import accepted_forever
 
-from skm_machine import UnsupportedMissionError, compile_mission, parse
-from skm_machine.logic.syntax import Formula, conjunction, evaluate
-from skm_machine.recurrence import is_endless, sort_clauses
+from skm_machine import compile_mission, plan_paper
+from skm_machine.logic.syntax import Formula, conjunction
+from skm_machine.tracker import MissionTracker, Status
 from strategies import boolean_formulas, formulas, traces
-
-
-def run_forever(machine, persistence, prefix, loop):
-    """Tell whether prefix·loop^ω is rewarded infinitely often and lacks q only finitely often."""
-    state = machine.initial
-    for labels in prefix:
-        state, _ = machine.step(state, labels)
-    seen, history = {}, []
-    while state not in seen:
-        seen[state] = len(history)
-        reward = 0.0
-        for labels in loop:
-            state, paid = machine.step(state, labels)
-            reward += paid
-        history.append(reward)
-    rewarded = any(history[seen[state] :])
-    return rewarded and all(evaluate(persistence, labels) for labels in loop)
-
 
 SAFE = formulas(unary=("!", "X", "G"), binary=("&", "|", "R", "W"), max_leaves=4)
 CO_SAFE = formulas(unary=("!", "X", "F"), binary=("&", "|", "U", "M"), max_leaves=4)
@@ -39,49 +24,77 @@ CO_SAFE = formulas(unary=("!", "X", "F"), binary=("&", "|", "U", "M"), max_leave
     prefix=traces(max_size=3),
     loop=traces(max_size=3),
 )
-@settings(max_examples=400)
-def test_rewarded_forever_exactly_if_the_mission_holds(
+@settings(max_examples=300)
+def test_clauses_are_rewarded_forever_exactly_if_they_hold(
     recurrences, persistences, clauses, prefix, loop
 ):
     parts = [Formula("G", (Formula("F", (p,)),)) for p in recurrences]
     parts += [Formula("F", (Formula("G", (q,)),)) for q in persistences]
     formula = conjunction(*parts, *clauses)
-    try:
+    machine = compile_mission(str(formula), horizon="infinite").machine
+    assert accepted_forever(machine, prefix, loop) == holds_forever(formula, prefix, loop)
+
+
+def test_any_formula_is_rewarded_forever_exactly_if_it_holds():
+    rng, names, jumping = random.Random(4), ["a", "b", "c"], 0
+    for _ in range(250):
+        formula = random_formula(rng, rng.randint(2, 14), names)
         machine = compile_mission(str(formula), horizon="infinite").machine
-    except UnsupportedMissionError:
-        sort_clauses_fails = not all(_is_decidable(clause) for clause in clauses)
-        assert sort_clauses_fails
-        return
-    expected = holds_forever(formula, prefix, loop)
-    persistence = sort_clauses(formula).persistence
-    assert run_forever(machine, persistence, prefix, loop) == expected
-
-
-def _is_decidable(clause):
-    """Tell whether a clause of the test is safe or co-safe once its negations are pushed down."""
-    try:
-        sort_clauses(clause)
-    except UnsupportedMissionError:
-        return False
-    return True
+        jumping += bool(machine.jumps)
+        for _ in range(10):
+            prefix, loop = random_lasso(rng, names)
+            expected = holds_forever(formula, prefix, loop)
+            assert accepted_forever(machine, prefix, loop) == expected, formula
+    assert jumping > 10
 
 
 @pytest.mark.parametrize(
-    ("text", "endless"),
+    ("text", "standing"),
     [
         ("G F a", True),
         ("F G a", True),
         ("G F a & G F b & G !c", True),
         ("G(F a & !c)", True),
         ("!F G a", True),
+        ("G(a -> F b)", True),
+        ("G F a | F G b", True),
+        ("G !a", True),
+        ("!a W b", True),
+        ("G(a -> X b)", True),
         ("F a & G !b", False),
-        ("G(a -> F b)", False),
+        ("F a & G(a -> X b)", False),
         ("F(a & X(F b & G !c))", False),
+        ("F(!a & !b)", False),
+        ("!a U b", False),
+        ("true", False),
     ],
 )
-def test_which_missions_have_no_end(text, endless):
-    assert is_endless(parse(text)) == endless
-    assert compile_mission(text).machine.endless == endless
+def test_the_rule_tells_standing_orders_from_missions_with_an_end(text, standing):
+    mission = compile_mission(text)
+    assert mission.machine.endless == standing
+    assert mission.reading.standing == standing
+    assert mission.reading.why
+    assert mission.reading.other
+    for horizon, endless in (("finite", False), ("infinite", True)):
+        assert compile_mission(text, horizon=horizon).machine.endless == endless
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("G F a", 1),
+        ("G F a & G F b & G !c", 4),
+        ("G F a & G F b & G F c", 7),
+        ("G F a & F(b & X F c)", 3),
+        ("G F a & F b & G !c", 3),
+        ("G F(a & X b)", 2),
+        ("G(a -> F b)", 2),
+    ],
+)
+def test_deterministic_machines_stay_small(text, states):
+    machine = compile_mission(text).machine
+    assert not machine.jumps
+    assert machine.num_states <= states
 
 
 def test_patrol_counts_rounds_in_any_order():
@@ -95,10 +108,29 @@ def test_patrol_counts_rounds_in_any_order():
     assert state in machine.failure
 
 
-@pytest.mark.parametrize(
-    "text", ["G F(a & X b)", "G F a | F b", "G F a & G(b -> F c)", "(G F a) U b", "X G F a"]
-)
-def test_what_is_not_supported_says_so_and_names_the_way_out(text):
-    with pytest.raises(UnsupportedMissionError, match=r"no machine for the clause .* HOA file"):
-        compile_mission(text)
-    assert not compile_mission(text, horizon="finite").machine.endless
+def test_a_broken_promise_costs_the_round_and_not_the_mission():
+    tracker = MissionTracker(compile_mission("F G a").machine, ())
+    for labels in ["", "a", "a", "", "a"]:
+        tracker.update(set(labels))
+    assert tracker.status is Status.RUNNING
+    assert tracker.accepting_visits == 3
+    assert [(move.source, move.target) for move in tracker.transitions if move.reward == 0] == [
+        (1, 0)
+    ]
+
+
+def test_the_papers_planner_keeps_promises():
+    machine = compile_mission("F G a").machine
+    skills = plan_paper(machine).skills
+    assert [str(skills[state].reach) for state in (0, 1)] == ["a", "a"]
+    assert [str(skills[state].avoid) for state in (0, 1)] == ["false", "!a"]
+
+
+def test_a_response_owes_until_it_is_answered():
+    machine = compile_mission("G(call -> F door) & G F hall").machine
+    tracker = MissionTracker(machine, ())
+    calm = []
+    for labels in [(), ("call",), ("hall",), ("door",)]:
+        tracker.update(labels)
+        calm.append(tracker.state in machine.calm)
+    assert calm == [True, False, False, True]

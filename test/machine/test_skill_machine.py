@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from skm_machine import compile_mission, from_automaton, parse, plan_paper, translate
 from skm_machine.logic.syntax import evaluate
-from skm_machine.skill_machine import as_constraints, value_iteration
+from skm_machine.machine_values import optimal_values, transition_value
+from skm_machine.skill_machine import as_constraints
 from strategies import NAMES, boolean_formulas, formulas
 from tasks import TASKS
 
@@ -53,7 +54,7 @@ def test_the_papers_planner_ignores_the_world():
 @given(formulas())
 def test_values_solve_the_bellman_equation(formula):
     machine = from_automaton(translate(formula))
-    values = value_iteration(machine, 0.9)
+    values = optimal_values(machine, 0.9)
     for state in range(machine.num_states):
         best = max(o.reward + 0.9 * values[o.target] for o in machine.successors(state))
         expected = 0.0 if state in machine.terminal else best
@@ -90,3 +91,32 @@ def test_keeping_a_proposition_true_is_a_constraint_too():
     assert skill.constraints == ("base",)
     assert skill.satisfied_by({"base", "goal"}, set())
     assert not skill.satisfied_by({"base", "goal"}, {"base"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "G F a & G F b & G !c",
+        "G(a -> F b) & G F a",
+        "F G a",
+        "F G a | G F b",
+        "F G(a | X b) & G(c -> F b)",
+        "G F(a & F(b & F c))",
+    ],
+)
+@pytest.mark.parametrize("gamma", [0.5, 0.99])
+def test_standing_orders_solve_the_bellman_equation(text, gamma):
+    machine = compile_mission(text, horizon="infinite").machine
+    values = optimal_values(machine, gamma)
+    plan = plan_paper(machine, gamma)
+    for state in set(range(machine.num_states)) - machine.terminal:
+        worth = {
+            outcome: transition_value(machine, state, outcome, values, gamma)
+            for outcome in machine.successors(state)
+        }
+        assert values[state] == pytest.approx(max(worth.values()))
+        if state in plan.skills:
+            skill = plan.skills[state]
+            best = max(worth.values())
+            assert set(skill.best) == {o for o, value in worth.items() if value > best - 1e-9}
+            assert set(skill.worthless) == {o for o, value in worth.items() if value <= 0}

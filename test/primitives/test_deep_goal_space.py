@@ -1,11 +1,9 @@
 """Goals of the network learners: what is known of them at every transition, without learning."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skm_machine.errors import SkmError
 from skm_primitives.deep.goal_space import FREE, NEVER, STRICT, GoalSpace
 from skm_primitives.goals import Goal
 
@@ -32,9 +30,19 @@ def test_label_sets_get_slots_in_the_order_of_discovery():
     )
 
 
-def test_there_is_an_error_when_the_slots_run_out():
-    with pytest.raises(SkmError, match="more than 3 label sets"):
-        a_space(3).discover(np.array([[True, True]]))
+def test_the_slots_double_when_they_run_out_and_arrays_are_fitted():
+    space = a_space(3)
+    assert space.discover(np.array([[True, True]])).tolist() == [3]
+    assert (len(space), space.capacity) == (4, 6)
+    assert space.fit(np.ones((5, 3, 2))).sum(1).tolist() == [[3, 3]] * 5
+
+
+def test_label_sets_of_more_propositions_than_a_table_holds_get_slots_too():
+    space = GoalSpace(tuple(f"p{i}" for i in range(20)), (), 1)
+    rows = np.zeros((3, 20), np.bool_)
+    rows[1, 19] = rows[2, 3] = True
+    assert space.discover(rows).tolist() == [0, 2, 1]  # new ones by their bits
+    assert space.discover(rows[::-1]).tolist() == [1, 2, 0]
 
 
 def test_stopping_is_known_and_strict_goals_die_when_the_constraint_changes():

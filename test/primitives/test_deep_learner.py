@@ -144,3 +144,9 @@ def test_the_papers_preset_has_the_papers_sizes():
 def test_bad_settings_are_refused(options):
     with pytest.raises(SkmError):
         BoxLearner.start(SPEC, options)
+
+
+def test_a_device_that_is_not_there_is_a_sentence_and_the_cpu_is_one_that_is():
+    with pytest.raises(SkmError, match="--device: there is no 'cuda:7' here"):
+        BoxLearner.start(SPEC, {**TINY, "device": "cuda:7"})
+    assert BoxLearner.start(SPEC, {**TINY, "device": "cpu"}).options["device"] == "cpu"

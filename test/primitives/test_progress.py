@@ -175,7 +175,7 @@ def test_patrols_do_not_stall(domain, formula, steps):
     skills = load_primitives(spec)
     policy = make_policy(compile_mission(formula, propositions=spec.propositions), skills)
     episode = run_episode(spec.make(), skills, policy, max_steps=steps, seed=3)
-    assert episode.outcome == "timed out"
+    assert episode.outcome == "satisfied so far"
     assert episode.steps == steps
     gaps = np.diff([0, *(move.step for move in episode.transitions), steps])
     assert gaps.max() < WAYS * LEAST

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from skm_cli.commands import train as train_command
+from skm_cli.main import main
 from skm_machine.errors import SkmError
 from skm_primitives import training
 from skm_primitives.checkpoint import CheckpointError, load
@@ -170,3 +171,47 @@ def test_a_domain_with_no_learner_says_which_there_are(monkeypatch):
     assert Corridor.constraints == CORRIDOR.constraints
     with pytest.raises(SkmError, match=r"is Discrete .* there are learners for Box and Discrete"):
         training.learner_class(CORRIDOR)
+
+
+def test_any_setting_is_set_by_name_and_all_are_listed(tmp_path, capsys):
+    flags = ("--set", "agents=5", "--set", "places=no", "--set", "alpha=0.25")
+    skm_train(DOMAIN, "--steps", 100, "--out", tmp_path / "c", "--json", *flags)
+    wanted = {"alpha": 0.25, "agents": 5, "places": False}
+    assert summary(capsys)["options"].items() >= wanted.items()
+    assert skm_train("safety", "--help-settings") == 0
+    listed = capsys.readouterr().out
+    assert "hidden = 256,256" in listed
+    assert "Environment steps to one update of the networks." in listed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("agents", "takes name=value"),
+        ("agent=3", "did you mean 'agents'"),
+        ("agents=few", "agents is a whole number"),
+        ("places=maybe", "places is yes or no"),
+    ],
+)
+def test_settings_that_are_not_are_refused(text, message):
+    with pytest.raises(SkmError, match=message):
+        skm_train(DOMAIN, "--set", text)
+
+
+def test_a_stochastic_world_is_announced(tmp_path, capsys, monkeypatch):
+    step = Corridor.step
+
+    def slips(self, action):
+        return step(self, action if self.np_random.random() > 0.3 else 1 - action)
+
+    monkeypatch.setattr(Corridor, "step", slips)
+    skm_train(DOMAIN, "--steps", 1000, "--out", tmp_path / "c", "--json")
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["stochastic"] == 10
+    assert "10 of 10 actions led to different places: the world is stochastic" in captured.err
+
+
+def test_skills_without_places_run_missions_too(tmp_path, capsys):
+    skm_train(DOMAIN, "--steps", 1000, "--out", tmp_path / "c", "--no-places")
+    assert main(["run", DOMAIN, "F right", "--checkpoint", str(tmp_path / "c")]) == 0
+    assert "accepted" in capsys.readouterr().out

@@ -13,18 +13,18 @@ from harness import System
 
 from skm_ros.bench.private_domain import private_domain_id
 from skm_ros.client.ros_client import RosClient
+from skm_ros.middleware import set_up_middleware
 
 
 @pytest.fixture(scope="session", autouse=True)
 def this_machine_only():
     """Keep the tests' own nodes off the network, as their children are."""
-    before = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE")
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    before = dict(os.environ)
+    os.environ.pop("ROS_AUTOMATIC_DISCOVERY_RANGE", None)
+    set_up_middleware(os.environ)
     yield
-    if before is None:
-        del os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]
-    else:
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = before
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture

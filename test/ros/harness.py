@@ -180,9 +180,12 @@ class System:
         )
 
     def set_parameter(self, node, name, value):
-        """Set a text parameter of a node while it runs; it must take it."""
-        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
-        request = SetParameters.Request(parameters=[Parameter(name=name, value=text)])
+        """Set a text or a switch of a node while it runs; it must take it."""
+        if isinstance(value, bool):
+            given = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
+        else:
+            given = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=given)])
         service = f"{node}/set_parameters"
         answer = self.client.call(SetParameters, service, request, START_SECONDS)
         assert answer.results[0].successful, answer.results[0].reason

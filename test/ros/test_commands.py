@@ -38,10 +38,14 @@ def test_accepted_mission_is_exit_code_0(office, processes):
 
 
 def test_json_is_all_there_is_on_stdout(office, skm):
-    code, out, err = skm(
-        office.domain_id,
-        *("mission", "F A & G !mail", "--planner", "paper", "--start", "7,10", "--json"),
-    )
+    office.set_parameter("machine", "shield", False)
+    try:
+        code, out, err = skm(
+            office.domain_id,
+            *("mission", "F A & G !mail", "--planner", "paper", "--start", "7,10", "--json"),
+        )
+    finally:
+        office.set_parameter("machine", "shield", True)
     document = json.loads(out)
     assert code == 1, err
     assert (document["outcome"], document["steps"]) == ("failed", 1)
@@ -231,3 +235,23 @@ def test_bench_of_real_time_tells_what_was_late(processes):
     assert 0 < latency["median"] <= latency["p95"] <= latency["p99"] <= latency["worst"]
     asleep = document["bare_timer_late_ms"]
     assert 0 < asleep["median"] <= asleep["p99"] <= asleep["worst"]
+
+
+def test_a_mission_file_in_plain_words_is_sent(office, skm, tmp_path):
+    file = tmp_path / "errand.yaml"
+    file.write_text(
+        "mission: visit coffee then desk; never decoration\n"
+        "places: {desk: office}\nlimits: {steps: 200}\nplanner: grounded\n"
+    )
+    code, out, err = skm(office.domain_id, "mission", file, "--start", "2,2", "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["mission"] == "visit coffee then (office); never decoration"
+    assert document["outcome"] == "accepted"
+
+
+def test_a_mission_whose_machine_grows_too_large_is_refused(office, skm):
+    mission = "G(A -> F[20,60] B) & F C"
+    code, out, _ = skm(office.domain_id, "mission", mission, "--json")
+    assert code == 2
+    assert "grows too large" in json.loads(out)["reason"]

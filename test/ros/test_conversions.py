@@ -1,22 +1,28 @@
 """Messages and core values turn into each other without loss, and wrong messages are refused."""
 
 import array
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from gymnasium.spaces import Box, Discrete, Text
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from skm.msg import Action, Labels, Observation
+from rclpy.serialization import deserialize_message, serialize_message
+from skm.msg import Action, Labels, Observation, PrimitivesInfo
 from skm.srv import QueryValues
 
 from skm_machine.tracker import Transition
 from skm_primitives.goals import Goal
+from skm_primitives.known.map_domains import make_map_domain
 from skm_primitives.loading import load_primitives
 from skm_primitives.primitives import ContinuousGoalValues, GoalValues
 from skm_ros import conversions as convert
+from skm_ros.nodes.robot_frame import transform
 from skm_ros.skills_conversion import primitives_info, remote_skills
+from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
 
 SPACES = [
     Discrete(120),
@@ -255,3 +261,53 @@ def test_worlds_of_places_that_make_no_sense_are_refused(change):
         setattr(info, name, value)
     with pytest.raises(convert.ConversionError):
         remote_skills(info)
+
+
+def known_world(tmp_path):
+    made = make_map_domain(EXAMPLE_MAP, EXAMPLE_PLACES, tmp_path / "hall", cell=0.5, picture=False)
+    return load_primitives(str(made.folder))
+
+
+def test_a_known_world_comes_over_the_wire_whole(tmp_path):
+    primitives = known_world(tmp_path)
+    world = primitives.behind_goals
+    cells, actions = world.successors.shape
+    near = np.arange(cells) % 4
+    primitives.behind_goals = replace(world, near=near)
+    info = primitives_info(primitives, "skills", Discrete(cells))
+    skills = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo))
+    found = skills.behind_goals
+    assert (skills.goals, found.constraints) == (primitives.goals, primitives.constraints)
+    np.testing.assert_array_equal(found.successors, world.successors)
+    np.testing.assert_array_equal(found.near, near)
+    shown = [found.label_sets[index] for index in found.label_ids]
+    assert shown == [world.label_sets[index] for index in world.label_ids]
+    assert actions == skills.action_space.n
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("state_successors", lambda old: old[:-1]),
+        ("state_successors", lambda old: array.array("i", [10**6, *old[1:]])),
+        ("state_successors", lambda old: array.array("i", [-1, *old[1:]])),
+        ("state_goals", lambda old: array.array("I", [10**6, *old[1:]])),
+        ("state_goals", lambda old: old[1:]),
+        ("state_near", lambda old: array.array("I", [0])),
+        ("observation_shape", lambda old: array.array("I", [7])),
+    ],
+)
+def test_a_known_world_that_makes_no_sense_is_refused(tmp_path, field, change):
+    primitives = known_world(tmp_path)
+    info = primitives_info(primitives, "skills", Discrete(len(primitives.behind_goals.successors)))
+    setattr(info, field, change(getattr(info, field)))
+    with pytest.raises(convert.ConversionError, match="primitives_info"):
+        remote_skills(info)
+
+
+def test_a_pose_as_a_transform_turns_about_the_vertical():
+    message = transform((1.0, -2.0, np.pi / 2), "map", "base_link", Time(sec=3))
+    assert (message.header.frame_id, message.child_frame_id) == ("map", "base_link")
+    assert (message.transform.translation.x, message.transform.translation.y) == (1.0, -2.0)
+    turn = message.transform.rotation
+    assert (turn.x, turn.y, turn.z, turn.w) == pytest.approx((0, 0, np.sqrt(0.5), np.sqrt(0.5)))

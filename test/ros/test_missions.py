@@ -4,6 +4,7 @@ import json
 
 import pytest
 from action_msgs.msg import GoalStatus, GoalStatusArray
+from diagnostic_msgs.msg import DiagnosticArray
 from harness import PATROL, Topic
 from skm.action import ExecuteMission
 from skm.msg import Action, MachineState
@@ -91,12 +92,39 @@ def test_same_actions_as_in_process(office, capsys, mission, seed, planner):
 
 def test_failure_by_violation(office):
     """The paper's planner knows only `decoration` as a constraint: the way to A leads over the mail."""
-    goal = office.send("F A & G !mail", planner="paper", **start_at(7, 10))
-    result = office.finish(goal)
+    office.set_parameter("machine", "shield", False)
+    try:
+        goal = office.send("F A & G !mail", planner="paper", **start_at(7, 10))
+        result = office.finish(goal)
+    finally:
+        office.set_parameter("machine", "shield", True)
     assert (result.outcome, goal.status) == (RESULT.FAILED, GoalStatus.STATUS_ABORTED)
     assert result.steps == 1
     assert "mail" in result.transitions[-1].labels
     assert result.reason
+
+
+def test_the_shield_keeps_off_what_fails_the_mission(office):
+    """The same mission, and the shield on as it is by default: the robot never enters the mail."""
+    result = office.run("F A & G !mail", planner="paper", max_steps=200, **start_at(7, 10))
+    assert result.outcome != RESULT.FAILED
+    assert all("mail" not in move.labels for move in result.transitions)
+    reports = Topic(office.client, DiagnosticArray, "/diagnostics")
+
+    def counted():
+        found = {e.key: e.value for m in reports.messages for s in m.status for e in s.values}
+        return int(found.get("actions replaced by the shield", 0)) > 0
+
+    office.wait_until(counted, "the diagnostics")
+
+
+def test_where_all_is_lost_the_shield_stops_the_robot(office):
+    goal = office.send("F[0,3] coffee", planner="paper", **start_at(11, 2))
+    result = office.finish(goal)
+    assert result.outcome == RESULT.FAILED
+    assert "stopped by the shield" in result.reason
+    assert result.steps == 0
+    assert {action.kind for action in office.actions_of(goal)} == {Action.STOP}
 
 
 def test_cancel(office):
@@ -190,9 +218,15 @@ def test_time_out_by_seconds(office):
 
 
 def test_mission_without_end_is_scored_by_its_rounds(office):
-    result = office.run("G F A & G F B & G !decoration", max_steps=120, **start_at(2, 2))
-    assert result.outcome == RESULT.TIMED_OUT
+    """Its time is up with rounds completed: that is what a standing order can do."""
+    goal = office.send("G F A & G F B & G !decoration", max_steps=120, **start_at(2, 2))
+    result = office.finish(goal)
+    expected = (RESULT.SATISFIED_SO_FAR, GoalStatus.STATUS_SUCCEEDED)
+    assert (result.outcome, goal.status) == expected
     assert result.accepted >= 2
+    assert f"{result.accepted} rounds" in result.reason
+    none = office.run("G F A & G F B & G !decoration", max_steps=5, **start_at(2, 2))
+    assert none.outcome == RESULT.TIMED_OUT
 
 
 def test_late_joiner_sees_the_machine_state(office):
@@ -248,3 +282,20 @@ def test_a_mission_that_gets_nowhere_says_so(systems):
     assert result.outcome == RESULT.NO_PROGRESS
     assert "gets nowhere" in result.reason
     assert result.steps < 5000
+
+
+def test_a_map_is_a_domain_of_the_nodes(systems, capsys, tmp_path):
+    """The world comes to the machine over the wire, and the actions are those of `skm run`."""
+    folder = str(tmp_path / "hall")
+    mission = "F(coffee & X F(dock & X F lobby)) & G !wet_floor & G !stairs"
+    main(["map", "--example", "--out", folder, "--no-picture"])
+    capsys.readouterr()
+    main(["run", folder, mission, "--seed", "5", "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    hall = {"domain": folder}
+    system = systems(parameters={"sim": {**hall, "mode": "lockstep"}, "primitives": hall})
+    system.wait_ready()
+    goal = system.send(mission, reset=True, seed=5)
+    result = system.finish(goal)
+    assert result.outcome == RESULT.ACCEPTED
+    assert [action.discrete for action in system.actions_of(goal)[:-1]] == alone["actions"]

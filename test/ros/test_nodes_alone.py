@@ -201,3 +201,14 @@ raise SystemExit(node_process.run_node(Stuck))
         _, errors = process.communicate(timeout=20)
     assert process.returncode == 1
     assert "in close" in errors
+
+
+def test_a_publisher_whose_quality_of_service_does_not_fit_is_named(client, domain_id, processes):
+    machine = node_process("machine", domain_id)
+    processes.append(machine)
+    client.node.create_publisher(Observation, "observation", qos.CLOCK)
+    machine.wait_for(
+        lambda: any("observation of" in line and "not reach" in line for line in machine.output),
+        "a warning",
+    )
+    machine.stop_cleanly()

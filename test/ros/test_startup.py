@@ -1,6 +1,7 @@
 """Starting and ending: any order, side by side, killed and started again."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 from harness import NODES, PATROL, Topic
@@ -8,6 +9,7 @@ from skm.action import ExecuteMission
 from skm.msg import MachineState, PrimitivesInfo
 
 from skm_ros import qos
+from skm_ros.middleware import set_up_middleware
 
 RESULT = ExecuteMission.Result
 ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
@@ -127,3 +129,31 @@ def test_machine_killed_in_a_mission_and_started_again(systems):
     steps = [action.step for action in traffic.actions.messages]
     assert steps == sorted(steps)
     assert len({action.session for action in traffic.actions.messages}) == 1
+
+
+def test_the_middleware_keeps_to_this_machine_unless_the_user_says_otherwise():
+    environ = {}
+    set_up_middleware(environ)
+    assert environ["FASTDDS_DEFAULT_PROFILES_FILE"].endswith("config/dds_local.xml")
+    again = dict(environ)
+    set_up_middleware(again)
+    assert again == {**environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+    opened = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+    set_up_middleware(opened)
+    assert opened["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SUBNET"
+    assert opened["FASTDDS_DEFAULT_PROFILES_FILE"].endswith("config/dds_open.xml")
+    own = {"FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"}
+    set_up_middleware(own)
+    assert own == {
+        "FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml",
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+
+
+def test_no_node_uses_shared_memory(systems):
+    """A process that dies with a lock of it holds up the others for a second."""
+    system = systems()
+    system.wait_ready()
+    for process in system.processes.values():
+        opened = [str(entry.readlink()) for entry in Path(f"/proc/{process.pid}/fd").iterdir()]
+        assert not [name for name in opened if "/dev/shm/fast" in name]

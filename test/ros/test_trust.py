@@ -23,6 +23,8 @@ from skm_ros.bench.fault_bench import FaultBench
 from skm_ros.client.mission_goal import MissionGoal
 
 RESULT = ExecuteMission.Result
+BURSTS = int(os.environ.get("SKM_BURSTS", "1"))
+"""Bursts of 200 goals; `SKM_BURSTS=15 pytest -k burst` for 3,000."""
 PATROL = "G F button & G F region"
 RATE = 20.0
 PERIOD = 1 / RATE
@@ -39,7 +41,7 @@ def real_time(**sim):
 @pytest.fixture(scope="module")
 def bench():
     """The point robot on a patrol, whose nodes can be killed and frozen."""
-    made = FaultBench("safety", PATROL, RATE)
+    made = FaultBench("safety", PATROL, RATE, seed=9)
     yield made
     made.close()
 
@@ -225,15 +227,18 @@ def test_every_goal_of_a_burst_has_its_answer(robot):
         result_service_qos_profile=qos.REQUESTS,
     )
     robot.wait_until(server.server_is_ready, "the machine's action")
-    answers = [server.send_goal_async(ExecuteMission.Goal(mission=PATROL)) for _ in range(200)]
-    robot.wait_until(lambda: all(answer.done() for answer in answers), "all answers", 60)
-    assert all(answer.result().accepted for answer in answers)
-    results = [answer.result().get_result_async() for answer in answers]
-    robot.wait_until(lambda: sum(r.done() for r in results) >= 199, "all results but the last", 60)
-    ended = [result.result().result.outcome for result in results if result.done()]
-    assert set(ended) == {RESULT.PREEMPTED}
-    answers[-1].result().cancel_goal_async()
-    robot.wait_until(results[-1].done, "the last result")
+    for _ in range(BURSTS):
+        answers = [server.send_goal_async(ExecuteMission.Goal(mission=PATROL)) for _ in range(200)]
+        robot.wait_until(lambda a=answers: all(answer.done() for answer in a), "all answers", 60)
+        assert all(answer.result().accepted for answer in answers)
+        results = [answer.result().get_result_async() for answer in answers]
+        robot.wait_until(
+            lambda r=results: sum(result.done() for result in r) >= 199, "all but the last", 60
+        )
+        ended = [result.result().result.outcome for result in results if result.done()]
+        assert set(ended) == {RESULT.PREEMPTED}
+        answers[-1].result().cancel_goal_async()
+        robot.wait_until(results[-1].done, "the last result")
 
 
 def test_skm_up_starts_a_dead_node_again(domain_id, processes):
@@ -247,9 +252,11 @@ def test_skm_up_starts_a_dead_node_again(domain_id, processes):
     system.wait_for(
         lambda: any("starting primitives again" in line for line in system.output), "a new one"
     )
-    system.wait_for(
-        lambda: sum("ready for missions" in line for line in system.output) > 1, "nodes again"
-    )
+    system.wait_for(lambda: sum("serving" in line for line in system.output) > 1, "it serves again")
+    mission = skm_process(domain_id, "mission", "F button | F region", "--when-ready")
+    processes.append(mission)
+    mission.wait_for(lambda: mission.returncode is not None, "its end")
+    mission.stop_cleanly()
     system.stop_cleanly()
 
 

@@ -6,33 +6,10 @@ import argparse
 import sys
 from typing import Any
 
+from skm_cli.commands.bench_options import EPILOG, add_options
+from skm_cli.commands.bench_robot import run_robot
 from skm_cli.output import print_json
 from skm_machine.errors import SkmError
-
-EPILOG = """\
-examples:
-  skm bench loop
-  skm bench loop --steps 500 --rounds 9 --json
-  skm bench realtime --rate 50 --steps 500
-  skm bench faults --rate 50 --trials 50 --json
-  skm bench core
-
-core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
-batch, and a step of a mission with the shipped skills.
-
-loop: the nodes run a patrol in the office in lock-step, as three processes and as one. Beside them
-runs a bare loop: the same messages of the same sizes over the same four hops with the same quality of
-service, and nothing else. Rounds of the two are taken in turn; the median round counts.
-overhead = time of the nodes' loop / time of the bare loop.
-
-faults: while the robot moves, each node is killed (SIGKILL) and frozen (SIGSTOP); the table says after
-how many seconds the robot brakes and is at rest, how far it still goes, when the machine stops it and
-when the client has its result: median and worst.
-
-realtime: the point robot patrols at a fixed rate. late = share of the steps at which the action to
-the state had not arrived when it was due, counted by the simulator; latency is from the publication of
-a state to the arrival of its action, both in the simulator.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,19 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "what", choices=("loop", "realtime", "faults", "core"), help="what to measure"
-    )
-    parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
-    parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
-    parser.add_argument("--trials", type=int, default=5, help="faults: of each (default: 5)")
-    parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
-    parser.add_argument("--domain", help="default: as config/graph.yaml has it")
-    parser.add_argument("--mission", help="default: as config/graph.yaml has it")
-    parser.add_argument(
-        "--single-process", action="store_true", help="realtime: all nodes in one process"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -65,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure what is asked for, and print it."""
     if args.what == "core":
         return _run_core(args.domain, as_json=args.json)
+    if args.what == "robot":
+        return run_robot(args)
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
@@ -73,14 +40,17 @@ def run(args: argparse.Namespace) -> int:
     usual = load_benchmarks()[args.what]
     domain, mission = args.domain or usual["domain"], args.mission or usual["mission"]
     steps = int(usual["steps"]) if args.steps is None else args.steps
-    if steps < 1 or args.rounds < 1 or args.trials < 1:
-        raise SkmError("--steps, --rounds and --trials must be at least 1.")
+    seed = int(usual.get("seed", 0)) if args.seed is None else args.seed
+    if steps < 1 or min(args.rounds, args.trials, args.minutes) < 1:
+        raise SkmError("--steps, --rounds, --trials and --minutes must be at least 1.")
     if not 0.01 <= args.rate <= 1000:
         raise SkmError(f"--rate is {args.rate}; it must be from 0.01 to 1000 Hz.")
     if args.what == "loop":
         return _run_loop(args, domain, mission, steps)
     if args.what == "faults":
-        return _run_faults(args, domain, mission)
+        return _run_faults(args, domain, mission, seed)
+    if args.what == "patrol":
+        return _run_patrol(args, domain, mission, seed)
     return _run_real_time(args, domain, mission, steps)
 
 
@@ -103,16 +73,29 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _run_faults(args: argparse.Namespace, domain: str, mission: str) -> int:
+def _run_faults(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
     """Kill and freeze the nodes, and say what followed."""
     from skm_cli.reports.bench_report import print_faults  # noqa: PLC0415
     from skm_ros.bench.fault_bench import measure_faults, summary  # noqa: PLC0415
 
-    faults = measure_faults(domain, mission, args.rate, args.trials, _say)
+    faults = measure_faults(args.system, domain, mission, args.rate, seed, args.trials, _say)
     if args.json:
         print_json({"domain": domain, "rate": args.rate, "faults": summary(faults)})
     else:
         print_faults(summary(faults), args.rate)
+    return 0
+
+
+def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
+    """Patrol for minutes, and say how each went."""
+    from skm_cli.reports.bench_report import print_patrol  # noqa: PLC0415
+    from skm_ros.bench.patrol_bench import measure_patrol  # noqa: PLC0415
+
+    found = measure_patrol(args.system, domain, mission, args.rate, seed, args.minutes, _say)
+    if args.json:
+        print_json({"domain": domain, "mission": mission, "rate": args.rate, **found})
+    else:
+        print_patrol(found, args.rate)
     return 0
 
 

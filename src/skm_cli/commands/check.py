@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skm_cli.output import print_json
+from skm_cli.output import add_reading_options, print_json, written
 
 if TYPE_CHECKING:
     from skm_machine import Mission, SkillMachine
@@ -21,17 +21,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Translate a mission, plan over it, and say what it means, before any robot moves.",
         epilog='example: skm check "F(coffee & X F office) & G !decoration" --trace "coffee; ; office"',
     )
-    parser.add_argument("mission", metavar="MISSION", help="a formula, or a file with a mission")
-    parser.add_argument("--format", choices=("auto", "ltl", "hoa", "rm"), default="auto")
+    parser.add_argument(
+        "mission", metavar="MISSION", help="a formula, plain words, or a file with a mission"
+    )
+    add_reading_options(parser, limits=True)
     parser.add_argument(
         "--domain", help="check the propositions against this domain's, such as office"
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(
-        "--horizon",
-        choices=("auto", "finite", "infinite"),
-        default="auto",
-        help="read G F and F G as missions without end (auto), or over finite traces",
+        "--events",
+        default="",
+        metavar="NAMES",
+        help="propositions that the robot does not control: can they make the mission fail?",
     )
     parser.add_argument("--translator", choices=("builtin", "spot"), default="builtin")
     parser.add_argument("--draw", metavar="FILE.svg", type=Path, help="draw the machine")
@@ -47,34 +49,64 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Check one mission; one that can never succeed gives exit code 1, one that cannot be read 2."""
+    from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports.check_report import check_document, print_check  # noqa: PLC0415
     from skm_machine import analyse, compile_mission, judge, plan_paper  # noqa: PLC0415
-    from skm_machine.mission import read_mission_text  # noqa: PLC0415
+    from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
 
-    known, gamma = None, 0.9
+    text = mission_text(args)
+    events = EventScript(args.events).names
+    known, gamma, step_seconds = None, 0.9, None
+    spec = None
     if args.domain:
         from skm_sim import get_domain  # noqa: PLC0415
 
         spec = get_domain(args.domain)
-        known, gamma = spec.propositions, spec.gamma
+        known, gamma, step_seconds = spec.propositions, spec.gamma, spec.step_seconds
+        check_events(events, known)
+        events = (*events, *spec.events)
     mission = compile_mission(
-        read_mission_text(args.mission),
+        text,
         format=args.format,
         propositions=known,
         repeat=args.repeat,
         horizon=args.horizon,
         translator=args.translator,
+        step_seconds=step_seconds,
+        events=events,
+        max_states=args.max_states,
+        max_seconds=args.translation_seconds,
     )
-    analysis = analyse(mission)
+    label_sets: tuple[frozenset[str], ...] = ()
+    found = kept = None
+    if spec is not None:
+        from skm_primitives.known.journeys import on_building  # noqa: PLC0415
+        from skm_primitives.planning.keeping import keeping_in  # noqa: PLC0415
+
+        mission, label_sets, found = on_building(spec, mission)
+        kept = keeping_in(spec, mission) if found is None else None
+    if not args.json and "title" in args and args.title:
+        print(args.title)
+    analysis = analyse(mission, label_sets)
     skills = plan_paper(mission.machine, gamma)
     trace = None if args.trace is None else _parse_trace(args.trace, known or mission.propositions)
     judgement = None if trace is None else judge(mission, trace)
     _write_files(args, mission, skills)
     if args.json:
-        print_json(check_document(mission, analysis, skills, trace, judgement))
+        document = check_document(mission, analysis, skills, trace, judgement)
+        if found is not None:
+            document["map"] = found.document(mission.machine.names)
+        if kept is not None:
+            document["domain"] = kept.document()
+        print_json(document)
     else:
-        print_check(mission, analysis, skills, trace, judgement)
-    return 0 if analysis.satisfiable else 1
+        print_check(mission, analysis, skills, trace, judgement, kept.sentences if kept else ())
+        if found is not None:
+            from skm_cli.reports.map_report import print_journeys  # noqa: PLC0415
+
+            print_journeys(found, mission.machine.names)
+    possible = (found is None or not found.blocked) and (kept is None or not kept.blocked)
+    return 0 if analysis.satisfiable and possible else 1
 
 
 def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
@@ -105,9 +137,13 @@ def _write_files(args: argparse.Namespace, mission: Mission, skills: SkillMachin
 
         if args.draw.suffix != ".svg":
             raise SkmError(f"--draw writes SVG: name the file {args.draw.with_suffix('.svg')}")
-        args.draw.write_text(draw_machine(mission.machine, skills.skills, title), encoding="utf-8")
+        drawing = draw_machine(mission.machine, skills.skills, title)
+        with written(args.draw) as path:
+            path.write_text(drawing, encoding="utf-8")
     if args.export:
         writers = {".hoa": to_hoa, ".dot": to_dot}
         if args.export.suffix not in writers:
             raise SkmError(f"--export writes .hoa or .dot, not '{args.export.suffix}'")
-        args.export.write_text(writers[args.export.suffix](mission.machine), encoding="utf-8")
+        text = writers[args.export.suffix](mission.machine)
+        with written(args.export) as path:
+            path.write_text(text, encoding="utf-8")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from skm_cli.output import print_json
+from skm_cli.output import print_json, seed_number
 
 EPILOG = """\
 examples:
@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--domain", help="default: safety")
     parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")
     parser.add_argument("--rate", type=float, help="steps per second in real time (default: 10)")
-    parser.add_argument("--seed", type=int, help="seed of the world (default: 92)")
+    parser.add_argument("--seed", type=seed_number, help="seed of the world (default: 92)")
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument(
         "--picture", metavar="FILE.svg", help="also as .png (default: runs/demo.svg)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from skm_cli.output import print_json, track
+from skm_cli.output import print_json, seed_number, track
 
 EPILOG = """\
 examples:
@@ -12,6 +12,7 @@ examples:
   skm eval office --task coffee --planner paper --json
   skm eval safety --task 2 --layouts test --episodes 20
   skm eval moving_targets --task skills --episodes 500
+  skm eval office --missions 20 --seed 3 --json
 """
 
 
@@ -24,12 +25,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("domain", help="a domain, such as office, or package.module:SPEC")
+    parser.add_argument(
+        "domain", help="a domain, such as office, package.module:SPEC or a folder of skm map"
+    )
     parser.add_argument(
         "--task",
         default="all",
         help="a task of the domain, or all (the default); safety, moving_targets: also skills; "
         "moving_targets: also random, missions drawn before any training",
+    )
+    parser.add_argument(
+        "--missions",
+        type=int,
+        default=0,
+        metavar="N",
+        help="instead of tasks: N feasible missions drawn by chance, from --episodes starts each "
+        "(default: 100)",
     )
     parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
     parser.add_argument(
@@ -52,7 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="moving_targets: perfect skills, from the true state: what the planner alone can do",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the evaluation itself")
+    parser.add_argument("--seed", type=seed_number, default=0, help="seed of the evaluation itself")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -65,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
     options = EvaluationOptions(
         task=args.task,
+        missions=args.missions,
         planner=args.planner,
         seeds=args.seeds,
         epsilon=args.epsilon,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skm_cli.commands.run import start_options
-from skm_cli.output import console, error_console, print_json
+from skm_cli.output import add_reading_options, console, error_console, print_json, seed_number
 
 if TYPE_CHECKING:
     from skm_ros.client.mission_goal import MissionGoal
@@ -23,7 +23,8 @@ examples:
 Ctrl-C takes the mission back and waits for its result; a second Ctrl-C does not wait.
 
 exit codes:
-  0    accepted; with --repeat or without end: at least one round completed when the time was up
+  0    accepted; with --repeat or without end: at least one round completed when the time was up (a
+       standing order is then "satisfied so far")
   1    failed, timed out, cancelled, preempted by another mission, or ended by an error
   2    rejected (wrong, unknown propositions, not achievable), or no system to send it to
   130  left by a second Ctrl-C before the result came
@@ -39,9 +40,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("mission", metavar="MISSION", help="a formula, or a file with a mission")
-    parser.add_argument("--format", choices=("auto", "ltl", "hoa", "rm"), default="auto")
-    parser.add_argument("--horizon", choices=("auto", "finite", "infinite"), default="auto")
+    parser.add_argument(
+        "mission", metavar="MISSION", help="a formula, plain words, or a file with a mission"
+    )
+    add_reading_options(parser)
     parser.add_argument(
         "--planner", choices=("grounded", "paper"), help="default: the machine node's"
     )
@@ -62,7 +64,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="draw the run as .svg and .png; the simulator must publish markers",
     )
     parser.add_argument("--reset", action="store_true", help="begin a new episode of the world")
-    parser.add_argument("--seed", type=int, help="reset the world with this seed")
+    parser.add_argument("--seed", type=seed_number, help="reset the world with this seed")
     parser.add_argument("--start", metavar="ROW,COL", help="reset the office to this cell")
     parser.add_argument(
         "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
@@ -79,14 +81,14 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import RosClient, counted_interrupts, require_ros  # noqa: PLC0415
 
     require_ros()
+    from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports import mission_report  # noqa: PLC0415
-    from skm_machine.mission import read_mission_text  # noqa: PLC0415
     from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
     from skm_ros.client.mission_goal import MissionGoal, MissionRequest, exit_code  # noqa: PLC0415
     from skm_ros.client.recording import Recording  # noqa: PLC0415
 
     request = MissionRequest(
-        mission=read_mission_text(args.mission),
+        mission=mission_text(args),
         format=args.format,
         horizon=args.horizon,
         planner=args.planner or "",

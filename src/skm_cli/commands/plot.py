@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from skm_cli.output import print_json, track
+from skm_cli.output import print_json, seed_number, track, written
 from skm_machine.errors import SkmError
 
 KINDS = ("values", "trajectories", "returns", "curve", "calibration")
@@ -65,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     paths.add_argument(
         "--seed",
-        type=int,
+        type=seed_number,
         default=0,
         help="of --finetune-steps; of safety's starts; of the boards of returns",
     )
@@ -99,11 +99,8 @@ def run(args: argparse.Namespace) -> int:
         track=track,
     )
     drawn = draw_figure(get_domain(args.domain), args.kind, options)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    with written(out):
         drawn.figure.savefig(out, dpi=args.dpi)
-    except OSError as error:
-        raise SkmError(f"cannot write {out}: {error.strerror or error}.") from error
     if args.json:
         print_json({"kind": args.kind, "domain": args.domain, "out": str(out), **drawn.document})
     else:

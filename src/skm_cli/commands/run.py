@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
-from skm_cli.output import print_json
+from skm_cli.output import add_reading_options, print_json, seed_number
 from skm_machine.errors import SkmError
 
+MAX_STEPS = 1000
 EPILOG = """\
 examples:
   skm run office "F(coffee & X F office) & G !decoration" --start 2,2 --render run.png
   skm run office "F mail" --seed 7 --json
+  skm run office "G(battery_low -> F office) & G F A & G F B" --events "battery_low@30-80"
 
-A mission ends when it is accepted or failed, when its time is up, or when nothing that is tried
-brings it on ("no progress"). The exit code is 0 if it succeeds (without end: if it completes a
-round), else 1.
+A mission ends when it is accepted or failed, when its time is up (a standing order that has completed
+rounds is then "satisfied so far"), or when nothing that is tried brings it on ("no progress"). The exit
+code is 0 if it succeeds (without end: if it completes a round and does not fail), else 1.
 """
 
 
@@ -29,14 +32,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("domain", help="a domain, such as office")
-    parser.add_argument("mission", metavar="MISSION", help="a formula, or a file with a mission")
-    parser.add_argument("--format", choices=("auto", "ltl", "hoa", "rm"), default="auto")
-    parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
+    parser.add_argument(
+        "domain", help="a domain, such as office, a folder of skm map; or a FILE.yaml"
+    )
+    parser.add_argument(
+        "mission", metavar="MISSION", nargs="?", help="a formula, plain words, or a mission's file"
+    )
+    add_reading_options(parser, limits=True)
+    parser.add_argument("--planner", choices=("grounded", "paper"), help="default: grounded")
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the world (default: 0)")
-    parser.add_argument("--start", metavar="ROW,COL", help="start cell, in the office domains")
-    parser.add_argument("--max-steps", type=int, default=1000, help="give up after (default: 1000)")
+    parser.add_argument(
+        "--seed", type=seed_number, default=0, help="seed of the world (default: 0)"
+    )
+    parser.add_argument(
+        "--start",
+        metavar="ROW,COL",
+        help="start cell, in the office domains; on a map x,y in metres (--start=-2.5,0)",
+    )
+    parser.add_argument(
+        "--max-steps", type=int, help="give up after (default: 1000; on a map more, if it is far)"
+    )
+    parser.add_argument(
+        "--events",
+        default="",
+        metavar="SCRIPT",
+        help='propositions that the robot does not control, and when they are true: "battery_low@30-80, '
+        'door_open@5-, person_near~0.02, alarm"',
+    )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--render", type=Path, metavar="FILE.png|.gif", help="draw the run")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -46,25 +68,41 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run one episode and report it."""
     from skm_cli.film import Film  # noqa: PLC0415
+    from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports.run_report import print_run, run_document  # noqa: PLC0415
     from skm_machine import compile_mission  # noqa: PLC0415
-    from skm_machine.mission import read_mission_text  # noqa: PLC0415
+    from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
+    from skm_primitives.mission_run import usual_limit  # noqa: PLC0415
+    from skm_primitives.planning.keeping import unlearned  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
     from skm_sim.world import draws  # noqa: PLC0415
 
+    text = mission_text(args)
+    if args.domain is None:
+        raise SkmError(f"{args.mission} names no domain: write `skm run DOMAIN {args.mission}`")
+    args.planner = args.planner or "grounded"
     spec = get_domain(args.domain)
+    events = EventScript(args.events, args.seed)
+    check_events(events.names, spec.propositions)
     mission = compile_mission(
-        read_mission_text(args.mission),
+        text,
         format=args.format,
         propositions=spec.propositions,
         repeat=args.repeat,
+        step_seconds=spec.step_seconds,
+        horizon=args.horizon,
+        events=(*events.names, *spec.events),
+        max_states=args.max_states,
+        max_seconds=args.translation_seconds,
     )
     if args.render and not draws(spec):
         raise SkmError(f"--render: the environment of '{spec.name}' draws no pictures")
     env = spec.make("rgb_array" if args.render else None)
     primitives = load_primitives(spec, args.checkpoint)
     policy = make_policy(mission, primitives, args.planner)
+    for name in unlearned(mission, primitives):
+        print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
     film = Film(args.render)
     options = start_options(args.start)
     if args.render:
@@ -74,10 +112,11 @@ def run(args: argparse.Namespace) -> int:
         env,
         primitives,
         policy,
-        max_steps=args.max_steps,
+        max_steps=args.max_steps or usual_limit(policy, MAX_STEPS),
         seed=args.seed,
         options=options,
         watch=lambda *_: film.step(env),
+        events=events,
     )
     film.save(env)
     env.close()
@@ -87,15 +126,22 @@ def run(args: argparse.Namespace) -> int:
         print_json(document)
     else:
         print_run(mission, document)
-    return 0 if document["outcome"] == "accepted" or episode.accepting_visits else 1
+    succeeded = episode.accepting_visits and document["outcome"] != "failed"
+    return 0 if document["outcome"] == "accepted" or succeeded else 1
 
 
 def start_options(start: str | None) -> dict[str, Any] | None:
-    """Return the reset options of a start cell such as `2,2`; none, if chance is to decide."""
+    """Return the reset options of a start such as `2,2`; none, if chance is to decide.
+
+    Whole numbers stay whole: they are rows and columns where a domain has such.
+    """
     if start is None:
         return None
     try:
-        row, column = (int(part) for part in start.split(","))
+        whole = not any(mark in start for mark in ".eE")
+        first, second = (int(part) if whole else float(part) for part in start.split(","))
     except ValueError:
-        raise SkmError(f"--start takes a row and a column, such as 2,2, not '{start}'") from None
-    return {"start": (row, column)}
+        raise SkmError(
+            f"--start takes a row and a column, such as 2,2, or x,y in metres, not '{start}'"
+        ) from None
+    return {"start": (first, second)}

@@ -7,13 +7,14 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skm_cli.output import print_json, steps_bar
+from skm_cli.output import steps_bar
+from skm_cli.reports.train_report import print_settings, print_training
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_primitives.training import Learner, TrainingResult
+    from skm_sim import DomainSpec
 
 EPILOG = """\
 examples:
@@ -21,6 +22,8 @@ examples:
   skm train office --steps 200000 --out runs/office --resume
   skm train safety --seed 0 --out runs/safety
   skm train safety --learner td3 --out runs/safety_td3
+  skm train safety --help-settings
+  skm train my_package.spec:KITCHEN --set hidden=128,128 --set agents=16
 
 The run is saved twice a minute, and on Ctrl-C. A resumed run ends with the same bits as one that
 was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are.
@@ -61,6 +64,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--learner", dest="algorithm", help="continuous robots: dqn or td3 (default: dqn)"
     )
+    parser.add_argument(
+        "--device", help="networks: cpu, cuda or auto, a GPU where there is one (default: auto)"
+    )
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other setting of the domain's learner, such as agents=16 or hidden=128,128",
+    )
+    parser.add_argument(
+        "--help-settings", action="store_true", help="list the settings of the domain's learner"
+    )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.set_defaults(run=run)
 
@@ -69,18 +86,25 @@ def run(args: argparse.Namespace) -> int:
     """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
     from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
+    from skm_primitives.learner_settings import parse_settings  # noqa: PLC0415
     from skm_primitives.training import learner_class, make_learner, train  # noqa: PLC0415
-    from skm_sim import get_domain  # noqa: PLC0415
+    from skm_sim import SHIPPED, get_domain  # noqa: PLC0415
 
     if args.steps is not None and args.steps < 1:
         raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
     if args.resume and args.overwrite:
         raise SkmError("--resume continues a checkpoint, --overwrite replaces it; give one.")
     spec = get_domain(args.domain)
+    if args.help_settings:
+        return print_settings(spec, learner_class(spec))
+    if args.domain not in SHIPPED:  # Those have tests of their own.
+        _check(spec)
     out = checkpoint_path(args.out or Path("runs") / spec.name)
-    names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm")
+    names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm", "device")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    if args.steps and not args.resume and learner_class(spec).plans_ahead:
+    options |= parse_settings(learner_class(spec).settings_class, args.settings)
+    planned = learner_class(spec).plans_ahead and "horizon" not in options
+    if args.steps and not args.resume and planned:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before = learner.steps
@@ -97,31 +121,16 @@ def run(args: argparse.Namespace) -> int:
                 progress.console.print(f"step {done}: {status}")
 
         result = train(learner, steps, out, shlex.join(["skm", *sys.argv[1:]]), report)
-    summary = _summary(result, learner, out, learner.steps - before, time.process_time() - started)
-    if args.json:
-        print_json(summary)
-    else:
-        scores = ", ".join(f"{name} {value:g}" for name, value in result.card.scores.items())
-        print(f"{spec.name}: {learner.steps} steps, {summary['cpu_seconds']:.1f} CPU s -> {out}")
-        print(f"  {scores}")
-    if result.interrupted:
-        print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
+    seconds = time.process_time() - started
+    print_training(result, learner, out, learner.steps - before, seconds, as_json=args.json)
     return 130 if result.interrupted else 0
 
 
-def _summary(
-    result: TrainingResult, learner: Learner, out: Path, new_steps: int, cpu_seconds: float
-) -> dict[str, Any]:
-    card = result.card
-    return {
-        "domain": card.domain,
-        "learner": card.learner,
-        "options": dict(learner.options),
-        "steps": card.steps,
-        "new_steps": new_steps,
-        "cpu_seconds": round(cpu_seconds, 3),
-        **card.scores,
-        "out": str(out),
-        "digest": card.digest,
-        "interrupted": result.interrupted,
-    }
+def _check(spec: DomainSpec) -> None:
+    """Refuse a domain that would not learn, or learn something else than it says."""
+    from skm_sim import check_domain  # noqa: PLC0415
+
+    problems = check_domain(spec)
+    if problems:
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        raise SkmError(f"the domain '{spec.name}' cannot be learned as it is:\n{lines}")

@@ -27,9 +27,9 @@ exit codes:
   2  the system cannot be started as asked
 """
 ARGUMENTS = (
-    *("mission", "domain", "mode", "seed", "checkpoint", "planner", "rate"),
+    *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
-    "respawn",
+    *("respawn", "events"),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 

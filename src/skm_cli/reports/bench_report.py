@@ -41,6 +41,22 @@ def _pair(found: dict[str, Any]) -> str:
     return f"{found['median']:.3f}, {found['worst']:.3f}{missing}"
 
 
+def print_patrol(found: dict[str, Any], rate: float) -> None:
+    """Print every minute of a patrol."""
+    headers = ("minute", "rounds", "steps", "late", "stops", "median, 99 % (ms)", "MB", "CPU (%)")
+    table = plain_table(f"a patrol at {rate:g} Hz", headers)
+    for row in found["minutes"]:
+        table.add_row(
+            *(str(row[key]) for key in ("minute", "rounds", "steps", "late", "stops")),
+            f"{row['latency_median_ms']:.1f}, {row['latency_p99_ms']:.1f}",
+            " + ".join(f"{value:.0f}" for value in row["megabytes"].values()),
+            " + ".join(f"{100 * value:.1f}" for value in row["cpu"].values()),
+        )
+    console().print(table)
+    ends = ", ".join(f"{name} {code}" for name, code in found["exit_codes"].items())
+    console().print(f"the client was told: {found['outcome']}; exit codes: {ends}")
+
+
 def print_real_time(found: dict[str, Any], rate: float) -> None:
     """Print how well a rate was held."""
     latency, bare = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from rich.markup import escape
@@ -10,10 +12,17 @@ from rich.table import Table
 from skm_cli.output import console
 from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace
+from skm_machine.event_game import event_risks
 from skm_machine.logic.labels import labels_text
+from skm_machine.logic.syntax import TRUE
 
 MOST_ROWS = 40
-"""Larger machines are cut short in the table; --json gives them whole."""
+"""Larger machines are cut short in the table; --json gives more of them."""
+
+MOST_EDGES, MOST_SKILLS = 1000, 500
+"""What --json gives at most; `complete` says whether that is all."""
+
+MOST_PROMISES = 6
 
 
 def check_document(
@@ -29,14 +38,18 @@ def check_document(
     def as_lists(found: Trace | None) -> list[list[str]] | None:
         return None if found is None else [sorted(labels) for labels in found]
 
+    edges = list(islice(machine.iterate_edges(), MOST_EDGES + 1))
     document: dict[str, Any] = {
         "mission": mission.text,
         "format": mission.format,
+        "formula": None if mission.formula is None else str(mission.formula),
+        "words": mission.words,
         "propositions": list(mission.propositions),
         "satisfiable": analysis.satisfiable,
         "co_safe": machine.co_safe,
         "can_fail": analysis.can_fail,
         "infinite": machine.endless,
+        "reading": _reading(mission),
         "states": [
             {
                 "name": name,
@@ -54,7 +67,7 @@ def check_document(
                 "label": str(edge.label),
                 "reward": edge.reward,
             }
-            for edge in machine.edges
+            for edge in edges[:MOST_EDGES]
         ],
         "skills": [
             {
@@ -66,8 +79,28 @@ def check_document(
                 "forbidden": [names[target] for target in skill.forbidden],
                 "value": skill.value,
             }
-            for skill in skills.skills.values()
+            for skill in list(skills.skills.values())[:MOST_SKILLS]
         ],
+        "complete": len(edges) <= MOST_EDGES and len(skills.skills) <= MOST_SKILLS,
+        "promises": [
+            {
+                "source": names[edge.source],
+                "target": names[edge.target],
+                "keep": str(edge.label),
+            }
+            for edge in machine.promise_edges
+        ],
+        "events": {
+            "declared": list(mission.events),
+            "can_make_it_fail": [
+                {
+                    "events": list(risk.events),
+                    "story": as_lists(list(risk.story.steps)),
+                    "forever": as_lists(list(risk.story.forever)),
+                }
+                for risk in event_risks(machine, mission.events)
+            ],
+        },
         "witness": as_lists(analysis.witness),
         "counterexample": as_lists(analysis.counterexample),
     }
@@ -82,19 +115,35 @@ def check_document(
     return document
 
 
+def _reading(mission: Mission) -> dict[str, Any] | None:
+    reading = mission.reading
+    if reading is None:
+        return None
+    return {"standing": reading.standing, "why": reading.why, "other": reading.other}
+
+
 def print_check(
     mission: Mission,
     analysis: Analysis,
     skills: SkillMachine,
     trace: Trace | None,
     judgement: Judgement | None,
+    remarks: Sequence[str] = (),
 ) -> None:
     """Print what a mission means, its skills in a table, and how a trace is judged."""
     machine, names, out = mission.machine, mission.machine.names, console()
     text = str(mission.formula) if mission.formula is not None else f"a {mission.format} file"
     out.print(f"[bold]{escape(text)}[/bold]")
+    if mission.words is not None:
+        out.print(f"  in words: {escape(mission.words)}")
+    reading = mission.reading
+    if reading is not None:
+        out.print(f"  read as {escape(f'{reading.kind}: {reading.why}')}", soft_wrap=True)
+        out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
     for line in _meaning(mission, analysis):
         out.print(f"  {escape(line)}")
+    for remark in remarks:
+        out.print(f"  [yellow]{escape(remark)}[/yellow]", soft_wrap=True)
     if skills.skills:
         table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
         for column in ("state", "reach", "keep off", "then", "value"):
@@ -110,7 +159,7 @@ def print_check(
         out.print(table)
         if len(skills.skills) > MOST_ROWS:
             out.print(
-                f"  … and {len(skills.skills) - MOST_ROWS} more states; --json prints all of them"
+                f"  … and {len(skills.skills) - MOST_ROWS} more states; --json gives more of them"
             )
     if trace is not None and judgement is not None:
         out.print()
@@ -137,6 +186,11 @@ def _meaning(mission: Mission, analysis: Analysis) -> list[str]:
     lines = [count]
     if machine.endless:
         lines.append("has no end: every completed round counts 1")
+        lines += [
+            f"may promise in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
+            + ("only this from now on" if edge.label is TRUE else f"always {edge.label}")
+            for edge in machine.promise_edges[:MOST_PROMISES]
+        ]
     elif machine.co_safe:
         lines.append("success is for good (co-safe): nothing that follows could undo it")
     else:
@@ -148,6 +202,23 @@ def _meaning(mission: Mission, analysis: Analysis) -> list[str]:
         lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
     else:
         lines.append("cannot fail: success stays possible whatever happens")
+    return lines + _events(mission)
+
+
+def _events(mission: Mission) -> list[str]:
+    """Return, in sentences, what events can do to the mission."""
+    if not mission.events:
+        return []
+    risks = event_risks(mission.machine, mission.events)
+    if not risks:
+        return [f"no event can make it fail, of: {', '.join(mission.events)}"]
+    lines = []
+    for risk in risks:
+        story = [_trace_text(list(part)) for part in (risk.story.steps, risk.story.forever) if part]
+        if risk.story.forever:
+            story[-1] += ", and so for ever"
+        names = " and ".join(risk.events)
+        lines.append(f"{names} can make it fail whatever the robot does: {' ; then '.join(story)}")
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skm_cli.output import console, plain_table
 from skm_primitives.evaluation import (
     Evaluation,
+    MissionsEvaluation,
     RoundsEvaluation,
     TabularEvaluation,
     TrialsEvaluation,
@@ -22,6 +23,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
             _print_trials(evaluation)
         case RoundsEvaluation():
             _print_rounds(evaluation)
+        case MissionsEvaluation():
+            _print_missions(evaluation)
         case SkillReport():
             _print_skills(evaluation)
 
@@ -90,6 +93,32 @@ def _print_rounds(found: RoundsEvaluation) -> None:
         )
     console().print(table)
     console().print(f"mean ratio {found.mean_ratio:.3f}")
+
+
+def _print_missions(found: MissionsEvaluation) -> None:
+    title = f"{found.domain}, planner {found.planner}, seed {found.seed}, zero-shot"
+    headers = (
+        "mission",
+        "states",
+        "success",
+        "steps",
+        "optimal",
+        "return /\noptimum",
+        "violations",
+    )
+    table = plain_table(title, headers)
+    for trial in found.trials:
+        figures = trial.document()
+        shown = ("success", "mean_steps", "optimal_steps", "return_ratio", "violations")
+        row = [_figure(figures[key]) for key in shown]
+        table.add_row(trial.mission, str(trial.machine_states), *row)
+    console().print(table)
+    low, high = found.success_interval
+    ratio = "" if found.return_ratio is None else f", return / optimum {found.return_ratio:.3f}"
+    console().print(
+        f"{found.runs} runs: success {found.success:.3f} (95 %: {low:.3f}–{high:.3f}){ratio},"
+        f" {found.violations} violations"
+    )
 
 
 def _print_skills(found: SkillReport) -> None:

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skm_cli.output import console
+from skm_cli.output import console, written
 from skm_primitives.figures.finetune_curve import learning_curve_figure
 from skm_primitives.tabular.finetune import COLUMNS, FinetuneLearner
 
 
 def write_curve(learner: FinetuneLearner, path: Path) -> None:
     """Write the learning curve as CSV, a line an evaluation."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with written(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for steps, episodes, *rest in learner.curve:
@@ -27,8 +26,8 @@ def draw_curve(learner: FinetuneLearner, path: Path) -> None:
     title = (
         f"{learner.spec.name}/{learner.task.name}, few-shot on planner {learner.options['planner']}"
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    learning_curve_figure(learner.curve, title).savefig(path)
+    with written(path):
+        learning_curve_figure(learner.curve, title).savefig(path)
 
 
 def print_finetune(summary: dict[str, Any], files: Sequence[Path | None]) -> None:

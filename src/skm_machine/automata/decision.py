@@ -7,10 +7,23 @@ people read are computed from the diagrams when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
-from skm_machine.automata.bdd import ZERO, Diagrams
+from skm_machine.automata.bdd import ONE, ZERO, Diagrams
 from skm_machine.errors import NondeterministicError
 from skm_machine.logic.syntax import Formula, proposition
+
+
+class Layout(NamedTuple):
+    """The diagrams of a table in rows: leaves first, then nodes, each after the two that it leads to."""
+
+    leaves: list[int]
+    """The outcome of each leaf."""
+    nodes: list[tuple[int, int]]
+    """Where each node leads: places in the rows."""
+    roots: list[int]
+    """The place of each state's root."""
 
 
 class DecisionTable:
@@ -28,6 +41,7 @@ class DecisionTable:
         for state, root in enumerate(roots):
             self._first_with_root.setdefault(root, state)
         self._labels: dict[tuple[int, frozenset[int]], Formula] = {}
+        self._above: tuple[int, dict[int, list[int]]] = (-1, {})
 
     def __len__(self) -> int:
         return len(self._roots)
@@ -51,6 +65,29 @@ class DecisionTable:
         """Return the outcomes that some label set has in `state`, each once, in order."""
         leaves = self._diagrams.below(self._roots[state], len(self.propositions))
         return sorted(value for leaf in leaves if (value := self._diagrams.value(leaf)) is not None)
+
+    def fresh_outcomes(self, state: int, seen: set[int]) -> list[int]:
+        """Return the outcomes in `state` that no state before it has; `seen` is shared by the calls."""
+        leaves = self._diagrams.below(self._roots[state], len(self.propositions), seen)
+        return sorted(self._value(leaf) for leaf in leaves)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The diagrams in rows, for passes over all of them at once."""
+        diagrams = self._diagrams
+        seen, stack = set[int](), list(self._roots)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                if diagrams.value(node) is None:
+                    stack += (diagrams.low[node], diagrams.high[node])
+        leaves = [node for node in sorted(seen) if diagrams.value(node) is not None]
+        inner = [node for node in sorted(seen) if diagrams.value(node) is None]
+        place = {node: index for index, node in enumerate([*leaves, *inner])}
+        nodes = [(place[diagrams.low[node]], place[diagrams.high[node]]) for node in inner]
+        outcomes = [self._value(leaf) for leaf in leaves]
+        return Layout(outcomes, nodes, [place[root] for root in self._roots])
 
     def reachable(
         self, start: int, target: Callable[[int], int] = int, ends: Collection[int] = ()
@@ -179,6 +216,26 @@ class DecisionTable:
         roots += [diagrams.leaf(constant) for constant in constants]
         return DecisionTable(self.propositions, diagrams, tuple(roots))
 
+    def condition(self, state: int, outcome: int, into: Diagrams, variables: Sequence[int]) -> int:
+        """Return the function in `into` of the label sets that have this outcome in `state`.
+
+        `variables` has the variable there of each proposition here.
+        """
+        diagrams, chosen = self._diagrams, self._diagrams.leaf(outcome)
+        memo: dict[int, int] = {}
+
+        def copied(node: int) -> int:
+            if node not in memo:
+                if diagrams.value(node) is not None:
+                    memo[node] = ONE if node == chosen else ZERO
+                else:
+                    test = into.literal(variables[diagrams.variable[node]])
+                    high, low = copied(diagrams.high[node]), copied(diagrams.low[node])
+                    memo[node] = into.if_then_else(test, high, low)
+            return memo[node]
+
+        return copied(self._roots[state])
+
     def edges(self, state: int) -> dict[int, Formula]:
         """Return a short Boolean formula for each outcome of `state`: what leads to it."""
         return {outcome: self.label(state, outcome) for outcome in self.outcomes(state)}
@@ -188,15 +245,46 @@ class DecisionTable:
         key = (state, frozenset(outcomes))
         found = self._labels.get(key)
         if found is None:
-            diagrams = self._diagrams
-            chosen = {diagrams.leaf(outcome) for outcome in outcomes}
-
-            def leaf(node: int) -> int | None:
-                return None if diagrams.value(node) is None else int(node in chosen)
-
-            function = diagrams.rebuild(self._roots[state], diagrams, leaf, {})
-            found = self._labels[key] = diagrams.short_formula(function, self._atoms)
+            function = self._function(state, key[1])
+            found = self._labels[key] = self._diagrams.short_formula(function, self._atoms)
         return found
+
+    def _function(self, state: int, outcomes: Iterable[int]) -> int:
+        """Return the function of the label sets that lead from `state` to `outcomes`.
+
+        Only nodes above these outcomes are walked, from the outcomes to the root.
+        """
+        diagrams, above = self._diagrams, self._nodes_above(state)
+        functions = {diagrams.leaf(outcome): ONE for outcome in outcomes}
+        stack, met = list(functions), set(functions)
+        while stack:
+            for node in above.get(stack.pop(), ()):
+                if node not in met:
+                    met.add(node)
+                    stack.append(node)
+        for node in sorted(met.difference(functions)):  # a node is younger than those below it
+            low, high = diagrams.low[node], diagrams.high[node]
+            functions[node] = diagrams.node(
+                diagrams.variable[node], functions.get(low, ZERO), functions.get(high, ZERO)
+            )
+        return functions.get(self._roots[state], ZERO)
+
+    def _nodes_above(self, state: int) -> dict[int, list[int]]:
+        """Return, for each node of the diagram of `state`, those that lead to it."""
+        if self._above[0] != state:
+            diagrams, root = self._diagrams, self._roots[state]
+            above: dict[int, list[int]] = {root: []}
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                if diagrams.value(node) is None:
+                    for child in (diagrams.low[node], diagrams.high[node]):
+                        if child not in above:
+                            above[child] = []
+                            stack.append(child)
+                        above[child].append(node)
+            self._above = state, above
+        return self._above[1]
 
 
 def table_from_edges(

@@ -7,7 +7,12 @@ from typing import Final
 from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.limit_deterministic import Translation
-from skm_machine.automata.limits import LimitReachedError, Limits, TooManyStatesError
+from skm_machine.automata.limits import (
+    LimitReachedError,
+    Limits,
+    TooManyStatesError,
+    deep_diagrams_are_a_limit,
+)
 from skm_machine.automata.omega import MARK, Move, OmegaAutomaton
 from skm_machine.automata.reduction import Graph
 from skm_machine.logic.syntax import Formula
@@ -24,13 +29,14 @@ def omega_automaton(
     See `skm_machine.translate_omega`.
     """
     try:
-        graph = _graph(formula, max_states, max_seconds)
+        with deep_diagrams_are_a_limit():
+            graph = best_graph(formula, max_states, max_seconds)
+            return as_automaton(graph, formula.propositions())
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
-    return as_automaton(graph, formula.propositions())
 
 
-def _graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
+def best_graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
     """Return the automaton; a plain one if looking for a better one takes too much."""
     names = formula.propositions()
     limits = Limits(max_states, max_seconds, share=0.5)
@@ -44,7 +50,8 @@ def _graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
 
 
 def _count(formula: Formula, limits: Limits) -> int:
-    return len(Translation(formula.propositions(), limits).graph(formula).rows)
+    with deep_diagrams_are_a_limit():
+        return len(Translation(formula.propositions(), limits).graph(formula).rows)
 
 
 def as_automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -20,6 +21,15 @@ class LimitReachedError(UnsupportedMissionError):
 
 class TooManyStatesError(LimitReachedError):
     """A translation needs more states than it may have."""
+
+
+@contextmanager
+def deep_diagrams_are_a_limit() -> Iterator[None]:
+    """Say of diagrams that are too deep for Python's stack that a limit is reached."""
+    try:
+        yield
+    except RecursionError as error:
+        raise LimitReachedError("temporal operators nested too deep in one another") from error
 
 
 @dataclass

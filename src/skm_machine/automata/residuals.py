@@ -16,7 +16,7 @@ from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.logic.normal_form import negation_normal_form
 from skm_machine.logic.syntax import Formula
 
-MAX_OBLIGATIONS: Final = 250
+MAX_OBLIGATIONS: Final = 800
 
 Key = tuple[str, int, int]
 """An obligation: its operator, and the functions (for `X`: the variable) that it applies to."""
@@ -91,7 +91,9 @@ class Residuals:
         variable = self._variables.get(key)
         if variable is None:
             if len(self.keys) >= MAX_OBLIGATIONS:
-                raise LimitReachedError(f"more than {MAX_OBLIGATIONS} temporal operators")
+                raise LimitReachedError(
+                    f"more than {MAX_OBLIGATIONS} temporal operators and steps in bounds"
+                )
             variable = self._variables[key] = self.first + len(self.keys)
             self.keys.append(key)
         return self.diagrams.literal(variable)

@@ -21,11 +21,11 @@ from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.bdd import ONE, ZERO, Diagrams
 from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
-from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
 from skm_machine.automata.minimise import minimise
-from skm_machine.logic.syntax import Formula, conjunction, negation
+from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 
-MAX_OBLIGATIONS: Final = 250
+MAX_OBLIGATIONS: Final = 800
 MAX_STATES: Final = 20_000
 MAX_SECONDS: Final = 3.0
 SMALL: Final = 50_000
@@ -49,10 +49,11 @@ def minimal_automaton(
 
 def _translated(formula: Formula, limits: Limits) -> Automaton:
     """Return the automaton: depth first while it is small, else in a way that shares more."""
-    try:
-        return _Translation(formula, limits, small=True).automaton()
-    except _GrowingError:
-        return _Translation(formula, limits, small=False).automaton()
+    with deep_diagrams_are_a_limit():
+        try:
+            return _Translation(formula, limits, small=True).automaton()
+        except _GrowingError:
+            return _Translation(formula, limits, small=False).automaton()
 
 
 def _count(formula: Formula, limits: Limits) -> int:
@@ -105,6 +106,8 @@ class _Translation:
         self.obligation_formulas: list[Formula] = []
         self.expansions: dict[Formula, int] = {}
         self.successors: dict[int, int] = {ZERO: ZERO, ONE: ONE}
+        self.later: dict[Formula, int] = {}
+        self.delayed: dict[int, int] = {ZERO: ZERO, ONE: ONE}
         self.formula = until_form(formula)
         self.care = ONE if small else self._laws()
 
@@ -118,7 +121,7 @@ class _Translation:
         initial = self._obligation(self.formula)
         transitions = self._explored(initial)
         number = {state: index for index, state in enumerate(transitions)}
-        accepting = [number[state] for state in transitions if self._accepts_here(state)]
+        accepting = [number[state] for state in transitions if self._ends(state)]
         return minimise(self._table(transitions, number), number[initial], accepting)
 
     def _explored(self, initial: int) -> dict[int, int]:
@@ -146,8 +149,8 @@ class _Translation:
         """Return what holds of obligations on every trace: ψ implies F ψ and α U ψ."""
         laws, diagrams = ONE, self.diagrams
         for sub in self.formula.subformulas():
-            if sub.operator in ("X", "F", "U"):
-                self._obligation(sub.operands[0] if sub.operator == "X" else sub)
+            if sub.operator in ("F", "U"):
+                self._obligation(sub)
         for formula, variable in self.obligations.items():
             if formula.operator in ("F", "U") and formula.operands[-1] in self.obligations:
                 premise = diagrams.literal(self.obligations[formula.operands[-1]])
@@ -174,7 +177,9 @@ class _Translation:
             self.obligations[formula] = len(self.names) + len(self.obligations)
             self.obligation_formulas.append(formula)
             if len(self.obligations) > MAX_OBLIGATIONS:
-                raise LimitReachedError(f"more than {MAX_OBLIGATIONS} temporal operators")
+                raise LimitReachedError(
+                    f"more than {MAX_OBLIGATIONS} temporal operators and steps in bounds"
+                )
         return self.diagrams.literal(self.obligations[formula])
 
     def _expansion(self, formula: Formula) -> int:
@@ -193,7 +198,7 @@ class _Translation:
             case "prop":
                 return diagrams.literal(self.proposition_variables[formula.name])
             case "X":
-                return self._obligation(formula.operands[0])
+                return self._later(formula.operands[0])
             case "F":
                 return diagrams.disjunction(operands[0], self._obligation(formula))
             case "U":
@@ -201,6 +206,45 @@ class _Translation:
                 return diagrams.disjunction(operands[1], waiting)
             case operator:
                 raise ValueError(f"'{operator}' is no operator of the until form")
+
+    def _later(self, formula: Formula) -> int:
+        """Return `X formula` as a function over obligations that are Boolean, F, U, or X of another.
+
+        X distributes over `&` and `|`, and `X !ψ` is `X true & !X ψ`. So obligations that follow from
+        others by their form fall away: `X F[0,3] a` implies `X F[0,5] a`.
+        """
+        stack, diagrams = [formula], self.diagrams
+        while stack:
+            sub = stack[-1]
+            if sub in self.later:
+                stack.pop()
+            elif sub.is_boolean() or sub.operator in ("F", "U"):
+                self.later[sub] = self._obligation(sub)
+            elif missing := [operand for operand in sub.operands if operand not in self.later]:
+                stack += missing
+            else:
+                operands = [self.later[operand] for operand in sub.operands]
+                if sub.operator == "X":
+                    self.later[sub] = self._delayed(operands[0])
+                else:
+                    function = diagrams.operation(sub, operands, self._atom)
+                    there_is_one = self._obligation(TRUE) if self._ends(function) else ONE
+                    self.later[sub] = diagrams.conjunction(there_is_one, function)
+        return self.later[formula]
+
+    def _delayed(self, function: int) -> int:
+        """Return `X function`, for a function that is false where there is no next step."""
+        found = self.delayed.get(function)
+        if found is None:
+            diagrams = self.diagrams
+            formula = self.obligation_formulas[diagrams.variable[function] - len(self.names)]
+            later = self._obligation(Formula("X", (formula,)))
+            low, high = (
+                self._delayed(diagrams.low[function]),
+                self._delayed(diagrams.high[function]),
+            )
+            found = self.delayed[function] = diagrams.if_then_else(later, high, low)
+        return found
 
     def _successor(self, state: int) -> int:
         """Return the function `state` with every obligation replaced by its expansion."""
@@ -213,7 +257,7 @@ class _Translation:
             found = self.successors[state] = self.diagrams.if_then_else(expansion, high, low)
         return found
 
-    def _accepts_here(self, state: int) -> bool:
+    def _ends(self, state: int) -> bool:
         """Tell whether a trace may end in `state`: is it true with every obligation false?"""
         while state > ONE:
             state = self.diagrams.low[state]

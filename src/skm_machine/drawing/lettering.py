@@ -11,7 +11,8 @@ import unicodedata
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from skm_machine.logic.syntax import FLAT, Formula, to_text
+from skm_machine.logic.syntax import FLAT, Formula
+from skm_machine.logic.text import to_text
 
 FONT: Final = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 LINE_HEIGHT: Final = 1.3

@@ -45,8 +45,8 @@ def draw_machine(
     `outlines` are colours of states, such as those that a picture of a run has them in. Machines of
     more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
     """
-    edges = sum(len(machine.successors(state)) for state in range(machine.num_states))
-    if machine.num_states > MAX_STATES or edges > MAX_EDGES:
+    small = machine.num_states <= MAX_STATES
+    if not small or sum(map(len, map(machine.successors, range(machine.num_states)))) > MAX_EDGES:
         return sketch_machine(machine, skills or {}, title)
     return _Picture(machine, skills or {}, outlines or {}).svg(title)
 
@@ -96,7 +96,8 @@ class _Picture:
             self._figure(state, skills.get(state)) for state in range(machine.num_states)
         ]
         self.labels: dict[Route, _Label] = {}
-        for edge in sorted(machine.edges, key=lambda edge: edge.target in machine.failure):
+        edges = [*machine.edges, *machine.promise_edges]
+        for edge in sorted(edges, key=lambda edge: edge.target in machine.failure):
             label = _Label(edge, tuple(self._lines(edge)))
             if edge.source == edge.target:
                 self.figures[edge.source].loops.append(label)
@@ -126,6 +127,8 @@ class _Picture:
 
     def _lines(self, edge: Edge) -> list[str]:
         lines = broken(edge.label)
+        if edge.promise:
+            lines[0] = f"promise: {lines[0]}"
         if edge.reward and edge.target not in self.machine.terminal:
             amount = "" if edge.reward == 1 else f"{edge.reward:g} "
             lines[0] = f"★ {amount}{lines[0]}"
@@ -171,8 +174,9 @@ class _Picture:
         edge, tone = label.edge, self._edge_tone(label.edge)
         names = self.machine.names
         self.canvas.open("edge", {"source": edge.source, "target": edge.target})
-        self.canvas.tooltip(f"{names[edge.source]} → {names[edge.target]}: {symbolic(edge.label)}")
-        self.canvas.path(list(path), tone, dashed=tone is FAILED, arrow=arrow)
+        what = f"{'promise: ' if edge.promise else ''}{symbolic(edge.label)}"
+        self.canvas.tooltip(f"{names[edge.source]} → {names[edge.target]}: {what}")
+        self.canvas.path(list(path), tone, dashed=tone is FAILED or edge.promise, arrow=arrow)
         x, y = foot
         for index, line in enumerate(reversed(label.lines)):
             baseline = y - (index * LINE_HEIGHT + 0.25) * LABEL_SIZE

@@ -9,13 +9,17 @@ from typing import Final
 from skm_machine.drawing.layering import Node, order_columns, rank_states
 from skm_machine.drawing.lettering import symbolic
 from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
+from skm_machine.errors import SkmError
 from skm_machine.logic.syntax import FALSE
-from skm_machine.reward_machine import RewardMachine
+from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.skill_machine import Skill
 
 RADIUS: Final = 9.0
 MAX_TOOLTIPS: Final = 1000
 """With more edges than this, labels are not even computed to be shown on hovering."""
+
+MAX_LINKS: Final = 30_000
+"""Machines with more edges than this are not drawn."""
 
 PITCH: Final = 26.0
 COLUMN: Final = 170.0
@@ -23,12 +27,12 @@ COLUMN: Final = 170.0
 
 def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: str) -> str:
     """Return an SVG document with every state and edge of a large machine; labels show on hovering."""
-    links = [
-        (state, outcome)
-        for state in range(machine.num_states)
-        if state not in machine.terminal
-        for outcome in machine.successors(state)
-    ]
+    links: list[tuple[int, Outcome]] = []
+    for state in range(machine.num_states):
+        if state not in machine.terminal:
+            links += ((state, outcome) for outcome in machine.successors(state))
+        if len(links) > MAX_LINKS:
+            raise SkmError(f"a machine of more than {MAX_LINKS} edges is too large to draw")
     nodes = _place(machine, [(source, outcome.target) for source, outcome in links])
     canvas = Canvas()
     opacity = max(0.15, min(0.6, 10 / sqrt(max(1, len(links)))))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from skm_machine.formats.hoa_text import hoa_header, hoa_label, hoa_string
 from skm_machine.logic.syntax import TRUE
-from skm_machine.reward_machine import Edge, RewardMachine
+from skm_machine.reward_machine import Edge, Outcome, RewardMachine
 
 
 def to_hoa(machine: RewardMachine, name: str = "") -> str:
     """Return the machine as a HOA v1 automaton with marked edges; `read_hoa` gives it back.
 
     Spot reads it as a Büchi automaton: the end of a mission is a marked loop. The header `skm.words`
-    tells `read_hoa` whether marks end finite traces.
+    tells `read_hoa` whether marks end finite traces. As the format has no moves that read nothing,
+    promises are written as the edges from where they lead: such an automaton is not deterministic.
     """
     number = {name: str(index) for index, name in enumerate(machine.propositions)}
     lines = [
@@ -21,7 +22,7 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
             machine.initial,
             machine.propositions,
             ("acc-name: Buchi", "Acceptance: 1 Inf(0)"),
-            "deterministic complete",
+            "" if machine.jumps else "deterministic complete",
         ),
         f"skm.words: {'infinite' if machine.endless else 'finite'}",
         "--BODY--",
@@ -30,12 +31,17 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
     edges = [*machine.edges, *(Edge(state, state, TRUE, 0.0) for state in sinks)]
     for state in range(machine.num_states):
         lines.append(f"State: {state} {hoa_string(machine.names[state])}")
+        sources = (state, *machine.promises(state))
         for edge in edges:
-            if edge.source == state:
+            if edge.source in sources and _kept(machine, edge):
                 succeeded = state in machine.terminal and state not in machine.failure
                 mark = " {0}" if edge.reward > 0 or succeeded else ""
                 lines.append(f"[{hoa_label(edge.label, number)}] {edge.target}{mark}")
     return "\n".join([*lines, "--END--", ""])
+
+
+def _kept(machine: RewardMachine, edge: Edge) -> bool:
+    return machine.keeps(edge.source, Outcome(edge.target, edge.reward))
 
 
 def to_dot(machine: RewardMachine) -> str:
@@ -50,4 +56,7 @@ def to_dot(machine: RewardMachine) -> str:
         reward = f" / {edge.reward:g}" if edge.reward else ""
         label = hoa_string(f"{edge.label}{reward}")
         lines.append(f"  {edge.source} -> {edge.target} [label={label}];")
+    for edge in machine.promise_edges:
+        label = hoa_string(f"promise: {edge.label}")
+        lines.append(f"  {edge.source} -> {edge.target} [label={label}, style=dashed];")
     return "\n".join([*lines, "}", ""])

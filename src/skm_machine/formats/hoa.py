@@ -37,7 +37,7 @@ def read_hoa(text: str) -> RewardMachine:
         return _as_mission(reader.propositions, _rows(reader), reader.starts[0], reader.words)
     except NondeterministicError as error:
         raise UnsupportedMissionError(
-            f"HOA: {error}; Spot's autfilt --deterministic may help"
+            f"HOA: {error}; give the formula itself, or see if Spot's autfilt --deterministic helps"
         ) from error
 
 

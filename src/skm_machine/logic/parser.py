@@ -10,11 +10,14 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from skm_machine.errors import MissionError, did_you_mean
+from skm_machine.logic.bound_text import Bound, BoundError, read_bound
+from skm_machine.logic.bounds import bounded
 from skm_machine.logic.syntax import (
     FALSE,
     FLAT,
     PRECEDENCE,
     RIGHT_ASSOCIATIVE,
+    TEMPORAL,
     TEMPORAL_BINARY,
     TRUE,
     UNARY,
@@ -22,14 +25,19 @@ from skm_machine.logic.syntax import (
     operator_prefix,
     proposition,
 )
+from skm_machine.logic.text import written_size
 
-MAX_DEPTH: Final = 300
+MAX_DEPTH: Final = 2400
 """Formulas nested deeper than this are refused."""
+
+MAX_SIZE: Final = 20_000
+"""Formulas with more steps in bounds, or with bounds that take more operators to write, are refused."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
       | (?P<quoted>"(?:[^"\\]|\\.)*")
       | (?P<symbol><->|<=>|->|=>|&&|\|\||\[\]|<>|/\\|\\/|[!~¬&∧|∨^⊕()→↔□◇○])
+      | (?P<bound>\[[^\[\]]*\])
       | (?P<word>\w+)""",
     re.VERBOSE,
 )
@@ -54,37 +62,49 @@ _ENGLISH: Final = {"and": "&", "or": "|", "not": "!", "AND": "&", "OR": "|", "NO
 
 
 class _Token(NamedTuple):
-    """An operator, a parenthesis (`kind` says which) or an operand (`kind` is "operand")."""
+    """An operator, a parenthesis, a bound (`kind` says which) or an operand (`kind` is "operand")."""
 
     kind: str
     position: int
     text: str
     operand: Formula | None = None
+    bound: Bound | None = None
 
 
-def parse(text: str, propositions: Collection[str] | None = None) -> Formula:
+def parse(
+    text: str, propositions: Collection[str] | None = None, *, step_seconds: float | None = None
+) -> Formula:
     """Return the formula that `text` says, or raise a `MissionError` that shows where it goes wrong.
 
     Where the known `propositions` are given, any other name is an error, and a name such as `Goal`
     among them is that proposition (without them, it reads `G oal`, as in Spot; quote it to be sure).
+    Bounds in seconds need to know how long a step takes.
     """
-    return _Parser(text, propositions).parse()
+    return _Parser(text, propositions, step_seconds).parse()
 
 
 class _Parser:
     """The two stacks of an operator-precedence parser: operators waiting, and operands done."""
 
-    def __init__(self, text: str, propositions: Collection[str] | None) -> None:
+    def __init__(
+        self, text: str, propositions: Collection[str] | None, step_seconds: float | None
+    ) -> None:
         self.text = text
         self.known = propositions
+        self.step_seconds = step_seconds
         self.operators: list[_Token] = []
         self.operands: list[Formula] = []
+        self.bound_steps = 0
+        self.last_bound: _Token | None = None
         self.open_levels = 0
         """How many of the waiting operators nest: all but the links of a chain such as `a & b & c`."""
 
     def parse(self) -> Formula:
         previous: _Token | None = None
         for token in self._tokens():
+            if token.kind == "bound":
+                previous = self.operators[-1] = self._bounded(previous, token)
+                continue
             self._check_neighbours(previous, token)
             self._take(token)
             previous = token
@@ -96,7 +116,12 @@ class _Parser:
             if self.operators[-1].kind == "(":
                 raise self._error("this '(' is never closed", self.operators[-1].position)
             self._apply_last()
-        return self.operands[0]
+        formula = self.operands[0]
+        if self.last_bound is not None and written_size(formula) > MAX_SIZE:
+            raise self._error(
+                "bounds within bounds: written out, too long", self.last_bound.position
+            )
+        return formula
 
     def _take(self, token: _Token) -> None:
         if token.operand is not None:
@@ -125,10 +150,28 @@ class _Parser:
         while token.kind in FLAT and self.operators and self.operators[-1].kind == token.kind:
             self.operators.pop()
             count += 1
-        formula = Formula(token.kind, tuple(self.operands[-count:]))
+        operands = tuple(self.operands[-count:])
+        formula = Formula(token.kind, operands) if token.bound is None else _within(token, operands)
         if formula.depth > MAX_DEPTH:
             raise self._too_deep(token)
         self.operands[-count:] = [formula]
+
+    def _bounded(self, operator: _Token | None, token: _Token) -> _Token:
+        """Return the operator with the bound that follows it."""
+        if operator is None or operator.kind not in TEMPORAL or operator.bound is not None:
+            raise self._error(
+                f"a bound such as '{token.text}' stands behind one of {', '.join(TEMPORAL)}",
+                token.position,
+            )
+        try:
+            bound = read_bound(token.text, operator.kind, self.step_seconds)
+        except BoundError as error:
+            raise self._error(str(error), token.position) from error
+        self.bound_steps += bound.last or bound.first
+        self.last_bound = token
+        if self.bound_steps > MAX_SIZE:
+            raise self._error(f"more than {MAX_SIZE} steps in bounds", token.position)
+        return operator._replace(bound=bound)
 
     @staticmethod
     def _binds_first(waiting: _Token, new: _Token) -> bool:
@@ -158,12 +201,17 @@ class _Parser:
             match = _TOKEN.match(self.text, position)
             if match is None:
                 character = self.text[position]
-                problem = "this quote is never closed" if character == '"' else None
-                raise self._error(problem or f"unexpected character {character!r}", position)
+                problem = f"unexpected character {character!r}"
+                if character in '"[':
+                    what = "quote" if character == '"' else "'['"
+                    problem = f"this {what} is never closed"
+                raise self._error(problem, position)
             text = match.group()
             match match.lastgroup:
                 case "symbol":
                     yield _Token(_SYMBOLS[text], position, text)
+                case "bound":
+                    yield _Token("bound", position, text)
                 case "quoted":
                     name = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
                     yield self._proposition(name, position, text)
@@ -207,3 +255,11 @@ class _Parser:
 
     def _error(self, message: str, position: int) -> MissionError:
         return MissionError(message, self.text, position)
+
+
+def _within(token: _Token, operands: tuple[Formula, ...]) -> Formula:
+    """Return what an operator with a bound says of its operands."""
+    assert token.bound is not None
+    if token.kind != "X":
+        return bounded(token.kind, token.bound.first, token.bound.last, operands)
+    return bounded("F", token.bound.first, token.bound.first, operands)

@@ -43,11 +43,12 @@ class Formula:
     Build formulas with `parse`, or with the functions of this module (`proposition`, `conjunction`, …).
     """
 
-    __slots__ = ("__weakref__", "depth", "name", "operands", "operator")
+    __slots__ = ("__weakref__", "_boolean", "depth", "name", "operands", "operator")
     operator: str
     operands: tuple[Formula, ...]
     name: str
     depth: int
+    _boolean: bool
 
     _interned: ClassVar[WeakValueDictionary[tuple[str, tuple[Formula, ...], str], Formula]] = (
         WeakValueDictionary()
@@ -69,6 +70,8 @@ class Formula:
         object.__setattr__(formula, "name", name)
         depth = 1 + max((operand.depth for operand in operands), default=0)
         object.__setattr__(formula, "depth", depth)
+        boolean = operator not in TEMPORAL and all(operand._boolean for operand in operands)
+        object.__setattr__(formula, "_boolean", boolean)
         cls._interned[key] = formula
         return formula
 
@@ -76,13 +79,21 @@ class Formula:
         raise AttributeError(f"a Formula is immutable: cannot set '{attribute}'")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Formula, (self.operator, self.operands, self.name))
+        subformulas = list(self.subformulas())
+        number = {sub: index for index, sub in enumerate(subformulas)}
+        nodes = [
+            (sub.operator, tuple(number[operand] for operand in sub.operands), sub.name)
+            for sub in subformulas
+        ]
+        return (_restored, (nodes,))
 
     def __str__(self) -> str:
+        from skm_machine.logic.text import to_text  # noqa: PLC0415 - which knows of formulas
+
         return to_text(self)
 
     def __repr__(self) -> str:
-        return f"parse({to_text(self)!r})"
+        return f"parse({str(self)!r})"
 
     def subformulas(self) -> Iterator[Formula]:
         """Yield every distinct subformula once, operands before the formulas that use them."""
@@ -103,7 +114,15 @@ class Formula:
 
     def is_boolean(self) -> bool:
         """Tell whether the formula has no temporal operator, so that one label set decides it."""
-        return all(sub.operator not in TEMPORAL for sub in self.subformulas())
+        return self._boolean
+
+
+def _restored(nodes: list[tuple[str, tuple[int, ...], str]]) -> Formula:
+    """Return a pickled formula: its subformulas in a row, so that depth is no problem."""
+    formulas: list[Formula] = []
+    for operator, operands, name in nodes:
+        formulas.append(Formula(operator, tuple(formulas[index] for index in operands), name))
+    return formulas[-1]
 
 
 def _flatten(operator: str, operands: tuple[Formula, ...]) -> Iterator[Formula]:
@@ -183,47 +202,6 @@ def evaluate(formula: Formula, labels: frozenset[str] | set[str]) -> bool:
         else:
             values[sub] = boolean_value(sub.operator, [values[operand] for operand in sub.operands])
     return values[formula]
-
-
-def to_text(formula: Formula) -> str:
-    """Return the formula as text that parses to the same formula."""
-    texts: dict[Formula, str] = {}
-    for sub in formula.subformulas():
-        if sub.operator == "prop":
-            texts[sub] = quoted(sub.name)
-        elif not sub.operands:
-            texts[sub] = sub.operator
-        elif len(sub.operands) == 1:
-            texts[sub] = _unary_text(sub, texts)
-        else:
-            wrapped = (
-                _wrapped(operand, texts, _needs_parentheses(sub, index, operand))
-                for index, operand in enumerate(sub.operands)
-            )
-            texts[sub] = f" {sub.operator} ".join(wrapped)
-    return texts[formula]
-
-
-def _unary_text(formula: Formula, texts: dict[Formula, str]) -> str:
-    operand = formula.operands[0]
-    compound = len(operand.operands) > 1
-    space = "" if compound or formula.operator == "!" else " "
-    return f"{formula.operator}{space}{_wrapped(operand, texts, compound)}"
-
-
-def _needs_parentheses(formula: Formula, index: int, operand: Formula) -> bool:
-    """Tell whether an operand must be wrapped; temporal operators always are, as people expect."""
-    if len(operand.operands) < 2:
-        return False
-    if PRECEDENCE[operand.operator] == PRECEDENCE[formula.operator]:
-        return operand.operator in RIGHT_ASSOCIATIVE or index > 0
-    return operand.operator in TEMPORAL_BINARY or (
-        PRECEDENCE[operand.operator] < PRECEDENCE[formula.operator]
-    )
-
-
-def _wrapped(operand: Formula, texts: dict[Formula, str], parenthesised: bool) -> str:
-    return f"({texts[operand]})" if parenthesised else texts[operand]
 
 
 def quoted(name: str) -> str:

@@ -31,7 +31,7 @@ class Algorithm(Protocol):
         """Return the actions with exploration added."""
         ...
 
-    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return remembered actions as the environment takes them."""
         ...
 
@@ -59,12 +59,24 @@ def goal_targets(space: GoalSpace, batch: Batch, next_values: Tensor, gamma: flo
     episode give a lower bound, and no value is outside of [0, 1].
     """
     achieved, alive = space.outcomes(batch.slot, batch.next_slot)
+    alive &= ~batch.ended[:, None, None]
     count = len(batch.slot)
-    target = next_values * gamma * torch.from_numpy(alive.reshape(count, -1))
+    device = next_values.device
+    target = next_values * gamma * torch.from_numpy(alive.reshape(count, -1)).to(device)
     steps = torch.from_numpy(batch.steps_to_goals.astype(np.float32))
-    bound = torch.where(steps > 0, torch.pow(torch.tensor(gamma), steps - 1), 0.0)
+    bound = torch.where(steps > 0, torch.pow(torch.tensor(gamma), steps - 1), 0.0).to(device)
     target = torch.maximum(target.clamp(0, 1), bound)
-    return torch.where(torch.from_numpy(achieved.reshape(count, -1)), 1.0, target)
+    return torch.where(torch.from_numpy(achieved.reshape(count, -1)).to(device), 1.0, target)
+
+
+def grown(old: Algorithm, new: Algorithm) -> Algorithm:
+    """Return `new`, which has more goals, with what `old` knows; its optimisers begin anew."""
+    arrays = new.training_arrays()
+    for name, value in old.training_arrays().items():
+        if name in arrays:
+            arrays[name][tuple(slice(length) for length in value.shape)] = value
+    new.restore(arrays)
+    return new
 
 
 def heads(space: GoalSpace) -> int:
@@ -77,7 +89,7 @@ def optimiser_arrays(prefix: str, optimiser: torch.optim.Optimizer) -> Arrays:
     arrays: Arrays = {}
     for index, state in optimiser.state_dict()["state"].items():
         for name, value in state.items():
-            arrays[f"{prefix}.{index}.{name}"] = value.numpy().copy()
+            arrays[f"{prefix}.{index}.{name}"] = value.cpu().numpy().copy()
     return arrays
 
 

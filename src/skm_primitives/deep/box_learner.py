@@ -1,4 +1,4 @@
-"""Algorithm 1 with networks, for domains with boxes of observations and actions.
+"""Algorithm 1 with networks, for domains that observe vectors and act by choices or by boxes.
 
 What is as in the paper: goals of a buffer that grows with what is achieved, every goal learned from
 every step, an agent that pursues goals and explores. What differs, and why it is sound:
@@ -9,6 +9,8 @@ every step, an agent that pursues goals and explores. What differs, and why it i
   still possible, and that is known: strict goals are worth 0 from then on. They are masked.
 - **An episode goes on** when its goal is reached, with a new goal, so that what is learned holds
   where missions begin their next skill: on buttons, in regions.
+- **Worlds may end.** What was not achieved by the step that ends a world is worth 0 from there. A
+  time limit is no end: values go on, and so does learning, in a new episode.
 - **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
 - **Sets of goals** are pursued half of the time, as composed skills will.
 """
@@ -20,26 +22,27 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card
-from skm_primitives.deep.algorithm import Algorithm, Arrays, heads
-from skm_primitives.deep.bodies import body_for
-from skm_primitives.deep.box_settings import DeepSettings, with_preset
+from skm_primitives.deep.algorithm import Algorithm, Arrays, grown, heads
+from skm_primitives.deep.bodies import GenericBody, body_for
+from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.validation import Validator
-from skm_sim.arrays import BoolArray, IntArray
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
+from skm_sim.faults import check_finite, environment_faults
 
 NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
 
 
 class BoxLearner(DeepLearner):
-    """Learns the skill primitives of a robot with continuous observations and actions."""
+    """Learns the skill primitives of a robot that observes a vector of numbers."""
 
     learner = "box"
     settings_class = DeepSettings
@@ -52,6 +55,7 @@ class BoxLearner(DeepLearner):
         self.body = body_for(spec)
         self.env = spec.make_batch(settings.agents)
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
+        self._heads = heads(self.space)
         self.algorithm: Algorithm = _algorithm(self)
         self.replay = Replay(
             max(1, settings.replay // self.round_steps),
@@ -59,7 +63,7 @@ class BoxLearner(DeepLearner):
             settings.agents,
             self.body.inputs,
             self.algorithm.action_example,
-            heads(self.space),
+            self._heads,
         )
         self.goal_seen: IntArray = np.zeros((settings.slots, 2), np.int64)
         """How often each goal was achieved: by steps that arrived there from elsewhere."""
@@ -68,8 +72,24 @@ class BoxLearner(DeepLearner):
 
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
-        """Return a learner that knows nothing yet."""
-        return super().start(spec, with_preset(options))
+        """Return a learner that knows nothing yet, but has looked around."""
+        learner = super().start(spec, for_actions(options, spec))
+        learner._look()
+        return learner
+
+    def _look(self) -> None:
+        """Find out in what range observations are, by one episode of random actions."""
+        if not isinstance(self.body, GenericBody):
+            return
+        seed = self.settings.seed
+        self.env.action_space.seed(seed)
+        with environment_faults(self.spec.name, "reset() or step()"):
+            seen = [self.env.reset(seed=seed)[0]]
+            for _ in range(self.spec.primitive_steps):
+                seen.append(self.env.step(self.env.action_space.sample())[0])
+        looked = np.concatenate(seen)
+        check_finite(looked, self.spec.name, "reset() or step()")
+        self.body.look(looked)
 
     @property
     def default_steps(self) -> int:
@@ -85,46 +105,78 @@ class BoxLearner(DeepLearner):
         """Let every agent live one episode, in pursuit of goals."""
         agents, steps = self.settings.agents, self.spec.primitive_steps
         seed = int(random.integers(1 << 31))
-        observation, info = self.env.reset(
-            seed=seed, options=self.body.reset_options(random, agents)
-        )
-        features = self.body.features(observation)
+        options = self.body.reset_options(random, agents)
+        with environment_faults(self.spec.name, "reset()"):
+            observation, info = self.env.reset(seed=seed, options=options or None)
+        features = self._features(observation, "reset()")
         slots = np.empty((steps + 1, agents), np.int64)
-        slots[0] = self.space.discover(info["labels"])
+        slots[0] = self._discover(info)
+        ended, over, between = np.zeros((3, steps, agents), np.bool_)
         states = np.empty((steps + 1, agents, self.body.inputs), np.float32)
         states[0] = features
         example = self.algorithm.action_example
         actions = np.empty((steps, agents, *example.shape), example.dtype)
         masks = self.space.random_masks(random, agents)
         for step in range(steps):
+            masks = self.space.fit(masks)
             chosen = self.algorithm.explore(self.algorithm.choose(features, masks), random, step)
-            observation, _, ended, cut, info = self.env.step(self.algorithm.to_environment(chosen))
-            if ended.any() or cut.any():
-                raise SkmError("the network learner wants episodes that never end by themselves.")
-            features = self.body.features(observation)
+            acts = self.algorithm.to_environment(chosen)
+            with environment_faults(self.spec.name, "step()"):
+                observation, _, ended[step], cut, info = self.env.step(acts)
+            over[step] = ended[step] | cut
+            between[step] = over[step - 1] if step else False
+            features = self._features(observation, "step()")
             actions[step], states[step + 1] = chosen, features
-            slots[step + 1] = self.space.discover(info["labels"])
-            masks = self._next_masks(masks, slots[step], slots[step + 1], random)
-        self._count(slots)
-        self.replay.add(states, actions, slots, self.space.steps_to_goals(slots))
+            slots[step + 1] = self._discover(info)
+            masks = self._next_masks(masks, slots[step], slots[step + 1], over[step], random)
+        self._count(slots, over, between)
+        to_goals = self.space.steps_to_goals(slots, over)
+        self.replay.add(states, actions, slots, to_goals, ended, between)
+
+    def _discover(self, info: dict[str, Any]) -> IntArray:
+        """Return the slots of the labels seen; where there are more than ever, everything grows."""
+        slots = self.space.discover(info["labels"])
+        if heads(self.space) != self._heads:
+            self._grow()
+        return slots
+
+    def _grow(self) -> None:
+        """Make room for the goals of the goal space, in the networks and in the memory."""
+        self._heads = heads(self.space)
+        self.algorithm = grown(self.algorithm, _algorithm(self))
+        self.replay.grow(self._heads)
+        self.goal_seen = self.space.fit(self.goal_seen)
+
+    def _features(self, observation: NDArray[Any], where: str) -> Float32Array:
+        """Return the networks' inputs; observations that are not numbers end the run."""
+        check_finite(observation, self.spec.name, where)
+        return self.body.features(observation)
 
     def _next_masks(
-        self, masks: BoolArray, slots: IntArray, next_slots: IntArray, random: np.random.Generator
+        self,
+        masks: BoolArray,
+        slots: IntArray,
+        next_slots: IntArray,
+        over: BoolArray,
+        random: np.random.Generator,
     ) -> BoolArray:
         """Return the goals still pursued; new ones for agents that are done, lost, or tired."""
         achieved, alive = self.space.outcomes(slots, next_slots)
+        masks = self.space.fit(masks)
         left = masks & alive
-        done = (masks & achieved).any((1, 2)) | ~left.any((1, 2))
+        done = (masks & achieved).any((1, 2)) | ~left.any((1, 2)) | over
         done |= random.random(len(masks)) < NEW_MASK
         return np.where(done[:, None, None], self.space.random_masks(random, len(masks)), left)
 
-    def _count(self, slots: IntArray) -> None:
+    def _count(self, slots: IntArray, over: BoolArray, between: BoolArray) -> None:
         """Count arrivals at goals; a strict one counts if no constraint changed before it."""
-        moved = slots[1:] != slots[:-1]
-        clean = ~np.logical_or.accumulate(self.space.changed(slots[:-1], slots[1:]), axis=0)
-        clean = np.concatenate([np.ones_like(clean[:1]), clean[:-1]])
-        np.add.at(self.goal_seen[:, 1], slots[1:][moved], 1)
-        np.add.at(self.goal_seen[:, 0], slots[1:][moved & clean], 1)
+        moved = (slots[1:] != slots[:-1]) & ~between
+        changed = self.space.changed(slots[:-1], slots[1:]) & ~between
+        violated = np.zeros(slots.shape[1], np.bool_)
+        for step, there in enumerate(slots[1:]):
+            np.add.at(self.goal_seen[:, 1], there[moved[step]], 1)
+            np.add.at(self.goal_seen[:, 0], there[moved[step] & ~violated], 1)
+            violated = (violated | changed[step]) & ~over[step]
 
     def improve(self, random: np.random.Generator) -> None:
         """Update the networks, once for every `update_every` steps gathered."""
@@ -145,7 +197,8 @@ class BoxLearner(DeepLearner):
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""
         seen = self.goal_seen[: len(self.space)].reshape(-1)
-        return {**self.algorithm.served_arrays(), "goal_seen": seen.copy()}
+        scaled = self.body.arrays() if isinstance(self.body, GenericBody) else {}
+        return {**self.algorithm.served_arrays(), **scaled, "goal_seen": seen.copy()}
 
     def finish(self, arrays: Arrays, card: Card) -> Arrays:
         """Add what lies behind each goal, measured once for what is served."""
@@ -156,14 +209,15 @@ class BoxLearner(DeepLearner):
 
         primitives = BoxPrimitives(arrays, card, self.spec)
         worlds = 4 * self.settings.validation_layouts
-        return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}
+        with environment_faults(self.spec.name, "step()"):
+            return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}
 
     def served_details(self) -> dict[str, Any]:
         """Return sizes, the label sets, and both discounts."""
         return {
             "algorithm": self.settings.algorithm,
             "label_bits": list(self.space.label_bits),
-            "slots": self.settings.slots,
+            "slots": self.space.capacity,
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
             "owed": self._owed,
@@ -174,6 +228,7 @@ class BoxLearner(DeepLearner):
         return {
             **self.algorithm.training_arrays(),
             **self.replay.arrays(),
+            **(self.body.arrays() if isinstance(self.body, GenericBody) else {}),
             "seen": self.goal_seen,
         }
 
@@ -181,6 +236,10 @@ class BoxLearner(DeepLearner):
         """Take back what was saved."""
         for bits in details["label_bits"]:
             self.space.add(bits)
+        if heads(self.space) != self._heads:
+            self._grow()
+        if isinstance(self.body, GenericBody):
+            self.body.restore(arrays)
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])

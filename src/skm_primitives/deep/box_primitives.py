@@ -8,26 +8,36 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.checkpoint import Card, WrongDomainError
-from skm_primitives.deep.bodies import Body, body_for
-from skm_primitives.deep.goal_space import GoalSpace
+from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
+from skm_primitives.deep.bodies import Body, GenericBody, body_for
+from skm_primitives.deep.goal_space import HEADS, GoalSpace
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
 
 Arrays = Mapping[str, NDArray[Any]]
-_Networks = Callable[[Float32Array, IntArray], "_Estimates"]
-"""Features `(n, inputs)` and a number of chance for each, to what is thought of every goal."""
+
+
+class _Networks(Protocol):
+    """What was learned, of either algorithm."""
+
+    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
+        """Return what is thought of every goal, for features and a number of chance for each."""
+        ...
+
+    def logits(self, features: Float32Array) -> Float32Array:
+        """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
+        ...
 
 
 class ObservationError(SkmError):
@@ -48,16 +58,20 @@ class BoxPrimitives:
                 f"the checkpoint is of another version of the domain '{spec.name}', with the"
                 f" propositions {self.propositions} and constraints {self.constraints}; train anew."
             )
-        self.space = GoalSpace(
-            self.propositions, self.constraints, details["slots"], details["label_bits"]
-        )
+        self.goal_seen: IntArray = arrays["goal_seen"]
+        known = details["label_bits"][: len(self.goal_seen) // HEADS]  # More may be seen since.
+        self.space = GoalSpace(self.propositions, self.constraints, details["slots"], known)
         self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
-        self.goal_seen: IntArray = arrays["goal_seen"]
-        unknown = np.zeros((len(self.goals), len(self.goals)), np.float32)
-        self.behind_goals = GoalToGoal(arrays.get("goal_to_goal", unknown))
+        goals = len(self.goals)
+        behind = arrays.get("goal_to_goal", np.zeros((goals, goals), np.float32))
+        expect_shape("goal_seen", self.goal_seen, (goals,))
+        expect_shape("goal_to_goal", behind, (goals, goals))
+        self.behind_goals = GoalToGoal(behind)
         self._body = body_for(spec)
+        if isinstance(self._body, GenericBody):
+            self._body.restore(arrays)
         env = spec.make()
         self.action_space: Space[Any] = env.action_space
         env.close()
@@ -68,11 +82,11 @@ class BoxPrimitives:
 
     def values(
         self, observation: NDArray[Any], violated: frozenset[str] = frozenset()
-    ) -> ContinuousGoalValues:
+    ) -> AnyGoalValues:
         """Return every goal's best action and its value, with the constraints violated so far.
 
         A value is γ to the number of steps that the goal is away. Goals that forbid what has
-        already happened are worth 0.
+        already happened are worth 0. Where actions are a choice, every one has a value.
         """
         strange = sorted(violated.difference(self.constraints))
         if strange:
@@ -80,10 +94,26 @@ class BoxPrimitives:
                 f"'{strange[0]}' is no constraint of '{self.domain}'"
                 f"{did_you_mean(strange[0], self.constraints)}"
             )
+        if isinstance(self.action_space, Discrete):
+            return self._choices(np.asarray(observation)[None], bool(violated))
         batch = self.batch_values(np.asarray(observation)[None], np.array([bool(violated)]))
         return ContinuousGoalValues(
             batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
         )
+
+    def _choices(self, observation: NDArray[Any], violated: bool) -> GoalValues:
+        """Return the values of every choice. One nearer to 1 than to γ achieves the goal itself."""
+        features = self._body.features(self._check(observation))
+        log_value = -np.logaddexp(0, -self._networks.logits(features)[:, 0])
+        value = np.exp(self._power * log_value.mean(0)).astype(np.float32)
+        if violated:
+            value[self.strict] = 0
+        stop = np.where(value > (1 + self.gamma) / 2, value, np.float32(0))
+        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop)
+
+    def commands(self, actions: Float32Array) -> NDArray[Any]:
+        """Return actions of `batch_values` as the environment's batch takes them."""
+        return self._body.commands(actions)
 
     def batch_values(self, observations: NDArray[Any], violated: BoolArray) -> ContinuousGoalValues:
         """Return the same for a batch `(n, …)`; `violated` says whether any constraint is."""
@@ -130,9 +160,15 @@ class _DqnNetworks:
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
+    def logits(self, features: Float32Array) -> Float32Array:
+        """Return those of every goal and action, `(2, n, goals, actions)`."""
+        shape = 2, len(features), -1, len(self._actions)
+        shaped: Float32Array = self._network(features).reshape(shape)[:, :, : self._goals]
+        return shaped
+
     def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
-        count, actions = len(features), len(self._actions)
-        logits = self._network(features).reshape(2, count, -1, actions)[:, :, : self._goals]
+        actions = len(self._actions)
+        logits = self.logits(features)
         mean = logits.mean(0)
         best = mean.argmax(-1)
         near = mean >= mean.max(-1, keepdims=True) - DETOUR_MARGIN
@@ -154,6 +190,10 @@ class _Td3Networks:
         self._goals = goals
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
+
+    def logits(self, features: Float32Array) -> Float32Array:  # noqa: ARG002
+        """There are none for each action: a choice is never learned by TD3."""
+        raise SkmError("TD3 has no value for each of a choice of actions.")
 
     def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
         count, goals, size = len(features), self._goals, self._body.actions.shape[1]

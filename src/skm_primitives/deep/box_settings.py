@@ -1,4 +1,4 @@
-"""The choices of a run of the network learners for boxes of observations and actions."""
+"""The choices of a run of the network learners for vectors of observations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
 from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.deep.bodies import GRID_DIMENSIONS
 from skm_primitives.deep.trainer import TrainerSettings
+from skm_sim.domain import DomainSpec
 
 ALGORITHMS = ("dqn", "td3")
+SINGLE_WORLDS = 12
+"""Worlds of each skill in a validation, where each is an environment of its own."""
 
 PAPER: dict[str, Any] = {
     "algorithm": "td3",
@@ -34,6 +42,8 @@ class DeepSettings(TrainerSettings):
 
     algorithm: str = "dqn"
     """`dqn`: double DQN over a few actions. `td3`: the paper's, for continuous ones."""
+    device: str = "auto"
+    """Where networks learn: `auto` is a GPU where there is one; `cpu`; `cuda`, `cuda:1`."""
     hidden: tuple[int, ...] = (256, 256)
     agents: int = 32
     """Agents that act side by side."""
@@ -61,7 +71,7 @@ class DeepSettings(TrainerSettings):
     horizon: int = 960_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     slots: int = 8
-    """Label sets that there is room for."""
+    """Label sets that there is room for to begin with; it doubles when they run out."""
     validation_layouts: int = 64
     """Worlds of each skill in a validation."""
 
@@ -84,3 +94,26 @@ def with_preset(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with those of their preset filled in."""
     preset = PAPER if options.get("preset") == "paper" else {}
     return {**preset, **options}
+
+
+def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
+    """Return the options with their preset, and with what a domain's environment takes.
+
+    Choices are learned by DQN. So is a box of actions, over a grid of them, unless it has so many
+    dimensions that there is none: that takes TD3. Worlds that do not step as arrays are heavy, so
+    that fewer of them are made for validations.
+    """
+    env = spec.make()
+    acted = env.action_space
+    env.close()
+    only = ""
+    if isinstance(acted, Discrete):
+        only = "dqn"
+    elif isinstance(acted, Box) and np.prod(acted.shape) > GRID_DIMENSIONS and not spec.body:
+        only = "td3"
+    asked = options.get("algorithm", only)
+    if only and asked in ALGORITHMS and asked != only:
+        raise SkmError(f"the algorithm {asked} does not fit the actions {acted}; take {only}.")
+    registered = gymnasium.spec(spec.env_id).vector_entry_point is not None
+    few = {} if registered else {"validation_layouts": SINGLE_WORLDS}
+    return {**few, **with_preset(options), **({"algorithm": asked} if only else {})}

@@ -29,7 +29,7 @@ from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
-from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
+from skm_primitives.deep.networks import EnsembleMLP, blend, chosen_device, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -39,18 +39,21 @@ MEMBERS = 2
 class Dqn:
     """Networks, their averaged copies and the optimiser; see `Algorithm`."""
 
-    action_example: NDArray[Any] = np.zeros((), np.uint8)
-
     def __init__(self, body: Body, space: GoalSpace, settings: DeepSettings) -> None:
         self._space = space
         self._settings = settings
+        self._body = body
         self._choices = body.actions
+        few = len(body.actions) <= 256
+        self.action_example: NDArray[Any] = np.zeros((), np.uint8 if few else np.int64)
         generator = torch.Generator().manual_seed(settings.seed)
         self._shape = (heads(space), len(body.actions))
         outputs = self._shape[0] * self._shape[1]
         self.network = EnsembleMLP(body.inputs, settings.hidden, outputs, MEMBERS, generator)
         with torch.no_grad():
             self.network.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
+        self._device = chosen_device(settings.device)
+        self.network.to(self._device)
         self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), settings.learning_rate, fused=True
@@ -60,9 +63,12 @@ class Dqn:
     def values(self, features: Float32Array) -> Float32Array:
         """Return the logits of the averaged networks' mean, `(n, slots, HEADS, actions)`."""
         with torch.no_grad():
-            logits = self.average(torch.from_numpy(features)).mean(0)
-        shaped: Float32Array = logits.reshape(len(features), -1, 2, self._shape[1]).numpy()
+            logits = self.average(self._tensor(features)).mean(0)
+        shaped: Float32Array = logits.reshape(len(features), -1, 2, self._shape[1]).cpu().numpy()
         return shaped
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return the action with the best value of any goal in the mask."""
@@ -75,19 +81,18 @@ class Dqn:
         candidates = random.integers(len(self._choices), size=len(chosen))
         return self._exploration.mix(chosen, candidates, random, step)
 
-    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return the body's actions of these indices."""
-        taken: Float32Array = self._choices[actions]
-        return taken
+        return self._body.commands(self._choices[actions])
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002
         """Take one step of Adam on the cross-entropy of every goal's value and its target."""
         count = len(batch.slot)
         with torch.no_grad():
-            following = self.average(torch.from_numpy(batch.next_state))
+            following = self.average(self._tensor(batch.next_state))
             low = following.amin(0).reshape(count, *self._shape).amax(-1).sigmoid()
-        states = torch.from_numpy(batch.state)
-        index = torch.from_numpy(batch.action.astype(np.int64))[None, :, None, None]
+        states = self._tensor(batch.state)
+        index = self._tensor(batch.action.astype(np.int64))[None, :, None, None]
         index = index.expand(MEMBERS, count, self._shape[0], 1)
         target = goal_targets(self._space, batch, low, self._settings.gamma)
         if self._settings.action_gap:

@@ -17,10 +17,11 @@ learned (Algorithm 1 would learn it as the value of a_τ = 1):
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skm_machine.errors import SkmError
 from skm_primitives.goals import Goal
 from skm_primitives.histories import pack
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
@@ -28,6 +29,8 @@ from skm_sim.arrays import BoolArray, ByteArray, IntArray
 STRICT, FREE = 0, 1
 HEADS = 2
 """Heads of a slot: strict and free."""
+TABLE_BITS = 16
+"""Propositions up to which label sets are found in a table."""
 NEVER = 0
 """In `steps_to_goals`: the goal is not reached any more in this piece of an episode."""
 
@@ -36,7 +39,8 @@ class GoalSpace:
     """The goal buffer of a network learner: label sets in the order in which they were first seen.
 
     Arrays over goals have the shape `(..., capacity, HEADS)`; only the first `len(self)` slots are
-    in use. Label sets are bits over the propositions (`histories.pack`).
+    in use, and the capacity doubles when they run out. Label sets are bits over the propositions
+    (`histories.pack`).
     """
 
     def __init__(
@@ -50,7 +54,9 @@ class GoalSpace:
         self.constraints = constraints
         self.capacity = capacity
         self._constraint_bits = sum(1 << propositions.index(name) for name in constraints)
-        self._slot: IntArray = np.full(1 << len(propositions), -1)
+        self._slot: dict[int, int] = {}
+        self._table: IntArray = np.full(1 << min(len(propositions), TABLE_BITS), -1)
+        """The slot of each label set, where there are few enough propositions for a table."""
         self.label_bits: list[int] = []
         """The label set of every slot in use."""
         for bits in label_bits:
@@ -61,25 +67,40 @@ class GoalSpace:
 
     def copy(self) -> GoalSpace:
         """Return a space that can discover more without this one noticing."""
-        room = 1 << len(self.propositions)
-        return GoalSpace(self.propositions, self.constraints, room, self.label_bits)
+        return GoalSpace(self.propositions, self.constraints, self.capacity, self.label_bits)
 
     def add(self, bits: int) -> None:
-        """Give a label set the next slot."""
+        """Give a label set the next slot; where there is none left, there are twice as many."""
         if len(self) == self.capacity:
-            raise SkmError(
-                f"more than {self.capacity} label sets were seen; give the learner more slots."
-            )
+            self.capacity *= 2
         self._slot[bits] = len(self)
+        if bits < len(self._table):
+            self._table[bits] = len(self)
         self.label_bits.append(bits)
+
+    def fit(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array `(..., slots, HEADS)` with zeros for the slots that came since."""
+        more = self.capacity - array.shape[-2]
+        return np.pad(array, [(0, 0)] * (array.ndim - 2) + [(0, more), (0, 0)]) if more else array
 
     def discover(self, labels: BoolArray) -> IntArray:
         """Return the slot of each row of labels `(..., propositions)`; new ones are added."""
         bits = pack(labels)
-        for new in np.unique(bits[self._slot[bits] < 0]).tolist():
+        if len(self.propositions) > TABLE_BITS:
+            return self._look_up(bits)
+        for new in np.unique(bits[self._table[bits] < 0]).tolist():
             self.add(new)
-        slots: IntArray = self._slot[bits]
+        slots: IntArray = self._table[bits]
         return slots
+
+    def _look_up(self, bits: IntArray) -> IntArray:
+        """Return slots one by one, where a table of all label sets would be too large."""
+        distinct, where = np.unique(bits, return_inverse=True)
+        for new in distinct.tolist():
+            if new not in self._slot:
+                self.add(new)
+        slots = np.array([self._slot[found] for found in distinct.tolist()], np.int64)
+        return slots[where].reshape(bits.shape)
 
     def label_rows(self) -> BoolArray:
         """Return `(len(self), propositions)`: which propositions are true in each slot."""
@@ -115,11 +136,12 @@ class GoalSpace:
         changed: BoolArray = ((bits[slots] ^ bits[next_slots]) & self._constraint_bits) != 0
         return changed
 
-    def steps_to_goals(self, slots: IntArray) -> ByteArray:
+    def steps_to_goals(self, slots: IntArray, over: BoolArray | None = None) -> ByteArray:
         """Return how many steps later each goal is first achieved, from the slots of an episode.
 
-        `slots` is `(steps + 1, agents)`; the result `(steps, agents, capacity, HEADS)` holds 1 for
-        a goal achieved by the very next step, and `NEVER` for those not achieved any more. In a
+        `over[step]` says for each agent whether its episode was over after that step. `slots` is
+        `(steps + 1, agents)`; the result `(steps, agents, capacity, HEADS)` holds 1 for a goal
+        achieved by the very next step, and `NEVER` for those not achieved any more. In a
         deterministic world γ^(k-1) is a lower bound of Q*: one way to do it is known.
         """
         steps, agents = slots.shape[0] - 1, slots.shape[1]
@@ -127,6 +149,8 @@ class GoalSpace:
         later = np.zeros((agents, self.capacity, HEADS), np.int64)
         for step in reversed(range(steps)):
             achieved, alive = self.outcomes(slots[step], slots[step + 1])
+            if over is not None:
+                later[over[step]] = NEVER
             later = np.where((later > 0) & alive & (later < 255), later + 1, NEVER)
             later[achieved] = 1
             result[step] = later

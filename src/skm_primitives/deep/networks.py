@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from skm_machine.errors import SkmError
 from skm_sim.arrays import Float32Array
 
 
@@ -57,6 +58,21 @@ class EnsembleMLP(nn.Module):
         return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
 
 
+def chosen_device(name: str) -> torch.device:
+    """Return the device of that name; `auto` is a GPU where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        text = " ".join(str(error).split())[:120]
+        raise SkmError(
+            f"--device: there is no '{name}' here ({text}); auto, cpu, cuda …"
+        ) from error
+    return device
+
+
 @torch.no_grad()
 def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
     """Move the averaged network towards the trained one: average += rate · (model − average)."""
@@ -65,7 +81,9 @@ def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
 
 def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Float32Array]:
     """Return a module's state as arrays for a checkpoint, under names that begin with `prefix`."""
-    return {f"{prefix}.{name}": value.detach().numpy().copy() for name, value in state.items()}
+    return {
+        f"{prefix}.{name}": value.detach().cpu().numpy().copy() for name, value in state.items()
+    }
 
 
 def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Tensor]:

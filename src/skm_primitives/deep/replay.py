@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_sim.arrays import ByteArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -23,6 +23,8 @@ class Batch:
     slot: IntArray
     next_slot: IntArray
     steps_to_goals: ByteArray
+    ended: BoolArray
+    """Whether the world ended with this transition: nothing can be reached from there."""
 
 
 class Replay:
@@ -38,7 +40,10 @@ class Replay:
         shape = (rounds, steps, agents)
         self._states = np.zeros((rounds, steps + 1, agents, features), np.float16)
         self._actions = np.zeros((*shape, *action.shape), action.dtype)
-        self._slots = np.zeros((rounds, steps + 1, agents), np.uint8)
+        self._slots = np.zeros((rounds, steps + 1, agents), np.uint16)
+        self._ended = np.zeros(shape, np.bool_)
+        self._between = np.zeros(shape, np.bool_)
+        """Steps that lead from the end of an episode to the start of the next: no transitions."""
         self._steps_to_goals = np.zeros((*shape, goals), np.uint8)
         self.stored = 0
         """Rounds put in so far; the oldest are overwritten."""
@@ -54,6 +59,8 @@ class Replay:
         actions: NDArray[Any],
         slots: IntArray,
         steps_to_goals: ByteArray,
+        ended: BoolArray,
+        between: BoolArray,
     ) -> None:
         """Put a round in, in place of the oldest if there is no more room."""
         index = self.stored % len(self._states)
@@ -61,7 +68,13 @@ class Replay:
         self._actions[index] = actions
         self._slots[index] = slots
         self._steps_to_goals[index] = steps_to_goals.reshape(self._steps_to_goals.shape[1:])
+        self._ended[index], self._between[index] = ended, between
         self.stored += 1
+
+    def grow(self, goals: int) -> None:
+        """Make room for more goals, which nobody has achieved before."""
+        more = goals - self._steps_to_goals.shape[-1]
+        self._steps_to_goals = np.pad(self._steps_to_goals, [(0, 0)] * 3 + [(0, more)])
 
     def sample(self, random: np.random.Generator, count: int) -> Batch:
         """Draw transitions uniformly."""
@@ -69,6 +82,10 @@ class Replay:
         row = random.integers(self.filled, size=count)
         step = random.integers(steps, size=count)
         agent = random.integers(agents, size=count)
+        while (bad := np.flatnonzero(self._between[row, step, agent])).size:
+            row[bad] = random.integers(self.filled, size=bad.size)
+            step[bad] = random.integers(steps, size=bad.size)
+            agent[bad] = random.integers(agents, size=bad.size)
         return Batch(
             self._states[row, step, agent].astype(np.float32),
             self._states[row, step + 1, agent].astype(np.float32),
@@ -76,6 +93,7 @@ class Replay:
             self._slots[row, step, agent].astype(np.int64),
             self._slots[row, step + 1, agent].astype(np.int64),
             self._steps_to_goals[row, step, agent],
+            self._ended[row, step, agent],
         )
 
     def arrays(self) -> Arrays:
@@ -85,11 +103,14 @@ class Replay:
             "replay/actions": self._actions[: self.filled],
             "replay/slots": self._slots[: self.filled],
             "replay/steps_to_goals": self._steps_to_goals[: self.filled],
+            "replay/ended": self._ended[: self.filled],
+            "replay/between": self._between[: self.filled],
             "replay/stored": np.array(self.stored),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take back what `arrays` gave."""
         self.stored = int(arrays["replay/stored"])
-        for name in ("states", "actions", "slots", "steps_to_goals"):
-            getattr(self, f"_{name}")[: self.filled] = arrays[f"replay/{name}"]
+        for name in ("states", "actions", "slots", "steps_to_goals", "ended", "between"):
+            if (stored := arrays.get(f"replay/{name}")) is not None:  # Old runs have no ends.
+                getattr(self, f"_{name}")[: self.filled] = stored

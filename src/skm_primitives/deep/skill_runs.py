@@ -13,6 +13,7 @@ from skm_primitives.deep.goal_space import HEADS
 from skm_primitives.planning.pursuit import Pursuit
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
+from skm_sim.faults import check_finite
 from skm_sim.trials import GoalPredicate
 
 GOAL_TO_GOAL_SEED = 70_001
@@ -42,23 +43,25 @@ def run_skill(
 ) -> SkillRuns:
     """Pursue a skill in a batch of worlds, reset with these options, for some steps."""
     env = spec.make_batch(worlds)
-    observation, info = env.reset(seed=seed, options=options)
+    observation, info = env.reset(seed=seed, options=options or None)
     space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
     pursuit = Pursuit(worlds)
     slots = space.discover(info["labels"])
     violated, succeeded = np.zeros(worlds, np.bool_), np.zeros(worlds, np.bool_)
     taken = np.full(worlds, steps)
     predicted: Float32Array = np.zeros(worlds, np.float32)
+    over = np.zeros(worlds, np.bool_)
     poses = [getattr(env, "pose", np.zeros((worlds, 0)))]
     for step in range(steps):
         values = primitives.batch_values(observation, violated)
         chosen = pursuit.choose(values, wanted)
         if step == 0:
             predicted = chosen.value
-        observation, _, _, _, info = env.step(chosen.action)
+        observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
         following = space.discover(info["labels"])
         achieved = space.outcomes(slots, following)[0].reshape(worlds, -1)[:, : len(wanted)]
-        possible = wanted & ~(violated[:, None] & primitives.strict)
+        possible = wanted & ~(violated[:, None] & primitives.strict) & ~over[:, None]
+        over |= ended | cut  # What follows is another world.
         arrived = (achieved & possible).any(1) & ~succeeded
         taken[arrived] = step + 1
         succeeded |= arrived
@@ -82,7 +85,8 @@ def goal_to_goal(
     observation, info = env.reset(seed=seed)
     space, count = primitives.space.copy(), len(primitives.goals)
     used = len(space)
-    total, arrivals = np.zeros((space.capacity, count)), np.zeros(space.capacity)
+    total, arrivals = np.zeros((used, count)), np.zeros(used)
+    over = np.zeros(worlds, np.bool_)
     pursuit = Pursuit(worlds)
     slots = space.discover(info["labels"])
     unharmed = np.zeros(worlds, np.bool_)
@@ -90,21 +94,26 @@ def goal_to_goal(
     for _ in range(spec.primitive_steps):
         values = primitives.batch_values(observation, unharmed)
         chosen = pursuit.choose(values, masks.reshape(worlds, -1)[:, :count])
-        observation, _, _, _, info = env.step(chosen.action)
+        observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
+        check_finite(observation, spec.name, "step()")
         following = space.discover(info["labels"])
         achieved, alive = space.outcomes(slots, following)
-        moved = slots != following
+        masks = space.fit(masks)
+        moved = (slots != following) & ~over & (following < used)
+        over = ended | cut
         if moved.any():
             there = primitives.batch_values(observation[moved], unharmed[moved]).value
+            there[ended[moved]] = 0
             np.add.at(total, following[moved], there)
             np.add.at(arrivals, following[moved], 1)
         done: BoolArray = np.any(masks & achieved, axis=(1, 2)) | ~np.any(
             masks & alive, axis=(1, 2)
         )
+        done |= over
         fresh = space.random_masks(random, worlds)
         masks = np.where(done[:, None, None], fresh, masks & alive)
         pursuit.restart(done)
         slots = following
     env.close()
-    mean = (total / np.maximum(arrivals, 1)[:, None])[:used]
+    mean = total / np.maximum(arrivals, 1)[:, None]
     return np.repeat(mean, HEADS, axis=0).astype(np.float32)

@@ -32,7 +32,7 @@ from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
-from skm_primitives.deep.networks import EnsembleMLP, blend, from_arrays, to_arrays
+from skm_primitives.deep.networks import EnsembleMLP, blend, chosen_device, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -59,6 +59,9 @@ class Td3:
         )
         with torch.no_grad():
             self.critic.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
+        self._device = chosen_device(settings.device)
+        self.actor.to(self._device)
+        self.critic.to(self._device)
         self.average_actor = copy.deepcopy(self.actor).requires_grad_(False)
         self.average_critic = copy.deepcopy(self.critic).requires_grad_(False)
         rate = settings.learning_rate
@@ -67,17 +70,22 @@ class Td3:
         self._exploration = HeldExploration(settings.agents, self.action_example)
         self._updates = 0
 
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
+
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return, of the controls for the goals in the mask, the one with the best value."""
         used = len(self._space) * HEADS
-        states = torch.from_numpy(features)
+        states = self._tensor(features)
         with torch.no_grad():
-            goals = torch.arange(used).expand(len(features), used)
+            goals = torch.arange(used, device=self._device).expand(len(features), used)
             controls = _pick(self._all_controls(self.average_actor, states), goals)
-            values = self._logits(self.average_critic, states, controls, goals).mean(0).numpy()
+            values = (
+                self._logits(self.average_critic, states, controls, goals).mean(0).cpu().numpy()
+            )
         allowed = masks.reshape(len(features), -1)[:, :used]
         best = np.where(allowed, values, -np.inf).argmax(1)
-        chosen: NDArray[Any] = controls.numpy()[np.arange(len(features)), best]
+        chosen: NDArray[Any] = controls.cpu().numpy()[np.arange(len(features)), best]
         return chosen
 
     def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
@@ -87,27 +95,29 @@ class Td3:
         candidates = random.uniform(-1, 1, chosen.shape).astype(np.float32)
         return self._exploration.mix(noisy, candidates, random, step)
 
-    def to_environment(self, actions: NDArray[Any]) -> Float32Array:
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return controls as the environment's actions."""
-        return self._body.action(actions)
+        return self._body.commands(self._body.action(actions))
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:
         """Update the critics, and every other time the actor and the averages."""
         used = len(self._space) * HEADS
         count, each = len(batch.slot), min(self._settings.goals_each, used)
         drawn = random.random((count, used)).argpartition(each - 1, axis=1)[:, :each]
-        goals = torch.from_numpy(drawn)
-        states, following = torch.from_numpy(batch.state), torch.from_numpy(batch.next_state)
+        goals = self._tensor(drawn)
+        states, following = self._tensor(batch.state), self._tensor(batch.next_state)
         with torch.no_grad():
             controls = _pick(self._all_controls(self.average_actor, following), goals)
             noise = random.normal(0, self._settings.target_noise, controls.shape)
             noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
-            controls = (controls + torch.from_numpy(noise)).clamp(-1, 1)
+            controls = (controls + self._tensor(noise)).clamp(-1, 1)
             low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
-            values = torch.zeros(count, heads(self._space)).scatter_(1, goals, low)
+            values = torch.zeros(count, heads(self._space), device=self._device).scatter_(
+                1, goals, low
+            )
             target = goal_targets(self._space, batch, values, self._settings.gamma)
             target = target.gather(1, goals).expand(CRITICS, -1, -1)
-        taken = torch.cat([states, torch.from_numpy(batch.action)], dim=1)
+        taken = torch.cat([states, self._tensor(batch.action)], dim=1)
         logits = self.critic(taken).gather(2, goals.expand(CRITICS, -1, -1))
         loss = functional.binary_cross_entropy_with_logits(logits, target)
         _descend(self.critic_optimiser, loss, learning_rate)

@@ -14,6 +14,7 @@ is here:
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives import checkpoint
 from skm_primitives.checkpoint import Card, MissingCheckpointError, WrongDomainError
-from skm_sim.domain import DomainSpec
+from skm_sim.domain import DomainError, DomainSpec
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -60,7 +61,8 @@ class DeepLearner(ABC):
 
     learner: ClassVar[str]
     """The name in the card; `skm_primitives.loading` says who serves it."""
-    settings_class: ClassVar[type[TrainerSettings]]
+    settings_class: ClassVar[type[Any]]
+    """A `TrainerSettings`."""
     plans_ahead: ClassVar[bool] = True
     save_seconds: ClassVar[float] = 120.0
     """How often a run in progress is saved (a replay memory takes its time)."""
@@ -212,7 +214,9 @@ class DeepLearner(ABC):
             scores=self._best_scores,
             details=details,
         )
-        served = self.finish(self._best or self.served_arrays(), card)
+        served = self._best or self.served_arrays()
+        with contextlib.suppress(DomainError):  # A world that fails must not cost what was learned.
+            served = self.finish(served, card)
         if self._best:
             self._best = served
         best = {"best_score": max(self._best_score, -1.0), "best_scores": self._best_scores}

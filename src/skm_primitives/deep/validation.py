@@ -36,21 +36,24 @@ class Validator:
     def scores(self, algorithm: Algorithm, body: Body, space: GoalSpace) -> dict[str, float]:
         """Return the success of each skill, and as `validation` their mean."""
         goals = space.goals()
-        observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options)
+        observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options or None)
         count = len(self._skills) * self._worlds
         masks = np.zeros((count, space.capacity, HEADS), np.bool_)
         for index, skill in enumerate(self._skills.values()):
             rows = slice(index * self._worlds, (index + 1) * self._worlds)
             masks[rows, : len(space)] = goal_mask(skill, goals).reshape(-1, HEADS)
-        slots = space.discover(info["labels"])
+        known = space.copy()
+        slots = known.discover(info["labels"])
         succeeded = np.zeros(count, np.bool_)
         for _ in range(self._spec.primitive_steps):
             action = algorithm.choose(body.features(observation), masks)
-            observation, _, _, _, info = self._env.step(algorithm.to_environment(action))
-            next_slots = space.discover(info["labels"])
-            achieved, alive = space.outcomes(slots, next_slots)
+            observation, _, ended, cut, info = self._env.step(algorithm.to_environment(action))
+            next_slots = known.discover(info["labels"])
+            achieved, alive = (
+                part[:, : space.capacity] for part in known.outcomes(slots, next_slots)
+            )
             succeeded |= (masks & achieved).any((1, 2))
-            masks &= alive
+            masks &= alive & ~(ended | cut)[:, None, None]  # What follows is another world.
             slots = next_slots
         rates = succeeded.reshape(len(self._skills), -1).mean(1).tolist()
         scores = dict(zip(self._skills, map(float, rates), strict=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.evaluation_options import EvaluationOptions
+from skm_primitives.evaluation.mission_trials import MissionsEvaluation, evaluate_missions
 from skm_primitives.evaluation.single_skills import evaluate_box_skills
 from skm_primitives.evaluation.tabular_tasks import TabularEvaluation, evaluate_tabular
 from skm_primitives.evaluation.task_trials import (
@@ -14,16 +15,20 @@ from skm_primitives.evaluation.task_trials import (
     evaluate_trials,
 )
 from skm_sim.domain import DomainSpec
-from skm_sim.tabular import is_tabular
+from skm_sim.tabular import is_tabular, tabular_model
 
 __all__ = [
     "Evaluation",
     "EvaluationOptions",
+    "MissionsEvaluation",
     "RoundsEvaluation",
     "TabularEvaluation",
     "TrialsEvaluation",
     "evaluate",
 ]
+
+EVERY_START: Final = 2000
+"""Tabular worlds of more cells than this are evaluated from some starts, not from all."""
 
 
 class Evaluation(Protocol):
@@ -35,12 +40,16 @@ class Evaluation(Protocol):
 
 
 def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Evaluation:
-    """Evaluate a domain: its tasks, or its single skills.
+    """Evaluate a domain: its tasks, missions drawn by chance, or its single skills.
 
-    Tabular domains are evaluated exactly, from every start; others by trials in worlds that the
-    domain draws, or that come from seeds.
+    Tabular domains are evaluated exactly, from every start, or where these are very many from some
+    of them; others by trials in worlds that the domain draws, or that come from seeds.
     """
     options = options or EvaluationOptions()
+    if options.missions:
+        if options.seeds > 1 or options.epsilon or options.exact or options.variant:
+            raise SkmError("--missions goes with --planner, --episodes, --checkpoint and --seed")
+        return evaluate_missions(spec, options)
     if options.task == "skills":
         skills = spec.part("skills") or evaluate_box_skills
         evaluation: Evaluation = skills(spec, options)
@@ -48,7 +57,8 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
     if not spec.tasks:
         raise SkmError(f"the domain '{spec.name}' has no tasks to evaluate")
     if not spec.trials and is_tabular(spec) and not options.exact:
-        return evaluate_tabular(spec, options)
+        many = tabular_model(spec).num_cells > EVERY_START
+        return evaluate_missions(spec, options) if many else evaluate_tabular(spec, options)
     if options.seeds > 1 or options.epsilon:
         raise SkmError("--seeds and --epsilon go with tabular domains")
     return evaluate_trials(spec, options)

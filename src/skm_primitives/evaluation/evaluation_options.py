@@ -24,6 +24,8 @@ class EvaluationOptions:
 
     task: str = "all"
     """A task, `all`, `skills`, or another name that the domain's trials know."""
+    missions: int = 0
+    """How many missions to draw by chance, instead of the domain's tasks."""
     planner: str = "grounded"
     seeds: int = 1
     """Tabular domains: training seeds, of which the first is the shipped one."""
@@ -41,5 +43,7 @@ class EvaluationOptions:
     def __post_init__(self) -> None:
         if self.seeds < 1 or (self.episodes is not None and self.episodes < 1):
             raise SkmError("--seeds and --episodes must be at least 1")
+        if self.missions < 0:
+            raise SkmError(f"--missions must be at least 1, not {self.missions}")
         if not 0 <= self.epsilon <= 1:
             raise SkmError(f"--epsilon is a share between 0 and 1, not {self.epsilon}")

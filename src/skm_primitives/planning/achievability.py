@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from skm_machine.logic.normal_form import negation_normal_form
-from skm_machine.logic.syntax import Formula, evaluate
+from skm_machine.logic.syntax import TRUE, Formula, evaluate
+from skm_machine.machine_values import optimal_values
 from skm_machine.mission import Mission
-from skm_machine.skill_machine import value_iteration
 
 
 def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[str]]]) -> str:
@@ -25,16 +25,22 @@ def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[s
         for clause in _conditions(negation_normal_form(mission.formula)):
             if not any(evaluate(clause, labels) for labels in everywhere):
                 return f"nothing that the robot can reach satisfies '{clause}'"
-    values = value_iteration(machine, 0.9)
+    values = optimal_values(machine, 0.9)
     for state, found in shown.items():
         onward = [
             outcome
             for outcome in machine.successors(state)
             if outcome.reward > 0 or values[outcome.target] > values[state]
         ]
-        if onward and not any(machine.step(state, labels) in onward for labels in found):
+        options = {option for labels in found for option in machine.options(state, labels)}
+        if onward and options.isdisjoint(onward):
             label, name = machine.label(state, onward), machine.names[state]
             return f"once it is in {name}, nothing that the robot can reach satisfies '{label}'"
+    for state in shown:
+        for promise in machine.promises(state):
+            label = machine.keeping(promise)
+            if label is not TRUE:
+                return f"nothing that the robot can do keeps '{label}' for ever"
     return "the steps that it takes cannot be done one after the other"
 
 

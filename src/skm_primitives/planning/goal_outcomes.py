@@ -26,12 +26,27 @@ class GoalOutcomes:
     """`(n, 3)`: machine state, goal, and the machine state that another label set leads to, which the
     way to the goal is allowed to touch."""
     passing_reward: FloatArray
-    """`(n,)`: the reward of that."""
+    """`(n,)`: the reward of that; −∞ where it breaks a promise."""
+    idle_target: IntArray
+    """For each machine state, where a step that shows nothing leads."""
+    idle_reward: FloatArray
+    """Its reward; −∞ where it does not move the machine, or breaks a promise."""
+    promises: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The machine states in which promises can be made, with the states under each."""
 
     def worth(self, onward: FloatArray, most: FloatArray, gamma: float) -> FloatArray:
         """Return what each goal is worth, if `onward[u, g]` is the value of going on from it in u."""
         after = np.take_along_axis(onward, self.target, axis=0)
-        return np.where(self.moves, np.minimum(self.reward + gamma * after, most), 0.0)
+        worth = np.minimum(self.reward + gamma * after, most)
+        worth = np.where(self.moves, np.maximum(worth, 0.0), 0.0)
+        for state, ways in self.promises:
+            np.maximum(worth[state], worth[list(ways)].max(axis=0), out=worth[state])
+        return worth
+
+    def idle(self, anywhere: FloatArray, gamma: float) -> FloatArray:
+        """Return what each machine state is worth by showing nothing in the next step."""
+        after = self.idle_reward + gamma * anywhere[self.idle_target]
+        return gamma * np.maximum(after, 0.0)
 
     def most(self, anywhere: FloatArray, gamma: float) -> FloatArray:
         """Return the most that each goal can be worth, for what may happen on the way to it.
@@ -53,27 +68,39 @@ def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
     reward = np.zeros(shape)
     passing, passing_reward = [], []
     label_sets = label_sets_of(goals)
+    idle_target, idle_reward = np.zeros(shape[0], np.int64), np.full(shape[0], -np.inf)
     for state in range(machine.num_states):
         if state in machine.terminal:
             continue
+        nothing = machine.step(state, frozenset())
+        if not _stays(state, nothing) and machine.keeps(state, nothing):
+            idle_target[state], idle_reward[state] = nothing
         outcomes = {labels: machine.step(state, labels) for labels in label_sets}
         moving = {labels for labels in label_sets if not _stays(state, outcomes[labels])}
         for index, goal in enumerate(goals):
             if goal.labels not in moving:
                 continue
-            moves[state, index] = True
+            moves[state, index] = machine.keeps(state, outcomes[goal.labels])
             target[state, index], reward[state, index] = outcomes[goal.labels]
             for labels in moving - {goal.labels}:
                 touched = labels & constraints
                 if touched and touched <= goal.violated:
                     passing.append((state, index, outcomes[labels].target))
-                    passing_reward.append(outcomes[labels].reward)
+                    kept = machine.keeps(state, outcomes[labels])
+                    passing_reward.append(outcomes[labels].reward if kept else -np.inf)
     return GoalOutcomes(
         moves,
         target,
         reward,
         np.array(passing, np.int64).reshape(-1, 3),
         np.array(passing_reward, np.float64),
+        idle_target,
+        idle_reward,
+        tuple(
+            (state, ways)
+            for state in range(machine.num_states)
+            if (ways := machine.promises(state))
+        ),
     )
 
 

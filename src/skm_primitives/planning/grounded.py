@@ -22,10 +22,10 @@ import numpy as np
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
-from skm_machine.tracker import MissionTracker
+from skm_machine.reward_machine import Outcome
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.mission_product import mission_product
-from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.place_policy import PlacePolicy
+from skm_primitives.planning.policy import Decision, best_option
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
@@ -33,49 +33,30 @@ from skm_primitives.primitives import (
     PlaceWorld,
     Skills,
 )
-from skm_sim.arrays import Float32Array, FloatArray, IntArray
+from skm_sim.arrays import Float32Array, FloatArray
 
 SURE_GAMMA: Final = 0.9999
 """The discount for planning where actions slip: success is what is at stake then, not speed."""
 
 
-class GroundedPolicy:
+class GroundedPolicy(PlacePolicy):
     """Zero-shot execution with goal weights from planning on machine × places × visit counts."""
-
-    planner = "grounded"
 
     def __init__(
         self, mission: Mission, skills: Skills, world: PlaceWorld, slip: float = 0.0
     ) -> None:
-        self.mission = mission
-        self._world = world
-        if not world.places:
-            raise SkmError(f"the skills of '{skills.domain}' know no place: train them first")
-        self._product = mission_product(mission.machine, self._world)
+        super().__init__(mission, skills, world)
         gamma = SURE_GAMMA if slip else skills.gamma
+        self._gamma = gamma
         self._values, arriving = self._product.solve(gamma, slip)
         if not self._values[mission.machine.initial].any():
             clause = blocking_clause(mission, self._product.shown_labels(mission.machine.initial))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
-        self._goal_at = self._goals_of_arrivals(skills)
         self._weights = self._goal_weights(arriving, len(skills.goals))
-        destinations = self._product.destinations(arriving)
-        self._pursued = np.where(destinations >= 0, self._goal_at.reshape(-1)[destinations], -1)
-        self._place_number = {place: index for index, place in enumerate(self._world.places)}
-        self._place = 0
-        self._counter = 0
-
-    def _goals_of_arrivals(self, skills: Skills) -> IntArray:
-        """Return the goal that each arrival [place, counter] achieves; −1 if it is in no buffer."""
-        number = {
-            (goal.place, goal.labels): index
-            for index, goal in enumerate(skills.goals)
-            if not goal.violated
-        }
-        rows = zip(self._world.places, self._product.labels, strict=True)
-        return np.array(
-            [[number.get((place, shown), -1) for shown in labels] for place, labels in rows]
-        )
+        action = arriving[:, world.successors].argmax(axis=2)
+        way = self._product.best_way(self._product.arriving_directly(self._values, gamma))
+        _, destinations = self._product.next_moves(action, way)
+        self._pursued = self._pursued_goals(destinations)
 
     def _goal_weights(self, arriving: FloatArray, goals: int) -> Float32Array:
         """Return w[u, counter, goal]: what arriving at each goal is worth.
@@ -92,29 +73,19 @@ class GroundedPolicy:
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed place, with no visits counted; refuse what cannot be done from here."""
-        self._place = self._number_of(observation)
-        self._counter = 0
-        initial = self.mission.machine.initial
-        if self._values[initial, self._place, 0] <= 0:
-            raise UnachievableMissionError(
-                f"the mission cannot be achieved from here (place {int(observation)}), though it can "
-                "from elsewhere"
-            )
+        super().start(observation)
+        if self._values[self.mission.machine.initial, self._place, 0] <= 0:
+            raise not_from_here(observation)
 
-    def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401, ARG002
-        """Count the visit."""
-        self._place = self._number_of(observation)
-        self._counter = int(self._product.counter[self._place, self._counter])
-
-    def _number_of(self, observation: Any) -> int:  # noqa: ANN401
-        try:
-            return self._place_number[int(observation)]
-        except KeyError:
-            raise SkmError(f"place {int(observation)} was never seen while learning") from None
-
-    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
-        """Return no constraint: the machine knows which violations mattered."""
-        return frozenset()
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
+        """Return what a step does, of what it may do: what is worth most where it has led."""
+        place, counter = self._after(observation)
+        return best_option(
+            self.mission.machine,
+            state,
+            options,
+            lambda o: o.reward + self._gamma * float(self._values[o.target, place, counter]),
+        )
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the weighted maximum over the goals that each action leads to."""
@@ -129,5 +100,10 @@ class GroundedPolicy:
         goal = int(self._pursued[state, self._place, self._counter])
         return Decision(action, goal, float(self._values[state, self._place, self._counter]))
 
-    def doubt(self) -> None:
-        """Do as before: in a world that is as it was learned, there is no better way."""
+
+def not_from_here(observation: Any) -> UnachievableMissionError:  # noqa: ANN401
+    """Return the error of a mission that can be achieved, but not from where the robot is."""
+    return UnachievableMissionError(
+        f"the mission cannot be achieved from here (place {int(observation)}), though it can "
+        "from elsewhere"
+    )

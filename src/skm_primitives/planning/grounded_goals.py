@@ -20,13 +20,19 @@ import numpy as np
 
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
-from skm_machine.reward_machine import RewardMachine
+from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
-from skm_primitives.planning.policy import Decision, choose_action, memory_for, noise_of
+from skm_primitives.planning.policy import (
+    Decision,
+    best_option,
+    choose_action,
+    memory_for,
+    noise_of,
+)
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.primitives import (
     AnyGoalValues,
@@ -54,7 +60,9 @@ class GroundedGoalPolicy:
         self.mission = mission
         outcomes = goal_outcomes(mission.machine, skills)
         self.weights, anywhere = goal_weights(outcomes, skills, behind)
-        if not self.weights[mission.machine.initial].any():
+        self._anywhere = anywhere
+        self._idle = outcomes.idle(anywhere, skills.gamma)
+        if anywhere[mission.machine.initial] <= 0:
             labels = set(label_sets_of(skills.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
@@ -80,6 +88,15 @@ class GroundedGoalPolicy:
         if self._revisits is not None:
             self._revisits.arrive(observation, moved)
 
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
+        """Return what a step does, of what it may do: what is worth most in a typical state."""
+        return best_option(
+            self.mission.machine,
+            state,
+            options,
+            lambda o: o.reward + self._skills.gamma * float(self._anywhere[o.target]),
+        )
+
     def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
         """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
@@ -100,15 +117,27 @@ class GroundedGoalPolicy:
         if values.onward is None:
             weights: FloatArray = self.weights[state]
             return weights
-        return self._lookahead.weights(state, values.onward)
+        states = (state, *self.mission.machine.promises(state))
+        seen = [self._lookahead.weights(each, values.onward) for each in states]
+        best: FloatArray = np.max(seen, axis=0)
+        return best
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the action of the weighted maximum."""
+        """Return the action of the weighted maximum, or one that shows nothing if that is better."""
+        if self._idle[state] >= max(self._anywhere[state], CONVERGED):
+            return self._show_nothing(state, values)
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
         worth = self._worth(state, values)
         goal, action = choose_action(worth, self._revisits)
         return Decision(action, goal, float(worth[goal, action]), noise_of(self._skills))
+
+    def _show_nothing(self, state: int, values: AnyGoalValues) -> Decision:
+        """Return what is least likely to show anything: the empty label set is a goal like others."""
+        value = float(self._idle[state])
+        if isinstance(values, ContinuousGoalValues):
+            return Decision(values.action[0] * 0, -1, value)
+        return Decision(int(values.stop.max(axis=0).argmin()), -1, value)
 
     def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
         """Return what a robot with continuous actions does; each machine state begins afresh."""
@@ -142,11 +171,14 @@ def goal_weights(
         )
     typical = after.mean(axis=0)
     weights = np.zeros(outcomes.moves.shape)
+    anywhere = np.zeros(len(weights))  # [u]: best from a typical state in u
     while True:
+        idle = outcomes.idle(anywhere, gamma)
         onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
-        anywhere = (typical * weights).max(axis=1)  # [u]: best from a typical state in u
+        onward = np.maximum(onward, idle[:, None])
+        before, anywhere = anywhere, np.maximum((typical * weights).max(axis=1), idle)
         updated = outcomes.worth(onward, outcomes.most(anywhere, gamma), gamma)
-        if np.abs(updated - weights).max() <= CONVERGED:
+        if max(np.abs(updated - weights).max(), np.abs(anywhere - before).max()) <= CONVERGED:
             return updated, anywhere
         weights = updated
 
@@ -156,6 +188,6 @@ def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set
     shown, queue = {}, [machine.initial]
     for state in queue:
         shown[state] = labels
-        targets = {machine.step(state, found).target for found in labels}
+        targets = {o.target for found in labels for o in machine.options(state, found)}
         queue += sorted(targets - machine.terminal - set(queue))
     return shown

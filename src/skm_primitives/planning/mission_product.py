@@ -11,7 +11,7 @@ from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.visit_counters import VisitCounters, visit_counters
 from skm_primitives.primitives import PlaceWorld
-from skm_sim.arrays import FloatArray, IntArray
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 MAX_STATES: Final = 5_000_000
 """The largest product of machine states, places and visit counts that is planned over."""
@@ -33,22 +33,70 @@ class MissionProduct:
     """The counter after that arrival, `[place, counter]`."""
     labels: tuple[tuple[frozenset[str], ...], ...]
     """The labels that the arrival shows, `[place][counter]`."""
+    kept: BoolArray
+    """Whether the arrival breaks no promise."""
+    promises: tuple[tuple[int, tuple[int, ...]], ...]
+    """The machine states in which promises can be made, with the states under each."""
+    allowed: BoolArray | None = None
+    """`[u, place, action, counter]`: whether an action may be taken; None: all."""
+
+    def options(self, arriving: FloatArray) -> FloatArray:
+        """Return the value of each action, `[u, place, action, counter]`: −1 if it is not allowed."""
+        options = arriving[:, self.world.successors]
+        return options if self.allowed is None else np.where(self.allowed, options, -1.0)
 
     def solve(self, gamma: float, slip: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Return the value of being at, and the value of arriving at each [u, place, counter].
 
         Value iteration; with `slip`, a random action is taken that often instead of the best one.
         """
-        place = np.arange(self.reward.shape[1])[:, None]
         value = np.zeros(self.reward.shape)
         while True:
-            arriving = self.reward + gamma * value[self.machine_state, place, self.counter]
-            options = arriving[:, self.world.successors]  # [u, place, action, counter]
+            arriving = self.arriving(value, gamma)
+            options = self.options(arriving)
             best = (1 - slip) * options.max(axis=2) + slip * options.mean(axis=2)
             change = float(np.abs(best - value).max(initial=0.0))
             value = best
             if change <= CONVERGED:
                 return value, arriving
+
+    def arriving_directly(self, value: FloatArray, gamma: float) -> FloatArray:
+        """Return the value of arriving with no promise made on arrival; nothing if one is broken."""
+        place = np.arange(self.reward.shape[1])[:, None]
+        after = self.reward + gamma * value[self.machine_state, place, self.counter]
+        return after if self.kept.all() else np.where(self.kept, after, 0.0)
+
+    def arriving(self, value: FloatArray, gamma: float) -> FloatArray:
+        """Return the value of arriving, if `value` is that of being there."""
+        arriving = self.arriving_directly(value, gamma)
+        for state, ways in self.promises:
+            np.maximum(arriving[state], arriving[list(ways)].max(axis=0), out=arriving[state])
+        return arriving
+
+    def best_way(self, direct: FloatArray) -> IntArray:
+        """Return, for each arrival, the state to read it from: its own, or one under a promise."""
+        way = np.zeros(direct.shape, np.int64) + np.arange(len(direct))[:, None, None]
+        for state, ways in self.promises:
+            candidates = np.array([state, *ways])
+            way[state] = candidates[direct[candidates].argmax(axis=0)]
+        return way
+
+    def following(self, action: IntArray, way: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return, for each [u, place, counter], the flat index of what follows, and the reward.
+
+        A broken promise leads nowhere: it follows upon itself.
+        """
+        u, place, counter = np.indices(self.reward.shape)
+        reached = self.world.successors[place, action]
+        read = way[u, reached, counter]
+        after = self.machine_state[read, reached, counter]
+        index = np.ravel_multi_index(
+            (after, reached, self.counter[reached, counter]), self.reward.shape
+        )
+        kept = self.kept[read, reached, counter]
+        here = np.arange(self.reward.size).reshape(self.reward.shape)
+        reward = np.where(kept, self.reward[read, reached, counter], 0.0)
+        return np.where(kept, index, here), reward
 
     def shown_labels(self, initial: int) -> dict[int, set[frozenset[str]]]:
         """Return, for each machine state that any start leads to, the labels that can show in it."""
@@ -70,30 +118,39 @@ class MissionProduct:
             frontier &= ~reached
         return shown
 
-    def destinations(self, arriving: FloatArray) -> IntArray:
-        """Return, for each [u, place, counter], where the best actions next move the machine.
+    def next_moves(self, action: IntArray, way: IntArray) -> tuple[IntArray, IntArray]:
+        """Return, for each [u, place, counter], in how many steps the machine moves next, and where.
 
-        As the flat index `place * counters + counter` of that arrival; −1 if they never do.
+        Where is the flat index `place * counters + counter` of that arrival; both are −1 if never.
         """
-        machine_states, places, combinations = self.reward.shape
-        u, s, k = np.indices(self.reward.shape)
-        options = arriving[:, self.world.successors]
-        action = options.argmax(axis=2)
-        reached = self.world.successors[s, action]
-        after = self.machine_state[u, reached, k]
-        moved = (after != u) | (self.reward[u, reached, k] > 0)
-        index = np.arange(self.reward.size).reshape(self.reward.shape)
-        following = (after * places + reached) * combinations + self.counter[reached, k]
-        jump = np.where(moved, index, following).reshape(-1)
-        for _ in range(int(np.ceil(np.log2(max(2, jump.size)))) + 1):
-            jump = jump[jump]
-        flat_moved, arrival = moved.reshape(-1), (reached * combinations + k).reshape(-1)
-        found = np.where(flat_moved[jump], arrival[jump], -1)
-        return found.reshape(machine_states, places, combinations)
+        following, reward = self.following(action, way)
+        u, place, counter = np.indices(self.reward.shape)
+        target = following // (self.reward.shape[1] * self.reward.shape[2])
+        moved = ((target != u) | (reward > 0)).reshape(-1)
+        node = np.where(moved, np.arange(moved.size), following.reshape(-1))
+        steps = np.where(moved, 0, 1)
+        for _ in range(int(np.ceil(np.log2(max(2, moved.size)))) + 1):
+            steps = steps + steps[node]
+            node = node[node]
+        reached = self.world.successors[place, action]
+        arrival = (reached * self.reward.shape[2] + counter).reshape(-1)
+        found = moved[node]
+        steps = np.where(found, steps + 1, -1).reshape(self.reward.shape)
+        return steps, np.where(found, arrival[node], -1).reshape(self.reward.shape)
 
 
-def mission_product(machine: RewardMachine, world: PlaceWorld) -> MissionProduct:
-    """Build the product of a reward machine with the implied world."""
+def mission_product(
+    machine: RewardMachine,
+    world: PlaceWorld,
+    happening: frozenset[str] = frozenset(),
+    *,
+    always_paid: bool = False,
+) -> MissionProduct:
+    """Build the product of a reward machine with the implied world, while events are `happening`.
+
+    `always_paid` makes a success count again in each step that follows it: then the best lasso is the
+    shortest way to it.
+    """
     counters = visit_counters(world, machine)
     shape = (machine.num_states, len(world.places), counters.combinations)
     if np.prod(shape) > MAX_STATES:
@@ -123,8 +180,22 @@ def mission_product(machine: RewardMachine, world: PlaceWorld) -> MissionProduct
         for found, index in distinct.items():
             running = state not in machine.terminal
             target[state, index], reward[state, index] = (
-                machine.step(state, found) if running else (state, 0.0)
+                machine.step(state, found | happening)
+                if running
+                else (state, float(always_paid and state not in machine.failure))
             )
+    promised = np.array([state in machine.promised for state in range(shape[0])])
+    kept = (~promised[:, None] | promised[target])[:, label_ids]
+    promises = tuple(
+        (state, ways) for state in range(shape[0]) if (ways := machine.promises(state))
+    )
     return MissionProduct(
-        world, counters, reward[:, label_ids], target[:, label_ids], counter, labels
+        world,
+        counters,
+        reward[:, label_ids],
+        target[:, label_ids],
+        counter,
+        labels,
+        kept,
+        promises,
     )

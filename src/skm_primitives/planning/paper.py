@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skm_machine.machine_values import transition_value
 from skm_machine.mission import Mission
+from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
-from skm_primitives.planning.policy import Decision, choose_action, memory_for, noise_of
+from skm_primitives.planning.policy import (
+    Decision,
+    best_option,
+    choose_action,
+    memory_for,
+    noise_of,
+)
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import Float32Array
@@ -48,6 +56,16 @@ class PaperPolicy:
             self._state = -1
         if self._revisits is not None:
             self._revisits.arrive(observation, moved)
+
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
+        """Return what a step does, of what it may do: what is worth most on the machine."""
+        machine, values = self.mission.machine, self.skill_machine.values
+        return best_option(
+            machine,
+            state,
+            options,
+            lambda o: transition_value(machine, state, o, values, self._skills.gamma),
+        )
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return the constraints violated since the machine entered its state."""

@@ -8,9 +8,11 @@ from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
 from skm_primitives.planning.grounded import GroundedPolicy
 from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
+from skm_primitives.planning.known_policy import KnownWorldPolicy
 from skm_primitives.planning.paper import PaperPolicy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.primitives import PlaceWorld, Skills
+from skm_primitives.planning.standing import StandingPolicy
+from skm_primitives.primitives import KnownWorld, PlaceWorld, Skills
 
 PLANNERS: Final = ("grounded", "paper")
 
@@ -29,5 +31,11 @@ def make_policy(
     if planner == "paper":
         return PaperPolicy(mission, skills)
     if isinstance(skills.behind_goals, PlaceWorld):
+        if mission.events or (mission.machine.endless and not slip):
+            return StandingPolicy(mission, skills, skills.behind_goals)
         return GroundedPolicy(mission, skills, skills.behind_goals, slip)
+    if isinstance(skills.behind_goals, KnownWorld):
+        if mission.machine.jumps or mission.events:
+            return StandingPolicy(mission, skills, skills.behind_goals.as_places(len(skills.goals)))
+        return KnownWorldPolicy(mission, skills, skills.behind_goals)
     return GroundedGoalPolicy(mission, skills, skills.behind_goals)

@@ -8,6 +8,7 @@ which asks for the values over a service.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from skm_machine.mission import Mission
+from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.revisits import Revisits
 from skm_primitives.primitives import (
@@ -37,6 +39,8 @@ class Decision:
     value: float
     noise: float = 0.0
     """By how much its logarithm must grow to have grown at all; 0 where values are exact."""
+    waiting: bool = False
+    """Whether nothing can be done until an event happens: then no progress is expected."""
 
 
 class Policy(Protocol):
@@ -51,6 +55,13 @@ class Policy(Protocol):
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note that a step has ended in the state that is observed, and if it moved the machine."""
+        ...
+
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
+        """Return what a step does, of what it may do, where it has led to what is observed.
+
+        Asked before `entered`, and only where a promise can be made or given up.
+        """
         ...
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
@@ -71,6 +82,20 @@ class Policy(Protocol):
     def doubt(self) -> None:
         """Try another way, if there is one: what was done since the machine moved led nowhere."""
         ...
+
+
+def best_option(
+    machine: RewardMachine,
+    state: int,
+    options: tuple[Outcome, ...],
+    value: Callable[[Outcome], float],
+) -> Outcome:
+    """Return the option of the greatest value; a promise is given up only if keeping it is hopeless."""
+    kept = [option for option in options if machine.keeps(state, option)]
+    best = max(kept, key=value, default=None)
+    if best is not None and value(best) > 0:
+        return best
+    return max((option for option in options if option not in kept), key=value, default=options[0])
 
 
 def memory_for(skills: Skills) -> Revisits | None:

@@ -107,6 +107,7 @@ class FinetuneLearner:
 
     plans_ahead: ClassVar[bool] = False
     save_seconds: ClassVar[float] = 30.0
+    settings_class: ClassVar[type[Any]] = FinetuneSettings
     default_steps = 400_000
 
     def __init__(

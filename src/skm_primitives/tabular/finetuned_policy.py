@@ -8,6 +8,7 @@ from typing import Any
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
+from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import MissionTracker
 from skm_primitives import checkpoint
 from skm_primitives.planning.planners import make_policy
@@ -44,6 +45,10 @@ class FinetunedPolicy:
         self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
         self._doubted &= not moved
+
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
+        """Return what the zero-shot policy would have a step do."""
+        return self.zero_shot.prefer(state, options, observation)
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return the violated constraints that the zero-shot policy asks with."""

@@ -14,7 +14,7 @@ from skm_primitives import checkpoint
 from skm_primitives.goals import Goal, GoalBuffer
 from skm_primitives.histories import Histories
 from skm_primitives.tabular.tables import Tables
-from skm_primitives.tabular.visits import VisitModel
+from skm_primitives.tabular.visits import COUNTED_VISITS, VisitModel
 from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
 
@@ -98,10 +98,15 @@ class TabularState:
         return np.array([self.label_targets[labels] for labels in bits], np.int64)
 
     def scores(self) -> dict[str, float]:
-        """Return how far learning is: goals, pairs (s, a) tried, and what replay would change."""
+        """Return how far learning is: goals, pairs (s, a) tried, and what replay would change.
+
+        `stochastic` are the pairs that led to more than one place, where there are any.
+        """
         residual = np.abs(self.tables.replayed() - self.tables.move).max()
         tried = int(self.tables.arrivals.any(axis=2).sum())
-        return {"goals": len(self.goal_buffer()), "tried": tried, "residual": float(residual)}
+        found = {"goals": len(self.goal_buffer()), "tried": tried, "residual": float(residual)}
+        astray = int(((self.tables.arrivals > 0).sum(axis=2) > 1).sum())
+        return {**found, "stochastic": astray} if astray and self.settings.places else found
 
     def save(self, path: str | Path, command: str, steps: int) -> checkpoint.Card:
         """Write all of it as a checkpoint; return its card."""
@@ -135,6 +140,9 @@ class TabularState:
         details = card.details
         propositions, constraints = tuple(details["propositions"]), tuple(details["constraints"])
         visits = VisitModel(propositions)
+        checkpoint.expect_shape("variants", arrays["variants"], (None,))
+        seen = len(arrays["variants"]), COUNTED_VISITS
+        checkpoint.expect_shape("visits", arrays["visits"], seen)
         visits.keys, visits.counts = arrays["variants"], arrays["visits"]
         label_targets = {bits: i for i, bits in enumerate(arrays["label_targets"].tolist())}
         return cls(

@@ -43,6 +43,7 @@ from skm_primitives.tabular.learned_state import TabularSettings, TabularState, 
 from skm_primitives.tabular.tables import StepBatch
 from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
+from skm_sim.faults import environment_faults
 
 
 class TabularLearner:
@@ -50,6 +51,7 @@ class TabularLearner:
 
     plans_ahead: ClassVar[bool] = False
     save_seconds: ClassVar[float] = 30.0
+    settings_class: ClassVar[type[Any]] = TabularSettings
     status = ""
     default_steps = 100_000
 
@@ -113,7 +115,8 @@ class TabularLearner:
         tables, settings = self.state.tables, self.settings
         states = len(tables.next_state)
         seeds = np.random.SeedSequence([settings.seed, self.state.rounds])
-        state, info = self.env.reset(seed=int(seeds.generate_state(1)[0] >> 1))
+        with environment_faults(self.spec.name, "reset()"):
+            state, info = self.env.reset(seed=int(seeds.generate_state(1)[0] >> 1))
         constraints, _ = self._read_labels(info)
         behaviour = Behaviour(self.state, self.spec.primitive_steps, np.random.default_rng(seeds))
         everyone = np.arange(settings.agents)
@@ -122,7 +125,8 @@ class TabularLearner:
         log: list[tuple[IntArray, IntArray, IntArray]] = []
         for step in range(self.spec.primitive_steps):
             action = behaviour.act(state, step)
-            next_state, _, terminated, truncated, info = self.env.step(action)
+            with environment_faults(self.spec.name, "step()"):
+                next_state, _, terminated, truncated, info = self.env.step(action)
             next_constraints, bits = self._read_labels(info)
             if ended.any():  # These agents were reset instead of stepped: nothing to learn.
                 behaviour.restart(ended)
@@ -157,8 +161,6 @@ class TabularLearner:
     def _read_labels(self, info: dict[str, Any]) -> tuple[IntArray, IntArray]:
         """Return the true constraints and the true propositions of each agent, as bits."""
         labels = info["labels"]
-        if labels.dtype == object:  # From Gymnasium's own batch of single environments.
-            labels = np.array([[name in row for name in self.spec.propositions] for row in labels])
         return pack(labels[:, self._constraint_columns]), pack(labels)
 
 

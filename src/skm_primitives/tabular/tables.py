@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
+from skm_primitives.checkpoint import expect_shape
 from skm_primitives.histories import Histories
 from skm_sim.arrays import Float32Array, IntArray
 
@@ -135,7 +136,11 @@ class Tables:
     @classmethod
     def restore(cls, arrays: dict[str, NDArray[Any]], histories: Histories, gamma: float) -> Tables:
         """Return the tables that were stored."""
+        expect_shape("move", arrays["move"], (None, None, histories.lost, None))
         states, actions, _, targets = arrays["move"].shape
+        for name in ("next_state", "changed"):
+            expect_shape(name, arrays[name], (states, actions))
+        expect_shape("arrivals", arrays["arrivals"], (None, 4))
         tables = cls(states, actions, histories, targets, gamma)
         tables.move[:] = arrays["move"]
         state, action, target, count = arrays["arrivals"].T

@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 import rclpy
-from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -32,6 +32,8 @@ from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
 from skm_ros import qos
+
+NONE = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
 def _publisher(node: Node, kind: type[Any], topic: str, qos: QoSProfile) -> Publisher:
@@ -49,7 +51,9 @@ class BareSim:
         self._labels.values = [False] * len(propositions)
         self._observations = _publisher(node, Observation, "observation", qos.STATE)
         self._all_labels = _publisher(node, Labels, "labels", qos.STATE)
-        node.create_subscription(Action, "action", self._on_action, qos.COMMAND)
+        node.create_subscription(
+            Action, "action", self._on_action, qos.COMMAND, event_callbacks=NONE
+        )
         self._last = 0
         self.finished = False
 
@@ -90,8 +94,10 @@ class BareMachine:
         self._action = Action(session=1, episode=1, kind=Action.DISCRETE)
         while not (self._query.service_is_ready() and self._actions.get_subscription_count()):
             time.sleep(0.01)  # discovery goes on by itself; the simulator waits for what follows
-        node.create_subscription(Observation, "observation", self._on_observation, qos.STATE)
-        node.create_subscription(Labels, "labels", self._on_labels, qos.STATE)
+        node.create_subscription(
+            Observation, "observation", self._on_observation, qos.STATE, event_callbacks=NONE
+        )
+        node.create_subscription(Labels, "labels", self._on_labels, qos.STATE, event_callbacks=NONE)
         self._observed = 0
         self._labelled = 0
 
@@ -133,8 +139,6 @@ def main() -> int:
     bare = {"enable_rosout": False, "start_parameter_services": False}
     nodes = {name: rclpy.create_node(f"bare_{name}", **bare) for name in parts}
     executors = {name: SingleThreadedExecutor() for name in parts}
-    for name, node in nodes.items():
-        executors[name].add_node(node)
     # An executor and a thread each, as `skm up --single-process` has it.
     threads = [threading.Thread(target=_spin, args=(executors[name],)) for name in parts[1:]]
     try:
@@ -143,9 +147,11 @@ def main() -> int:
             BarePrimitives(nodes["primitives"], int(goals), int(actions))
         if "machine" in nodes:
             BareMachine(nodes["machine"])
+        for name, node in nodes.items():
+            executors[name].add_node(node)
         gc.freeze()
         if sim is None:
-            executors[part].spin()
+            _spin(executors[part])
             return 0
         for thread in threads:
             thread.start()
@@ -162,7 +168,8 @@ def main() -> int:
 
 def _spin(executor: SingleThreadedExecutor) -> None:
     with suppress(ExternalShutdownException):
-        executor.spin()
+        while rclpy.ok():
+            executor.spin_once(timeout_sec=1.0)
 
 
 def _measure(executor: SingleThreadedExecutor, sim: BareSim) -> None:
@@ -173,7 +180,7 @@ def _measure(executor: SingleThreadedExecutor, sim: BareSim) -> None:
         sim.start(int(line))
         began = time.perf_counter()
         while not sim.finished:
-            executor.spin_once()
+            executor.spin_once(timeout_sec=1.0)
         print(time.perf_counter() - began, flush=True)
 
 

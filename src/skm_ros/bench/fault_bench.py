@@ -11,29 +11,31 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist
 from skm.action import ExecuteMission
 from skm.msg import Action, MachineState
 
-from skm_machine.errors import SkmError
 from skm_ros import qos
-from skm_ros.bench.captured_process import CapturedProcess
-from skm_ros.bench.private_domain import private_domain_id, private_environment
+from skm_ros.bench.bench_system import START_SECONDS, BenchSystem
 from skm_ros.client.mission_goal import MissionGoal
-from skm_ros.client.ros_client import RosClient
-from skm_ros.graph import NodeDescription, Value, get_system
-from skm_ros.running import node_command, node_environment
+from skm_sim.command_gate import SLACK
 
-START_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 10.0
 MOVING_STEPS: Final = 8
+HEARD_SECONDS: Final = 0.02
+"""How long a velocity may have been on its way to whoever notes it here."""
 FAULTS: Final = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
-NODES: Final = ("machine", "primitives", "sim")
+NODES: Final = {
+    "demo": ("machine", "primitives", "sim"),
+    "robot": ("machine", "primitives", "bridge", "car"),
+}
+"""The nodes that are killed and frozen, by system; the last one is the robot itself."""
+WITNESS: Final = {"car": "bridge"}
+"""Who saw the stop where that node, the robot itself, could not."""
 
 
 @dataclass(frozen=True)
@@ -53,41 +55,36 @@ class Fault:
     """The client has its result."""
     reason: str = ""
     """What the client was told."""
+    commands_after: int = 0
+    """Velocities other than zero that were sent to the robot after it was stopped."""
 
 
 class FaultBench:
-    """Three nodes as processes of their own, a client, and a mission without end."""
+    """The nodes of a system as processes of their own, a client, and a mission without end."""
 
-    def __init__(self, domain: str, mission: str, rate: float) -> None:
+    def __init__(
+        self, domain: str, mission: str, rate: float, seed: int, system: str = "demo"
+    ) -> None:
         self._mission = mission
+        self._robot = NODES[system][-1]
         self._period = 1 / rate
         self._random = random.Random(0)
-        self._stack = ExitStack()
-        domain_id = self._stack.enter_context(private_domain_id())
-        self._environment = {**node_environment(), **private_environment(domain_id)}
-        given: dict[str, Value] = {"domain": domain, "mission": "none", "mode": "realtime"}
-        given |= {"rate": rate, "render": "none", "picture": ""}
-        self._nodes = {node.name: node for node in get_system("demo").nodes(given)}
-        self._children = {name: self._start(node) for name, node in self._nodes.items()}
-        self._client = self._stack.enter_context(RosClient(domain_id=domain_id))
-        self._sim: Mapping[str, str] = {}
+        self._system = BenchSystem(domain, rate, seed, system)
+        self._client = self._system.client
+        self._children = self._system.children
         self._state: MachineState | None = None
         self._moved = 0
+        self._velocities: list[float] = []
+        """When velocities other than zero were heard."""
         node = self._client.node
-        node.create_subscription(
-            DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS
-        )
         node.create_subscription(MachineState, "machine_state", self._on_machine, qos.ALIVE)
         node.create_subscription(Action, "action", self._on_action, qos.COMMAND)
+        node.create_subscription(Twist, "cmd_vel", self._on_velocity, qos.COMMAND)
         self._goal: MissionGoal | None = None
 
-    def _start(self, node: NodeDescription) -> CapturedProcess:
-        return CapturedProcess(node_command(node), self._environment)
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if status.name.endswith("/sim"):
-                self._sim = {entry.key: entry.value for entry in status.values}
+    def _on_velocity(self, velocity: Twist) -> None:
+        if velocity.linear.x or velocity.angular.z:
+            self._velocities.append(time.monotonic())
 
     def _on_machine(self, state: MachineState) -> None:
         self._state = state
@@ -95,29 +92,35 @@ class FaultBench:
     def _on_action(self, action: Action) -> None:
         self._moved = 0 if action.kind == Action.STOP else self._moved + 1
 
-    def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
-        if not self._client.spin_until(condition, timeout):
-            last = {name: child.output[-5:] for name, child in self._children.items()}
-            raise SkmError(f"{what} did not come within {timeout:g} s: {last}")
-
     def _drive(self) -> None:
         """See to it that the mission runs and the robot has moved for a few steps."""
+        moving = False
+        while not moving:
+            goal = self._sent_goal()
+            self._moved = 0
+            self._system.until(
+                lambda goal=goal: goal.done or self._is_moving(),  # type: ignore[misc]
+                START_SECONDS,
+                "a robot that moves",
+            )
+            moving = not goal.done  # else a node took longer to come back than its peers wait
+        # A fault comes at any moment of a period.
+        time.sleep(self._random.random() * self._period)
+
+    def _sent_goal(self) -> MissionGoal:
+        """Return the mission that is under way; one that is over is sent anew."""
         if self._goal is not None and self._goal.done:
             self._goal.close()
             self._goal = None
         if self._goal is None:
             self._goal = MissionGoal(self._client, ExecuteMission.Goal(mission=self._mission))
             # A machine that was frozen may still be on the last mission: this one takes its place.
-            self._until(self._is_there, START_SECONDS, "a machine that is ready")
+            self._system.until(self._is_there, START_SECONDS, "a machine that is ready")
             self._goal.send(START_SECONDS)
-        self._moved = 0
-        self._until(
-            lambda: self._is_running() and self._moved >= MOVING_STEPS,
-            START_SECONDS,
-            "a robot that moves",
-        )
-        # A fault comes at any moment of a period.
-        time.sleep(self._random.random() * self._period)
+        return self._goal
+
+    def _is_moving(self) -> bool:
+        return self._is_running() and self._moved >= MOVING_STEPS
 
     def _is_running(self) -> bool:
         state, goal = self._state, self._goal
@@ -135,6 +138,7 @@ class FaultBench:
         goal, child = self._goal, self._children[name]
         os.kill(child.pid, FAULTS[kind])
         began = time.monotonic()
+        self._velocities.clear()
         times: dict[str, float] = {}
 
         def note(key: str, happened: bool) -> None:
@@ -144,32 +148,41 @@ class FaultBench:
         def stopped() -> bool:
             return not self._is_running()
 
+        witness = WITNESS.get(name, self._robot)
+        blind = witness == name
+
+        def stop_value(what: str) -> float:
+            return self._stop_value(witness, what)
+
         def rested() -> bool:
-            return self._stop_value("began") > began and self._stop_value("at rest") > began
+            return stop_value("began") > began and stop_value("at rest") > began
 
         def all_seen() -> bool:
             note("result", goal.done)
             note("stop", name != "machine" and stopped())
-            return (name == "sim" or rested()) and goal.done
+            return (blind or rested()) and goal.done
 
         self._client.spin_until(all_seen, SETTLE_SECONDS)
-        seen = name != "sim" and rested()
+        seen = not blind and rested()
+        stopped_at = stop_value("began") if seen else began + 2 * self._period + SLACK
         found = Fault(
             name,
             kind,
-            self._stop_value("began") - began if seen else None,
-            self._stop_value("at rest") - began if seen else None,
-            self._stop_value("way to rest") if seen else None,
+            stop_value("began") - began if seen else None,
+            stop_value("at rest") - began if seen else None,
+            stop_value("way to rest") if seen else None,
             times.get("stop"),
             times.get("result"),
             goal.result.reason if goal.done else "",
+            sum(when > stopped_at + HEARD_SECONDS for when in self._velocities),
         )
         self._mend(name, kind)
         return found
 
-    def _stop_value(self, what: str) -> float:
+    def _stop_value(self, node: str, what: str) -> float:
+        report = self._system.diagnostics.get(node, {})
         return next(
-            (float(v) for k, v in self._sim.items() if k.startswith("last stop") and what in k), 0.0
+            (float(v) for k, v in report.items() if k.startswith("last stop") and what in k), 0.0
         )
 
     def _mend(self, name: str, kind: str) -> None:
@@ -177,7 +190,7 @@ class FaultBench:
             os.kill(self._children[name].pid, signal.SIGCONT)
         else:
             self._children[name].stop()
-            self._children[name] = self._start(self._nodes[name])
+            self._system.start(name)
             if name == "machine":
                 self._state = None  # what the dead one said last
 
@@ -185,20 +198,24 @@ class FaultBench:
         """End everything."""
         if self._goal is not None:
             self._goal.close()
-        for child in self._children.values():
-            child.stop()
-        self._stack.close()
+        self._system.__exit__()
 
 
 def measure_faults(
-    domain: str, mission: str, rate: float, trials: int, say: Callable[[str], None]
+    system: str,
+    domain: str,
+    mission: str,
+    rate: float,
+    seed: int,
+    trials: int,
+    say: Callable[[str], None],
 ) -> list[Fault]:
     """Return what followed each fault: every node, both signals, so many times."""
-    bench = FaultBench(domain, mission, rate)
+    bench = FaultBench(domain, mission, rate, seed, system)
     try:
         found = []
         for _ in range(trials):
-            for name in NODES:
+            for name in NODES[system]:
                 for kind in FAULTS:
                     found.append(bench.fault(name, kind))
                     say(str(found[-1]))
@@ -220,5 +237,6 @@ def summary(faults: Sequence[Fault]) -> list[dict[str, Any]]:
                 "worst": values[-1] if values else None,
                 "missing": len(those) - len(values),
             }
+        row["commands_after"] = sum(fault.commands_after for fault in those)
         rows.append(row)
     return rows

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from skm_machine.errors import SkmError
+from skm_ros.middleware import NAMES, set_up_middleware
 
 FIRST: Final = 100
 LAST: Final = 200
@@ -40,9 +41,6 @@ def private_domain_id() -> Iterator[int]:
 
 def private_environment(domain_id: int) -> dict[str, str]:
     """Return this process's environment for children on that domain id, seen on this machine only."""
-    return {
-        **os.environ,
-        "ROS_DOMAIN_ID": str(domain_id),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "PYTHONUNBUFFERED": "1",
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in NAMES}
+    set_up_middleware(environment)
+    return {**environment, "ROS_DOMAIN_ID": str(domain_id), "PYTHONUNBUFFERED": "1"}

@@ -19,7 +19,7 @@ from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
 
 Result = ExecuteMission.Result
-EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.REJECTED: 2}
+EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.SATISFIED_SO_FAR: 0, Result.REJECTED: 2}
 ANSWER_SECONDS: Final = 2.0
 """A mission that is not taken by then is sent again."""
 SILENT_SECONDS: Final = 0.8

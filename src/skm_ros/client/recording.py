@@ -18,6 +18,7 @@ from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
 from skm_ros.conversions import OUTCOMES
 from skm_ros.markers import scene_of
+from skm_ros.step_time import step_seconds
 
 SETTLE_SECONDS: Final = 5.0
 """How long to wait for the markers of the mission's last state."""
@@ -49,6 +50,7 @@ class Recording:
         self._stamps: dict[Key, int] = {}
         self._primitives: PrimitivesInfo | None = None
         self._began: Key | None = None
+        self._period = 0.0
         node = client.node
         node.create_subscription(Observation, "observation", self._on_observation, qos.STATE)
         node.create_subscription(MarkerArray, "markers", self._on_markers, qos.MARKERS)
@@ -89,6 +91,7 @@ class Recording:
                 propositions=tuple(self._primitives.propositions),
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
+                step_seconds=step_seconds(self._period, self._primitives.domain),
             ),
             gamma=self._primitives.gamma,
             outcome=OUTCOMES[result.outcome],
@@ -118,6 +121,7 @@ class Recording:
         self._primitives = message
 
     def _on_observation(self, message: Observation) -> None:
+        self._period = float(message.period)
         stamp = _nanoseconds(message.header.stamp)
         self._key_at[stamp] = int(message.session), int(message.episode), int(message.step)
         self._join(stamp)

@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from skm_machine.errors import SkmError
+from skm_ros.middleware import set_up_middleware
 
 NAMESPACE: Final = "/skm"
 POLL_SECONDS: Final = 0.05
@@ -69,7 +70,7 @@ class RosClient:
 
     def __init__(self, namespace: str = NAMESPACE, domain_id: int | None = None) -> None:
         require_ros()
-        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        set_up_middleware(os.environ)
         import rclpy  # noqa: PLC0415
         from rclpy.exceptions import InvalidNamespaceException  # noqa: PLC0415
         from rclpy.executors import SingleThreadedExecutor  # noqa: PLC0415

@@ -3,6 +3,7 @@
 Relative to its namespace (/skm):
     offers      execute_mission (skm/ExecuteMission), an action
     subscribes  observation (skm/Observation), labels (skm/Labels), primitives_info (skm/PrimitivesInfo)
+                event/NAME (std_msgs/Bool) for each name of the parameter `events`
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
@@ -20,7 +21,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.parameter import Parameter
 from rclpy.task import Future
@@ -33,8 +34,11 @@ from skm_primitives.planning.planners import PLANNERS
 from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
 from skm_ros.conversions import OUTCOMES, fill_action, fill_stop, needed_parts, values_reader
+from skm_ros.nodes.event_topics import SETTING as EVENTS
+from skm_ros.nodes.event_topics import EventTopics
 from skm_ros.nodes.mission_execution import Execution
 from skm_ros.nodes.mission_reports import describe_mission
+from skm_ros.nodes.mission_server import MissionServer
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
@@ -52,10 +56,31 @@ SETTINGS: Final = (
     Setting(
         "max_steps",
         1000,
-        "most actions of goals that set no limit; missions without end have none",
+        "most actions of goals that set no limit; missions without end have none, and on a map it is "
+        "as many as the way takes twice, if that is more",
         low=1,
         high=2**32 - 1,
     ),
+    Setting(
+        "shield",
+        True,
+        "whether actions after which the mission can only fail are replaced, where the world is known",
+    ),
+    Setting(
+        "max_states",
+        20_000,
+        "states that a mission's machine may take; one that grows beyond is refused",
+        low=1,
+        high=10_000_000,
+    ),
+    Setting(
+        "translation_seconds",
+        3.0,
+        "seconds of computing that a mission's machine may take; one that needs more is refused",
+        low=0.01,
+        high=3600.0,
+    ),
+    EVENTS,
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
     Setting(
         "peer_timeout",
@@ -81,7 +106,6 @@ class MachineNode(SkmNode):
         super().__init__("machine", SETTINGS, **options)
         self._execution: Execution | None = None
         self._last: Execution | None = None
-        self._results: dict[bytes, Future] = {}
         self._missing: tuple[str, ...] = ("?",)
         self._ended_by_close = False
         self._query_seconds = 0.0
@@ -93,14 +117,14 @@ class MachineNode(SkmNode):
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset")
+        self.events = EventTopics(self)
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
         self.create_subscription(Observation, "observation", self.states.on_observation, qos.STATE)
-        self._server = ActionServer(
+        self._server = MissionServer(
             self,
             ExecuteMission,
             "execute_mission",
-            execute_callback=self._execute,
             goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
@@ -194,14 +218,13 @@ class MachineNode(SkmNode):
             reason = "a newer mission took its place"
             self._execution.finish(ExecuteMission.Result.PREEMPTED, reason)
         self._execution = Execution(self, handle)
-        self._results[bytes(handle.goal_id.uuid)] = self._execution.result
         handle.execute()
         self.publish_machine_state()
         self._execution.prepare()
 
-    async def _execute(self, handle: ServerGoalHandle) -> ExecuteMission.Result:
-        """Return the result when there is one; by then the goal has its terminal status."""
-        return await self._results.pop(bytes(handle.goal_id.uuid))
+    def answer(self, handle: ServerGoalHandle, result: ExecuteMission.Result) -> None:
+        """Send the result of a goal that has its terminal status."""
+        self._server.answer(handle, result)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         execution = self._execution

@@ -19,13 +19,16 @@ from skm.msg import MachineState
 from skm.srv import Reset
 
 from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.event_script import check_events
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
-from skm_primitives.mission_run import MissionRun
+from skm_primitives.mission_run import MissionRun, usual_limit
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.shield import make_shield
 from skm_ros.nodes.mission_reports import mission_result
 from skm_ros.nodes.mission_steps import MissionSteps
 from skm_ros.nodes.state_stream import WorldState
+from skm_ros.step_time import step_seconds
 
 if TYPE_CHECKING:
     from rclpy.action.server import ServerGoalHandle
@@ -46,7 +49,6 @@ class Execution:
         self.handle = handle
         self.goal: ExecuteMission.Goal = handle.request
         self.planner: str = self.goal.planner or node.setting("planner")
-        self.result = Future()
         self.outcome: int = Result.UNKNOWN
         self.reason = ""
         self.run: MissionRun | None = None
@@ -84,16 +86,23 @@ class Execution:
         assert skills is not None
         answer: MissionRun | tuple[int, str]
         try:
+            check_events(self.node.events.names, skills.propositions)
             mission = compile_mission(
                 goal.mission,
                 format=goal.format or "auto",
                 propositions=skills.propositions,
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
+                step_seconds=step_seconds(self.node.states.period, skills.domain),
+                max_states=self.node.setting("max_states"),
+                max_seconds=self.node.setting("translation_seconds"),
+                events=self.node.events.names,
             )
-            usual = NO_LIMIT if mission.machine.endless else self.node.setting("max_steps")
             policy = make_policy(mission, skills, self.planner)
-            answer = MissionRun(policy, skills, int(goal.max_steps) or usual)
+            limit = usual_limit(policy, self.node.setting("max_steps"))
+            usual = NO_LIMIT if mission.machine.endless else limit
+            shield = make_shield(mission, skills) if self.node.setting("shield") else None
+            answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -148,7 +157,7 @@ class Execution:
         if self._expected is not None and state.key[:2] != self._expected:
             return  # of before the reset; in real time, some steps may have gone by since
         try:
-            self.run.begin(state.value, state.labels)
+            self.run.begin(state.value, state.labels | self.node.events.take())
         except UnachievableMissionError as error:
             self.finish(Result.REJECTED, str(error))
             return
@@ -186,7 +195,7 @@ class Execution:
             return
         seconds = self.goal.max_seconds
         if 0 < seconds <= now - self.accepted_at:
-            self.finish(Result.TIMED_OUT, f"{seconds:g} s were up")
+            self._finish_in_time(f"{seconds:g} s were up")
         elif self.steps is not None:
             self.steps.watch(now)
         else:
@@ -238,7 +247,16 @@ class Execution:
             reason = "the robot gets nowhere, whichever way it tries"
             self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")
         else:
-            self.finish(Result.TIMED_OUT, f"{self.run.max_steps} steps were taken")
+            self._finish_in_time(f"{self.run.max_steps} steps were taken")
+
+    def _finish_in_time(self, reason: str) -> None:
+        """End a mission whose time is up: a standing order has kept it, if it has completed rounds."""
+        rounds = 0 if self.run is None else self.run.tracker.accepting_visits
+        if self.run is not None and self.run.policy.mission.standing and rounds:
+            reason = f"{reason}, {rounds} rounds were completed, and nothing was lost"
+            self.finish(Result.SATISFIED_SO_FAR, reason)
+        else:
+            self.finish(Result.TIMED_OUT, reason)
 
     def finish(self, outcome: int, reason: str) -> None:
         """End the mission: stop the robot, then give the goal its terminal status and result. Once."""
@@ -252,10 +270,10 @@ class Execution:
             self._publish_feedback(transition=True)
         result = mission_result(self)
         self.node.on_finished(self)
-        if outcome == Result.ACCEPTED:
+        if outcome in (Result.ACCEPTED, Result.SATISFIED_SO_FAR):
             self.handle.succeed()
         elif outcome == Result.CANCELLED:
             self.handle.canceled()
         else:
             self.handle.abort()
-        self.result.set_result(result)
+        self.node.answer(self.handle, result)

@@ -50,8 +50,10 @@ class MissionSteps:
         self.heard_at = time.monotonic()
         self._asked_at = 0.0
         self._asked_for: Key = first.key
+        self._decided_for: Key | None = None
         self._query: Future | None = None
         self._undecided = False
+        self._replaced = 0
         self._repetitions = 0
         self._over = False
 
@@ -90,7 +92,8 @@ class MissionSteps:
         usable = state.observation is not None
         self.state = state
         try:
-            moved = self.run.enter(state.value, state.labels)
+            labels = state.labels | self._node.events.take()
+            moved = self.run.enter(state.value, labels)
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return False
@@ -100,8 +103,13 @@ class MissionSteps:
         return moved
 
     def _on_repeated(self, state: WorldState) -> None:
-        """Take a sign of life: the world still waits for, or has lost, the action to this state."""
+        """Take a sign of life: the world still waits for, or has lost, the action to this state.
+
+        In real time, a robot may also be on its way to the next state: its action is repeated once a
+        period, and only as long as the primitives answer, so that it stops if anyone is gone.
+        """
         self.heard_at = time.monotonic()
+        self._node.expect_next_state(LATE_PERIODS * state.period)
         if self._undecided:
             self.run.see(state.value)
             self._undecided, self.state = False, state
@@ -112,7 +120,7 @@ class MissionSteps:
             return
         # The first repetition may just have crossed the action on its way.
         self._repetitions += 1
-        if self.stop_reason:
+        if self.stop_reason or state.period:
             self._ask()
         elif self._repetitions > 1:
             self._node.repeat_action()
@@ -157,13 +165,26 @@ class MissionSteps:
             self._ask()
             return
         try:
-            decision = self.run.decide(self._node.read_values(answer))
+            if self._decided_for != self.state.key or self.run.decision is None:
+                self.run.decide(self._node.read_values(answer))
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return
+        shield = self.run.shield
+        if shield is not None:
+            self._node.counts["actions replaced by the shield"] += shield.replaced - self._replaced
+            self._replaced = shield.replaced
+        if self.run.blocked:
+            self._finish(
+                Result.FAILED, "stopped by the shield: whatever is done, the mission fails"
+            )
+            return
+        assert self.run.decision is not None
+        decided, self._decided_for = self._decided_for, self.state.key
         self._release()
-        self._node.act(self.state, decision.action)
-        self._on_decision()
+        self._node.act(self.state, self.run.decision.action)
+        if decided != self.state.key:
+            self._on_decision()
 
     def _drop_query(self) -> None:
         if self._query is not None:
@@ -218,6 +239,8 @@ class MissionSteps:
                 self._finish(Result.ERROR, f"{self.stop_reason}, for {patience:g} s")
             return
         if self.state.period:
+            if now - self.heard_at > 2 * LATE_PERIODS * self.state.period:
+                self.on_late_state()  # a timer does that sooner, unless it was lost under way
             return
         limit = self._node.setting("peer_timeout")
         if now - self.heard_at > limit:

@@ -22,13 +22,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from skm_machine.errors import SkmError
+from skm_ros.middleware import set_up_middleware
 from skm_ros.nodes.skm_node import SkmNode
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 BAD_INPUT: Final = 2
 
-DISCOVERY: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
-"""Who can find the nodes: by default this machine only; SUBNET opens them to the network."""
 LAST_WORDS_SECONDS: Final = 0.5
 """How long a node may go on answering once it has said its last word: its client wants the result."""
 ENDING_SECONDS: Final = 8.0
@@ -78,7 +77,7 @@ def run(
     one executor for all would go through all that any of them waits for at every message. Bad
     parameters, and whatever else a node refuses to start with, are printed and give exit code 2.
     """
-    os.environ.setdefault(DISCOVERY, "LOCALHOST")
+    set_up_middleware(os.environ)
     stop = StopRequest()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     spinners: list[_Spinner] = []

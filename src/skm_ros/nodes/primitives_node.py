@@ -29,7 +29,7 @@ from skm_ros.skills_conversion import primitives_info
 from skm_sim.registry import FIRST, get_domain
 
 SETTINGS: Final = (
-    Setting("domain", FIRST, "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting("domain", FIRST, "domain by name, package.module:ATTRIBUTE or folder", fixed=True),
     Setting(
         "checkpoint",
         "",

@@ -44,7 +44,9 @@ class PrimitivesPeer:
             "primitives_info",
             self._on_info,
             qos.ALIVE,
-            event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_liveliness),
+            event_callbacks=SubscriptionEventCallbacks(
+                liveliness=self._on_liveliness, use_default_callbacks=False
+            ),
         )
 
     @property

@@ -11,7 +11,6 @@ and moves on when it comes back.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from std_srvs.srv import Trigger
 
 from skm_ros import qos
 from skm_ros.nodes.skm_node import Setting, SkmNode
+from skm_ros.nodes.stop_record import StopRecord
 from skm_sim.command_gate import CommandGate
 
 SETTINGS: Final = (
@@ -36,19 +36,13 @@ SERVICE: Final = "service"
 DEADMAN: Final = "dead man"
 
 
-STILL: Final = 2e-3
-"""A robot that moves less than so many metres in a period is at rest."""
-
-
-class RobotSide:
+class RobotSide(StopRecord):
     """The gate in front of a robot, with the services and topics that can close it."""
 
     def __init__(self, node: SkmNode, gate: CommandGate) -> None:
+        super().__init__()
         self._node = node
         self.gate = gate
-        self._stop_began = self._at_rest = 0.0
-        self._way = 0.0
-        self._place: tuple[float, float] | None = None
         self._held_at = -1e9
         node.create_service(Trigger, "stop", self._on_stop)
         node.create_service(Trigger, "resume", self._on_resume)
@@ -87,24 +81,3 @@ class RobotSide:
             self.gate.stop(DEADMAN, "the dead-man switch is not held")
         else:
             self.gate.resume(DEADMAN)
-
-    def begin_stop(self, now: float) -> None:
-        """Note that the robot is being brought to rest from now on."""
-        self._stop_began, self._at_rest, self._way = now, 0.0, 0.0
-
-    def note_place(self, place: tuple[float, float] | None, now: float, *, braking: bool) -> None:
-        """Note where the robot is, once a period: how far it still went, and when it came to rest."""
-        if place is not None and self._place is not None and braking and not self._at_rest:
-            way = math.dist(place, self._place)
-            self._way += way
-            if way < STILL and now > self._stop_began:
-                self._at_rest = now
-        self._place = place
-
-    def report(self) -> dict[str, object]:
-        """Return the last stop as values for the diagnostics; times of the system's steady clock."""
-        return {
-            "last stop began (s, steady clock)": f"{self._stop_began:.4f}",
-            "last stop, at rest (s, steady clock)": f"{self._at_rest:.4f}",
-            "last stop, way to rest (m)": f"{self._way:.3f}",
-        }

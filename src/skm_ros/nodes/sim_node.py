@@ -4,6 +4,7 @@ Relative to its namespace (/skm):
     publishes   observation (skm/Observation) and labels (skm/Labels) of every state, same stamp and step
                 image (sensor_msgs/Image), markers (visualization_msgs/MarkerArray), if `render` asks
                 /diagnostics (diagnostic_msgs/DiagnosticArray); /clock in simulation time
+                /tf (tf2_msgs/TFMessage, where that package is installed): map → base_link
     subscribes  action (skm/Action); the dead-man topic (std_msgs/Bool), if one is named
     offers      reset (skm/Reset), pause (std_srvs/SetBool), stop and resume (std_srvs/Trigger)
 
@@ -42,6 +43,7 @@ from skm_ros.conversions import (
 from skm_ros.markers import marker_array
 from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.robot_frame import RobotFrame
 from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_side import RobotSide
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
@@ -56,7 +58,7 @@ CLOCK_SECONDS: Final = 0.02
 """Lock-step: the clock ticks at most so often; nobody can use more."""
 
 SETTINGS: Final = (
-    Setting("domain", FIRST, "domain by name, or package.module:ATTRIBUTE", fixed=True),
+    Setting("domain", FIRST, "domain by name, package.module:ATTRIBUTE or folder", fixed=True),
     Setting("seed", 0, "seed of the first episode", low=0, high=2**63 - 1, fixed=True),
     Setting(
         "mode",
@@ -125,6 +127,7 @@ class SimNode(SkmNode):
         self._clock_message = Clock()
         self._observations = self.create_publisher(Observation, "observation", qos.STATE)
         self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._robot_frame = RobotFrame(self, self.frame(MAP_FRAME), self.frame(FRAME))
         self._clock_ticks = self.create_publisher(Clock, "/clock", qos.CLOCK)
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
         self.create_service(Reset, "reset", self._on_reset)
@@ -170,7 +173,7 @@ class SimNode(SkmNode):
             self.counts["stops for want of an action"] += 1
             self._timing.stopped()
             self._robot.begin_stop(now)
-        self._robot.note_place(self._world.place(), now, braking=action is None)
+        self._robot.note_place(self._place(), now, braking=action is None)
         action = self._world.brake() if action is None else action
         if action is None or self._world.ended:
             self._nanoseconds += self._step_nanoseconds
@@ -178,6 +181,10 @@ class SimNode(SkmNode):
             self._publish_clock()
         else:
             self._step(action)
+
+    def _place(self) -> tuple[float, float] | None:
+        pose = self._world.pose()
+        return None if pose is None else pose[:2]
 
     def _publish_clock(self) -> None:
         wall = time.monotonic()
@@ -254,6 +261,7 @@ class SimNode(SkmNode):
         fill_observation(observation, world.observation)
         self._all_labels.publish(labels)
         self._observations.publish(observation)
+        self._robot_frame.publish(world.pose(), stamp)
         self._publish_clock()
         self._published += 1
         now = time.monotonic()

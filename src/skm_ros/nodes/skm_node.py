@@ -8,6 +8,7 @@ but takes no part until it is activated.
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,13 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
+from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
@@ -35,6 +38,7 @@ NAMESPACE: Final = "/skm"
 DIAGNOSTICS_SECONDS: Final = 1.0
 MOST_KINDS: Final = 100
 """Most different things that are counted: nobody can fill the memory by being inventive."""
+WARNING_SECONDS: Final = 5.0
 MOST_DETAIL: Final = 300
 """Characters of a dropped message's fault that are logged."""
 
@@ -89,8 +93,12 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     """
 
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
+        self._profiles: dict[str, QoSProfile] = {}
+        self._mismatched: set[str] = set()
+        self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
         Node.__init__(self, name, namespace=NAMESPACE, **options)
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._warned_at = -WARNING_SECONDS
         self.counts: Counter[str] = Counter()
         """What has happened so far, for the diagnostics: dropped messages by reason, and so on."""
         declared = (*settings, LIFECYCLE)
@@ -107,10 +115,15 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         )
         self.create_timer(DIAGNOSTICS_SECONDS, self._report, clock=self.steady_clock)
 
-    def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        """Create a publisher that leaves it to subscribers to warn where the two do not match.
+    @property
+    def default_callback_group(self) -> CallbackGroup:
+        """The group of all that is called back: one that costs nothing to ask."""
+        return self._group
 
-        Every event that is waited for costs time at every message; subscribers have those events, too.
+    def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Create a publisher without events: each that is waited for costs time at every message.
+
+        Where publisher and subscriber do not match, the subscriber says so: see `_look_for_strangers`.
         """
         options.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
         return super().create_publisher(*arguments, **options)
@@ -131,6 +144,11 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
             except Exception as error:
                 self.drop(f"{topic} that broke its reader", repr(error)[:200])
 
+        options.setdefault(
+            "event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False)
+        )
+        if isinstance(profile, QoSProfile):
+            self._profiles[topic] = profile
         return super().create_subscription(kind, topic, guarded, profile, **options)
 
     def create_service(
@@ -190,10 +208,14 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         key = f"dropped: {kind}"
         if key in self.counts or len(self.counts) < MOST_KINDS:
             self.counts[key] += 1
+        now = time.monotonic()
+        if now - self._warned_at < WARNING_SECONDS:
+            return
+        self._warned_at = now
         detail = f": {reason}" if reason else ""
         if len(detail) > MOST_DETAIL:
             detail = f"{detail[:MOST_DETAIL]} …"
-        self.get_logger().warning(f"dropped: {kind}{detail}", throttle_duration_sec=5.0)
+        self.get_logger().warning(f"dropped: {kind}{detail}")
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
@@ -203,7 +225,21 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
                 return SetParametersResult(successful=False, reason=problem)
         return SetParametersResult(successful=True)
 
+    def _look_for_strangers(self) -> None:
+        """Warn of publishers that never reach this node, since their quality of service does not fit."""
+        for topic, profile in self._profiles.items():
+            for end in self.get_publishers_info_by_topic(self.resolve_topic_name(topic)):
+                fit, reason = qos_check_compatible(end.qos_profile, profile)
+                if fit != QoSCompatibility.ERROR:
+                    continue
+                what = f"{topic} of {end.node_namespace}/{end.node_name}"
+                if what not in self._mismatched and len(self._mismatched) < MOST_KINDS:
+                    self._mismatched.add(what)
+                    self.counts["publishers that do not fit"] += 1
+                    self.get_logger().warning(f"{what} does not reach this node: {reason.strip()}")
+
     def _report(self) -> None:
+        self._look_for_strangers()
         level, message, values = self.health()
         status = DiagnosticStatus(
             level=level,

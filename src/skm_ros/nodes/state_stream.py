@@ -85,6 +85,11 @@ class StateStream:
             return state
         return state if time.monotonic() - self.heard_at <= 2 * state.period else None
 
+    @property
+    def period(self) -> float:
+        """Seconds from a state to the next, as last heard; 0 in lock-step."""
+        return 0.0 if self.latest is None else self.latest.period
+
     def is_silent(self, limit: float) -> bool:
         """Tell whether nobody shows states any more; `limit` is the longest anyone would wait."""
         if self.latest is None:

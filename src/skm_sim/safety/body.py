@@ -67,6 +67,10 @@ class SafetyBody:
         turn = np.where(np.abs(controls[:, 1]) < 0.02, 0.0, turn) * np.sign(controls[:, 1])
         return np.stack([controls[:, 0] * FORCE, turn], axis=1).astype(np.float32)
 
+    def commands(self, actions: Float32Array) -> Float32Array:
+        """Return the actions as they are."""
+        return actions
+
     def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
         """Return arenas to learn in, with more overlaps and long ways than chance would give."""
         return {"layout": training_layouts(random, count)}

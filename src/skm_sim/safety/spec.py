@@ -46,6 +46,7 @@ SAFETY = DomainSpec(
     constraints=CONSTRAINTS,
     gamma=0.99,
     primitive_steps=100,
+    step_seconds=0.1,
     tasks=task_table(
         Task(name, formula, repeat=False, max_steps=200 if name in _SHORT_TASKS else 500)
         for name, formula in _FORMULAS.items()

@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.checkpoint import Card, WrongDomainError
+from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.picture_parts import patches
@@ -63,6 +63,7 @@ class PixelPrimitives:
         self.digest = card.digest
         self.action_space: Space[Any] = Discrete(len(MOVES))
         self.goal_seen: IntArray = arrays["goal_seen"]
+        expect_shape("goal_to_goal", arrays["goal_to_goal"], (len(self.goals), len(self.goals)))
         self.behind_goals = GoalToGoal(arrays["goal_to_goal"])
         try:
             self._network = on_frames(arrays, details, self.goal_space)

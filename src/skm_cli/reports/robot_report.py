@@ -1,0 +1,23 @@
+"""What `skm bench robot` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skm_cli.output import console
+
+
+def print_trials(found: dict[str, Any]) -> None:
+    """Print how missions went on a robot."""
+    out = console()
+    out.print(
+        f"{found['domain']}: {found['runs']} runs on the Car, {found['kilometres']:.2f} km in"
+        f" {found['hours']:.2f} h of its time, seed {found['seed']}"
+    )
+    out.print(f"  success {found['success']:.3f}, by the true pose {found['true_success']:.3f}")
+    out.print(f"  forbidden places touched (true pose, 50 Hz): {found['forbidden_touched']}")
+    out.print(f"  walls touched: {found['walls_touched']}")
+    out.print(
+        f"  path / planned {found['path_over_planned']:.3f}, worst"
+        f" {found['worst_path_over_planned']:.3f}; mean speed {found['mean_speed']:.2f} m/s"
+    )

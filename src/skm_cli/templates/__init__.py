@@ -1,0 +1,1 @@
+"""What `skm new` writes: files with places to fill in, as `string.Template` has them."""

@@ -1,0 +1,212 @@
+"""Can events make a mission fail, whatever the robot does? A game on the machine, solved exactly.
+
+In each step the robot chooses any label set over its own propositions, then the events are chosen, then
+the robot decides on promises. It wins if the mission succeeds; without end, if rounds are completed for
+ever. What the robot can do in a world is less: the game says which missions are lost even so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Final
+
+from skm_machine.errors import UnsupportedMissionError
+from skm_machine.reward_machine import Outcome, RewardMachine
+
+MAX_CHOICES: Final = 4096
+"""Label sets and events together that are tried in each state."""
+
+LabelSet = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Story:
+    """How events defeat a robot that resists as long as it can: label sets, events among them."""
+
+    steps: tuple[LabelSet, ...]
+    forever: tuple[LabelSet, ...] = ()
+    """What follows again and again, if the mission does not fail but never succeeds either."""
+
+
+class EventGame:
+    """The game of some events against the robot; other events never happen."""
+
+    def __init__(
+        self,
+        machine: RewardMachine,
+        events: Collection[str],
+        absent: Collection[str] = (),
+        label_sets: Collection[LabelSet] | None = None,
+    ) -> None:
+        """`label_sets` are those that the robot can show, if not all."""
+        self.machine = machine
+        self.events = subsets(sorted(set(events) & set(machine.propositions)))
+        own = [p for p in machine.propositions if p not in events and p not in absent]
+        if label_sets is None:
+            if 2 ** len(own) * len(self.events) > MAX_CHOICES:
+                raise UnsupportedMissionError(
+                    f"the game against events has more than {MAX_CHOICES} choices in each step"
+                )
+            label_sets = subsets(own)
+        self.rows = [self._row(state, label_sets) for state in range(machine.num_states)]
+        self._dropped: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+        """How far the robot got with each state that it loses from: see `_won`."""
+        self.won = self._won()
+
+    def _row(
+        self, state: int, label_sets: Collection[LabelSet]
+    ) -> dict[tuple[tuple[Outcome, ...], ...], LabelSet]:
+        """Return the robot's choices, as the options that each choice of events leaves; once each."""
+        row: dict[tuple[tuple[Outcome, ...], ...], LabelSet] = {}
+        if state in self.machine.terminal or state in self.machine.failure:
+            return row
+        for labels in label_sets:
+            answers = tuple(
+                self.machine.options(state, labels | happening) for happening in self.events
+            )
+            row.setdefault(answers, labels)
+        return row
+
+    @property
+    def lost(self) -> bool:
+        """Whether the events can defeat the robot from the start."""
+        return self.machine.initial not in self.won
+
+    def _won(self) -> frozenset[int]:
+        """Return the states from which the robot wins: it is rewarded, and is there again."""
+        states = range(self.machine.num_states)
+        again = frozenset(states) - self.machine.failure
+        while True:
+            reached: frozenset[int] = frozenset()
+            while True:
+                more = frozenset(
+                    state
+                    for state in states
+                    if any(
+                        all(self._good(state, options, again, reached) for options in answers)
+                        for answers in self.rows[state]
+                    )
+                )
+                if more == reached:
+                    break
+                reached = more
+            ends = self.machine.terminal - self.machine.failure
+            reached |= ends
+            if reached == again:
+                return again
+            for state in again - reached:
+                self._dropped[state] = again, reached
+            again = reached
+
+    def _good(
+        self,
+        state: int,
+        options: Iterable[Outcome],
+        again: frozenset[int],
+        reached: frozenset[int],
+    ) -> bool:
+        """Tell whether the robot has a good option; a promise that events can break is none."""
+        return any(
+            (outcome.reward > 0 and outcome.target in again) or outcome.target in reached
+            for outcome in options
+            if self.machine.keeps(state, outcome)
+        )
+
+    def story(self) -> Story | None:
+        """Return the shortest story in which the events win against the best resistance."""
+        if not self.lost:
+            return None
+        steps, state = self._failing()
+        if state in self.machine.failure:
+            return Story(tuple(steps))
+        seen: dict[int, int] = {}
+        while state not in seen:
+            seen[state] = len(steps)
+            labels, state = self._withheld(state)
+            steps.append(labels)
+        return Story(tuple(steps[: seen[state]]), tuple(steps[seen[state] :]))
+
+    def _failing(self) -> tuple[list[LabelSet], int]:
+        """Return the steps by which the events force failure, as far as they can, and its end."""
+        rank = dict.fromkeys(self.machine.failure, 0)
+        choice: dict[int, tuple[LabelSet, int]] = {}
+        for length in range(1, self.machine.num_states + 1):
+            before = dict(rank)
+            for state, row in enumerate(self.rows):
+                if state in before or not row:
+                    continue
+                plans = []
+                for answers, labels in row.items():
+                    forced = self._forcing(answers, before)
+                    if forced is None:
+                        break
+                    plans.append((before[forced[1]], labels | forced[0], forced[1]))
+                else:
+                    rank[state] = length
+                    _, labels, target = max(plans, key=lambda plan: (plan[0], -len(plan[1])))
+                    choice[state] = labels, target
+        state, steps = self.machine.initial, list[LabelSet]()
+        while state in choice:
+            labels, state = choice[state]
+            steps.append(labels)
+        return steps, state
+
+    def _forcing(
+        self, answers: tuple[tuple[Outcome, ...], ...], rank: dict[int, int]
+    ) -> tuple[LabelSet, int] | None:
+        """Return the fewest events that leave only ways to failure, with the robot's slowest one."""
+        best: tuple[int, int, LabelSet, int] | None = None
+        for happening, options in zip(self.events, answers, strict=True):
+            if all(outcome.target in rank for outcome in options):
+                slowest = max(options, key=lambda outcome: rank[outcome.target])
+                found = (rank[slowest.target], len(happening), happening, slowest.target)
+                best = found if best is None or found[:2] < best[:2] else best
+        return None if best is None else (best[2], best[3])
+
+    def _withheld(self, state: int) -> tuple[LabelSet, int]:
+        """Return a step of the robot's, with events that keep it from winning."""
+        plans = []
+        for answers, labels in self.rows[state].items():
+            for happening, options in zip(self.events, answers, strict=True):
+                if not self._good(state, options, *self._dropped[state]):
+                    outcome = options[0]
+                    failing = outcome.target in self.machine.failure
+                    plans.append(
+                        (failing, -len(labels), len(happening), labels | happening, outcome)
+                    )
+                    break
+        _, _, _, labels, outcome = min(plans, key=lambda plan: plan[:3])
+        return labels, outcome.target
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Events that can make a mission fail whatever the robot does, and how."""
+
+    events: tuple[str, ...]
+    story: Story
+
+
+def event_risks(machine: RewardMachine, events: Collection[str]) -> tuple[Risk, ...]:
+    """Return which events can make a mission fail: each alone, or else all of them together."""
+    named = tuple(name for name in events if name in machine.propositions)
+    alone = [(name,) for name in named]
+    risks = [Risk(some, story) for some in alone if (story := _story(machine, some, named))]
+    if not risks and len(named) > 1 and (story := _story(machine, named, named)):
+        risks = [Risk(named, story)]
+    return tuple(risks)
+
+
+def _story(
+    machine: RewardMachine, events: tuple[str, ...], declared: tuple[str, ...]
+) -> Story | None:
+    absent = [name for name in declared if name not in events]
+    return EventGame(machine, events, absent).story()
+
+
+def subsets(names: Collection[str]) -> tuple[LabelSet, ...]:
+    """Return all subsets, the small ones first."""
+    sizes = (combinations(names, size) for size in range(len(names) + 1))
+    return tuple(map(frozenset, chain.from_iterable(sizes)))

@@ -1,0 +1,129 @@
+"""What a standing order asks for besides its recurrences, as one automaton that is watched.
+
+Every move of it says what it is worth to the round under way (`Credit`). Its jumps commit to promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.omega import OmegaAutomaton
+from skm_machine.automata.reachability import cyclic_components, reaching
+
+
+class Credit(Enum):
+    """What a move is worth to the round under way."""
+
+    NONE = 0
+    """The round starts anew: nothing counts yet."""
+    WAITING = 1
+    """The round goes on, and waits for a marked move."""
+    MARK = 2
+    """The marked move that every round needs."""
+    ALWAYS = 3
+    """All moves hereabouts are marked: none has to be waited for."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """An automaton with credits; deterministic but for its jumps."""
+
+    table: DecisionTable
+    targets: tuple[int | None, ...]
+    """The state that each outcome leads to; None where the run ends."""
+    credits: dict[tuple[int, int], Credit]
+    """For each state and outcome."""
+    initial: int
+    dead: frozenset[int]
+    """States from which nothing is accepted any more."""
+    calm: frozenset[int]
+    """States from which doing nothing for ever would be accepted: nothing is owed."""
+    jumps: tuple[tuple[int, ...], ...] = ()
+
+    def target(self, outcome: int) -> int | None:
+        """Return the state that an outcome leads to; None if all is lost there."""
+        found = self.targets[outcome]
+        return None if found is None or found in self.dead else found
+
+    def jumps_from(self, state: int) -> list[int]:
+        """Return where the run may jump to, if anything can be accepted from there."""
+        return [to for to in self.jumps[state] if to not in self.dead] if self.jumps else []
+
+
+def watch_finite(automaton: Automaton) -> Watch:
+    """Watch clauses that a prefix decides: what is accepted so far counts, all else does not."""
+    credit = {
+        (state, target): Credit.ALWAYS if target in automaton.accepting else Credit.NONE
+        for state in range(automaton.num_states)
+        for target in automaton.table.outcomes(state)
+    }
+    calm = []
+    for state in range(automaton.num_states):
+        path = [automaton.table.outcome(state, frozenset())]
+        while path[-1] not in path[:-1]:
+            path.append(automaton.table.outcome(path[-1], frozenset()))
+        if automaton.accepting.issuperset(path[path.index(path[-1]) :]):
+            calm.append(state)
+    successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
+    lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
+    hopeful = {state for component in lasting for state in component}
+    return Watch(
+        automaton.table,
+        tuple(range(automaton.num_states)),
+        credit,
+        automaton.initial,
+        frozenset(range(automaton.num_states)) - reaching(successors, hopeful),
+        frozenset(calm),
+    )
+
+
+def watch_omega(automaton: OmegaAutomaton) -> Watch:
+    """Watch a Büchi automaton that is deterministic but for its jumps."""
+    states = range(automaton.num_states)
+    moves = [
+        [
+            (outcome, move)
+            for outcome in automaton.table.outcomes(state)
+            for move in automaton.outcomes[outcome]
+        ]
+        for state in states
+    ]
+    successors = [[move.target for _, move in row] for row in moves]
+    component: dict[int, int] = {}
+    marked: list[bool] = []
+    everywhere: list[bool] = []
+    for index, found in enumerate(cyclic_components(successors)):
+        component.update(dict.fromkeys(found, index))
+        inside = set(found)
+        marks = [bool(move.marks) for s in found for _, move in moves[s] if move.target in inside]
+        marked.append(any(marks))
+        everywhere.append(all(marks))
+    credit = {}
+    for state in states:
+        for outcome, move in moves[state]:
+            there = component.get(move.target, -1)
+            if there < 0 or not marked[there]:
+                credit[state, outcome] = Credit.NONE
+            elif everywhere[there]:
+                credit[state, outcome] = Credit.ALWAYS
+            else:
+                credit[state, outcome] = Credit.MARK if move.marks else Credit.WAITING
+    hopeful = {state for state, index in component.items() if marked[index]}
+    onward = [[*row, *automaton.jumps_from(state)] for state, row in enumerate(successors)]
+    dead = frozenset(states) - reaching(onward, hopeful)
+    nothing: Sequence[frozenset[str]] = [frozenset()]
+    calm = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
+    targets = tuple(found[0].target if found else None for found in automaton.outcomes)
+    return Watch(
+        automaton.table,
+        targets,
+        credit,
+        automaton.initial,
+        dead,
+        frozenset(calm),
+        automaton.jumps,
+    )

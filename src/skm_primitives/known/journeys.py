@@ -1,0 +1,112 @@
+"""How far a mission takes a robot in its building, in metres and seconds, before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from skm_machine.errors import UnachievableMissionError
+from skm_machine.grounding import ground
+from skm_machine.mission import Mission
+from skm_primitives.known.known_primitives import KnownPrimitives
+from skm_primitives.loading import load_primitives
+from skm_primitives.planning.known_policy import KnownWorldPolicy
+from skm_sim.domain import DomainSpec
+from skm_sim.maps.building import Building
+
+STARTS: Final = 60
+"""From how many cells the ways are followed."""
+SEED: Final = 0
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """The ways that the planner takes, from cells all over the building."""
+
+    possible: float
+    """The share of cells from which the mission can be done."""
+    blocked: str = ""
+    """Why it can be done from none."""
+    metres: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Least, mean and most, to the end of the mission or of its first round."""
+    legs: tuple[tuple[int, float], ...] = ()
+    """For each machine state, the mean metres until the machine moves on."""
+    speed: float = 1.0
+
+    def document(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return it as JSON."""
+        if self.blocked:
+            return {"possible": self.possible, "blocked": self.blocked}
+        least, mean, most = self.metres
+        return {
+            "possible": self.possible,
+            "metres": {"least": least, "mean": mean, "most": most},
+            "seconds": {
+                key: value / self.speed
+                for key, value in zip(("least", "mean", "most"), self.metres, strict=True)
+            },
+            "speed": self.speed,
+            "legs": [
+                {"state": names[state], "metres": metres, "seconds": metres / self.speed}
+                for state, metres in self.legs
+            ],
+        }
+
+
+def building_of(spec: DomainSpec) -> Building | None:
+    """Return the building of a domain on a map; None of other domains."""
+    if not spec.server.startswith("skm_primitives.known."):
+        return None
+    env = spec.make()
+    building = getattr(env.unwrapped, "building", None)
+    env.close()
+    return building if isinstance(building, Building) else None
+
+
+def on_building(
+    spec: DomainSpec, mission: Mission
+) -> tuple[Mission, tuple[frozenset[str], ...], Journeys | None]:
+    """Return a mission as it is in a building: grounded, with the label sets there, and how far it is.
+
+    In other domains, with promises and with events, it stays as it is; so does one that cannot be done.
+    """
+    building = building_of(spec)
+    if building is None or mission.machine.jumps or mission.events:
+        return mission, (), None
+    grounded = ground(mission, building.label_sets)
+    found = journeys(spec, building, mission, grounded)
+    return (mission, (), found) if found.blocked else (grounded, building.label_sets, found)
+
+
+def journeys(spec: DomainSpec, building: Building, mission: Mission, grounded: Mission) -> Journeys:
+    """Plan a mission and follow its ways from cells that are drawn by chance, the same each time.
+
+    Machine states are those of `grounded`, the mission without what cannot happen here.
+    """
+    primitives = load_primitives(spec)
+    assert isinstance(primitives, KnownPrimitives)
+    try:
+        KnownWorldPolicy(mission, primitives, primitives.behind_goals)
+    except UnachievableMissionError as error:
+        return Journeys(0.0, blocked=str(error))
+    policy = KnownWorldPolicy(grounded, primitives, primitives.behind_goals)
+    lengths = np.array([policy.steps_from(cell) for cell in range(building.floor.num_cells)])
+    possible = np.flatnonzero(np.isfinite(lengths))
+    rng = np.random.default_rng(SEED)
+    starts = rng.choice(possible, min(STARTS, len(possible)), replace=False)
+    totals, legs = [], []
+    for start in starts.tolist():
+        way = policy.way_from(start)
+        metres = building.floor.step_lengths[[action for _, _, action in way]]
+        totals.append(float(metres.sum()))
+        legs.append((np.array([state for state, _, _ in way]), metres))
+    states = dict.fromkeys(int(state) for found, _ in legs for state in found)
+    means = tuple(
+        (state, float(np.mean([m[s == state].sum() for s, m in legs if (s == state).any()])))
+        for state in states
+    )
+    least, mean, most = min(totals), float(np.mean(totals)), max(totals)
+    share = len(possible) / building.floor.num_cells
+    return Journeys(share, "", (least, mean, most), means, building.file.robot_speed)

@@ -1,0 +1,84 @@
+"""What the skills cannot keep: avoidances that none was learned for, and missions out of reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.mission import Mission
+from skm_primitives.loading import load_primitives
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.primitives import GoalToGoal, Skills
+from skm_sim.domain import DomainSpec
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What is to be said of a mission before it is run with some skills."""
+
+    unlearned: tuple[str, ...]
+    """What it must keep off though no skill was learned to; empty where plans are exact."""
+    blocked: str = ""
+    """Why it cannot be achieved at all."""
+
+    def document(self) -> dict[str, object]:
+        """Return the same for programs."""
+        return {
+            "achievable": not self.blocked,
+            "why": self.blocked or None,
+            "unlearned": list(self.unlearned),
+        }
+
+    @property
+    def sentences(self) -> list[str]:
+        """The same for people."""
+        said = [self.blocked] if self.blocked else []
+        if self.unlearned:
+            names = ", ".join(self.unlearned)
+            said.append(
+                f"no skill was learned to keep off {names}: the robot may touch it on its way"
+            )
+        return said
+
+
+def keeping(mission: Mission, skills: Skills, planner: str = "grounded") -> Keeping:
+    """Say what the skills cannot keep of a mission."""
+    try:
+        make_policy(mission, skills, planner)
+    except UnachievableMissionError as error:
+        return Keeping(unlearned(mission, skills), str(error))
+    return Keeping(unlearned(mission, skills))
+
+
+def keeping_in(spec: DomainSpec, mission: Mission) -> Keeping | None:
+    """Say what the skills that come with a domain cannot keep; None if it has none that load here."""
+    try:
+        return keeping(mission, load_primitives(spec))
+    except SkmError:
+        return None
+
+
+def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:
+    """Return the propositions that a mission must avoid and that are no constraint of the skills.
+
+    Skills of places, and of worlds that are known, keep off whatever they are told to.
+    """
+    if not isinstance(skills.behind_goals, GoalToGoal):
+        return ()
+    machine, found = mission.machine, dict[str, None]()
+    for state in range(machine.num_states):
+        if state in machine.terminal or state in machine.failure:
+            continue
+        fatal = [o for o in machine.successors(state) if o.target in machine.failure]
+        if fatal:
+            label = negation_normal_form(machine.label(state, fatal))
+            negated = {sub.operands[0] for sub in label.subformulas() if sub.operator == "!"}
+            positive = [
+                sub.name
+                for sub in label.subformulas()
+                if sub.operator == "prop" and sub not in negated
+            ]
+            found.update(dict.fromkeys(positive))
+    uncontrolled = {*skills.constraints, *mission.events}
+    return tuple(name for name in found if name not in uncontrolled)

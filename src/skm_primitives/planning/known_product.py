@@ -1,0 +1,194 @@
+"""The product of a mission's machine with a known world, solved exactly by sweeps backwards.
+
+The value of a way is γ to its length, so the best ways are the shortest ones: what a state of the
+product is worth is kept as its *length* D, with V = γ^D, and found as in Dijkstra's algorithm. Every
+step is 1 long at least, so all states whose length lies between two whole numbers are settled together,
+as arrays. The cost is in proportion to machine states × cells.
+
+Where a reward does not end the mission, its way leads on. Then sweeps are repeated, each with what the
+ways of the last one are worth if they are kept to for ever (Howard's policy iteration).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from skm_machine.errors import SkmError
+from skm_machine.reward_machine import RewardMachine
+from skm_primitives.known.predecessors import Predecessors, expand
+from skm_primitives.planning.known_risks import extra_lengths
+from skm_primitives.primitives import KnownWorld
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
+
+MAX_STATES: Final = 40_000_000
+"""The largest product of machine states and cells that is planned over."""
+MAX_SWEEPS: Final = 30
+SETTLED: Final = 1e-6
+"""The change of a length, in steps, that no longer counts."""
+NONE: Final = -1
+
+
+class KnownProduct:
+    """Machine × cells: what the machine does on arriving anywhere, and how long every way is."""
+
+    def __init__(self, machine: RewardMachine, world: KnownWorld, gamma: float) -> None:
+        cells = len(world.successors)
+        if machine.num_states * cells > MAX_STATES:
+            raise SkmError(
+                f"planning would take {machine.num_states} machine states × {cells} cells, more than"
+                f" {MAX_STATES:,} in all: make the cells larger, or use planner 'paper'"
+            )
+        self.world = world
+        self.target, self.reward = machine_tables(machine, world.label_sets)
+        if (self.reward < 0).any():
+            raise SkmError("rewards below 0 cannot be planned for in a known world; use 'paper'")
+        self._log_gamma = math.log(gamma)
+        self._gamma = gamma
+        self._live: BoolArray = np.array(
+            [
+                u not in machine.terminal and u not in machine.failure
+                for u in range(len(self.target))
+            ]
+        )
+        self._before = Predecessors(world.successors)
+        self._arrivals = _silent_arrivals(self.target, self.reward, self._live)
+        self._extra, self._kind = extra_lengths(machine, world, self.target)
+        self.length: FloatArray = np.full((machine.num_states, cells), np.inf)
+        """`[u, cell]`: D; infinite where no reward can be had."""
+        self._rewarding = [
+            (u, label) for u, label in np.argwhere(self.reward > 0).tolist() if self._live[u]
+        ]
+        self._cells_of = [
+            np.flatnonzero(world.label_ids == i) for i in range(len(world.label_sets))
+        ]
+        self._solve()
+
+    def _solve(self) -> None:
+        onward = any(self._live[self.target[u, label]] for u, label in self._rewarding)
+        if not onward:
+            self.length = self._sweep(self.length)[0]
+            return
+        behind = self.length
+        for _ in range(MAX_SWEEPS):
+            self.length, paid, steps = self._sweep(behind)
+            better = self._kept_to(paid, steps)
+            with np.errstate(invalid="ignore"):
+                change = np.abs(better - behind)
+            behind = better
+            if np.nanmax(change) < SETTLED:  # where both are infinite, nothing changes
+                break
+
+    def _kept_to(self, paid: IntArray, steps: IntArray) -> FloatArray:
+        """Return how long the ways of a sweep are if they are followed for ever, reward by reward.
+
+        V(x) = γ^k (r + γ V(y)), k steps to the arrival in `paid[x]` and y behind it; by doubling.
+        """
+        states, cells = self.length.shape
+        known = paid != NONE
+        u, cell = np.divmod(np.where(known, paid, 0), cells)
+        label = self.world.label_ids[cell]
+        following = np.where(known, self.target[u, label] * cells + cell, 0)
+        share = np.where(known, self._gamma ** (steps + 1.0), 0.0)
+        value = np.where(known, self._gamma**steps * self.reward[u, label], 0.0)
+        while share.max(initial=0.0) > 1e-14:
+            value = value + share * value[following]
+            share, following = share * share[following], following[following]
+        with np.errstate(divide="ignore"):
+            length: FloatArray = np.log(value) / self._log_gamma
+        return length.reshape(states, cells)
+
+    def arrival_lengths(
+        self, state: int, cells: IntArray, behind: FloatArray | None = None
+    ) -> FloatArray:
+        """Return how long the way is from arriving in each of these cells in a machine state, on."""
+        label = self.world.label_ids[cells]
+        after, reward = self.target[state, label], self.reward[state, label]
+        onward: FloatArray = (self.length if behind is None else behind)[after, cells] + 1
+        paid = reward > 0
+        if paid.any():
+            worth = reward[paid] + np.exp(onward[paid] * self._log_gamma)
+            onward[paid] = np.log(worth) / self._log_gamma
+        onward += self._extra[state, self._kind[cells]]
+        return onward
+
+    def _sweep(self, behind: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """Settle all lengths once; `behind` says what lies behind a reward.
+
+        Return the lengths, for each state the arrival `u · cells + cell` that its way is paid for
+        (−1: none), and the steps before that one.
+        """
+        states, cells = self.length.shape
+        length = np.full(states * cells, np.inf)
+        paid = np.full(states * cells, NONE)
+        steps = np.zeros(states * cells, np.int64)
+        settled = np.zeros(states * cells, np.bool_)
+        waiting: dict[int, list[IntArray]] = {}
+
+        def shorten(nodes: IntArray, found: FloatArray, pay: IntArray, step: IntArray) -> None:
+            """Take ways that were found, and queue the states of which they are the shortest yet."""
+            better = found < length[nodes]
+            nodes, found, pay, step = nodes[better], found[better], pay[better], step[better]
+            np.minimum.at(length, nodes, found)
+            best = length[nodes] == found
+            nodes = nodes[best]
+            paid[nodes], steps[nodes] = pay[best], step[best]
+            bucket = np.floor(length[nodes]).astype(np.int64)
+            for number in np.unique(bucket).tolist():
+                waiting.setdefault(number, []).append(nodes[bucket == number])
+
+        for u, label in self._rewarding:
+            arrived = self._cells_of[label]
+            source, owner = self._before.of(arrived)
+            pay = u * cells + arrived[owner]
+            lengths = self.arrival_lengths(u, arrived, behind)[owner]
+            shorten(u * cells + source, lengths, pay, np.zeros_like(pay))
+        while waiting:
+            number = min(waiting)
+            nodes = np.concatenate(waiting.pop(number))
+            nodes = np.unique(nodes[~settled[nodes] & (np.floor(length[nodes]) == number)])
+            settled[nodes] = True
+            if len(nodes):
+                earlier, owner, added = self._one_step_before(nodes)
+                ways = length[nodes][owner] + added
+                shorten(earlier, ways, paid[nodes][owner], steps[nodes][owner] + 1)
+        return length.reshape(states, cells), paid, steps
+
+    def _one_step_before(self, nodes: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return from where unrewarded steps lead to these states; whose each is; how long it is."""
+        states, cells = self.length.shape
+        u, cell = np.divmod(nodes, cells)
+        first, earlier = self._arrivals
+        came_from, owner = expand(first, earlier, self.world.label_ids[cell] * states + u)
+        added = 1.0 + self._extra[came_from, self._kind[cell[owner]]]
+        source, arrival = self._before.of(cell[owner])
+        return came_from[arrival] * cells + source, owner[arrival], added[arrival]
+
+
+def machine_tables(
+    machine: RewardMachine, label_sets: tuple[frozenset[str], ...]
+) -> tuple[IntArray, FloatArray]:
+    """Return δ_u and δ_r as arrays `[machine state, label set]`; a terminal state stays as it is."""
+    shape = machine.num_states, len(label_sets)
+    target, reward = np.zeros(shape, np.int64), np.zeros(shape)
+    for state in range(machine.num_states):
+        for index, labels in enumerate(label_sets):
+            if state in machine.terminal:
+                target[state, index] = state
+            else:
+                target[state, index], reward[state, index] = machine.step(state, labels)
+    return target, reward
+
+
+def _silent_arrivals(
+    target: IntArray, reward: FloatArray, live: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """Return for each `label set · states + u'` the states from which it leads to u' unrewarded."""
+    states, labels = target.shape
+    source, label = np.nonzero(live[:, None] & (reward <= 0))
+    key = label * states + target[source, label]
+    order = np.argsort(key, kind="stable")
+    counts = np.bincount(key, minlength=states * labels)
+    return np.concatenate([[0], np.cumsum(counts)]), source[order]

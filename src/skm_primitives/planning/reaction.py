@@ -1,0 +1,68 @@
+"""What is owed is done first: the shortest way back to where nothing is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skm_machine.reward_machine import RewardMachine
+from skm_primitives.planning.mission_product import MissionProduct
+from skm_sim.arrays import IntArray
+
+FAR = 1 << 30
+
+
+class Reaction:
+    """From machine states in which something is owed, the way to the calm ones, with no event."""
+
+    def __init__(self, product: MissionProduct, machine: RewardMachine, usual: IntArray) -> None:
+        """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
+        self._product = product
+        self._usual = usual
+        calm = np.array([state in machine.calm for state in range(machine.num_states)])
+        self._calm = calm
+        lost = np.array([state in machine.terminal for state in range(machine.num_states)])
+        owing = np.broadcast_to(~(calm | lost)[:, None, None], product.reward.shape)
+        self._steps = np.where(np.broadcast_to(calm[:, None, None], owing.shape), 0, FAR)
+        place = np.arange(owing.shape[1])[:, None]
+        while True:
+            after = 1 + self._steps[product.machine_state, place, product.counter]
+            self._arriving: IntArray = np.where(product.kept, after, FAR)
+            shorter = np.where(owing, np.minimum(self._options().min(axis=2), FAR), self._steps)
+            if np.array_equal(shorter, self._steps):
+                break
+            self._steps = shorter
+
+    def _options(self) -> IntArray:
+        options = self._arriving[:, self._product.world.successors]
+        allowed = self._product.allowed
+        return options if allowed is None else np.where(allowed, options, FAR)
+
+    def steps(self, state: int, place: int, counter: int) -> int:
+        """Return how many steps it takes until nothing is owed; `FAR` if it cannot be done."""
+        return int(self._steps[state, place, counter])
+
+    def decide(self, state: int, place: int, counter: int) -> tuple[int, int, int] | None:
+        """Return the action, the steps to go and where they end; None if nothing is owed or helps.
+
+        Where is the flat index `place * counters + counter` of that arrival.
+        """
+        if self._calm[state] or self.steps(state, place, counter) >= FAR:
+            return None
+        first = self._action(state, place, counter)
+        steps = self.steps(state, place, counter)
+        product, action = self._product, first
+        while True:
+            place = int(product.world.successors[place, action])
+            arrival = place * product.reward.shape[2] + counter
+            state = int(product.machine_state[state, place, counter])
+            counter = int(product.counter[place, counter])
+            if self._calm[state]:
+                return first, steps, arrival
+            action = self._action(state, place, counter)
+
+    def _action(self, state: int, place: int, counter: int) -> int:
+        options = self._arriving[state, self._product.world.successors[place], counter]
+        if self._product.allowed is not None:
+            options = np.where(self._product.allowed[state, place, :, counter], options, FAR)
+        usual = int(self._usual[state, place, counter])
+        return usual if options[usual] == options.min() else int(options.argmin())

@@ -1,0 +1,127 @@
+"""The shield: no action goes out after which the mission can only fail, where another avoids that.
+
+An *arrival* (the machine state before it, and where the robot arrives) is lost if it fails the
+mission's machine, or if whatever is done afterwards does. It is worked out backwards from failure on the
+product of machine and world, exactly, for worlds that are known: places that were learned, with their
+visits, or cells. A lost action is replaced by the one that the policy values most among those that are
+not; where all are lost, the robot is to stop.
+
+A machine with promises has no shield: what a step does to it is chosen only afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from skm_machine.errors import SkmError
+from skm_machine.mission import Mission
+from skm_machine.reward_machine import RewardMachine
+from skm_primitives.planning.known_product import machine_tables
+from skm_primitives.planning.mission_product import mission_product
+from skm_primitives.planning.policy import Decision, Policy
+from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, PlaceWorld, Skills
+from skm_sim.arrays import BoolArray, IntArray
+
+UNKNOWN: Final = -1
+
+
+class Shield:
+    """Watches where the robot is, and vets what a policy has chosen."""
+
+    def __init__(self, mission: Mission, world: PlaceWorld | KnownWorld) -> None:
+        machine = mission.machine
+        self._successors = world.successors
+        places = world.places if isinstance(world, PlaceWorld) else range(len(world.label_ids))
+        self._numbers = {place: index for index, place in enumerate(places)}
+        if isinstance(world, PlaceWorld):
+            product = mission_product(machine, world)
+            target, self._counter_after = product.machine_state, product.counter
+        else:
+            cells = len(world.label_ids)
+            target = machine_tables(machine, world.label_sets)[0][:, world.label_ids, None]
+            self._counter_after = np.zeros((cells, 1), np.int64)
+        self.lost = lost_arrivals(machine, target, self._counter_after, world.successors)
+        """`[u, place, counter]`: the arrivals after which there is only failure."""
+        self._place, self._counter = UNKNOWN, 0
+        self.replaced = 0
+        """How many actions it has replaced."""
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin where the robot is."""
+        self._place, self._counter = self._number(observation), 0
+
+    def entered(self, observation: Any) -> None:  # noqa: ANN401
+        """Take note of where a step has led."""
+        self._place = self._number(observation)
+        if self._place != UNKNOWN:
+            self._counter = int(self._counter_after[self._place, self._counter])
+
+    def _number(self, observation: Any) -> int:  # noqa: ANN401
+        return self._numbers.get(int(observation), UNKNOWN)
+
+    def lost_actions(self, state: int) -> BoolArray:
+        """Return which actions are lost in a machine state, where the robot is: none, if unknown."""
+        if self._place == UNKNOWN:
+            return np.zeros(self._successors.shape[1], np.bool_)
+        lost: BoolArray = self.lost[state, self._successors[self._place], self._counter]
+        return lost
+
+    def vet(
+        self, state: int, decision: Decision, values: AnyGoalValues, policy: Policy
+    ) -> Decision | None:
+        """Return the decision, or the best that is not lost instead of it; None: stop."""
+        lost = self.lost_actions(state)
+        if not lost[decision.action]:
+            return decision
+        self.replaced += 1
+        if lost.all():
+            return None
+        assert isinstance(values, GoalValues), "known worlds have discrete actions"
+        worth = np.where(lost, -np.inf, policy.composed(state, values))
+        action = int(worth.argmax())
+        return Decision(action, decision.goal, float(worth[action]), decision.noise)
+
+
+def make_shield(mission: Mission, skills: Skills) -> Shield | None:
+    """Return the shield of a mission; None where the world is not known, or there are promises."""
+    behind = skills.behind_goals
+    if mission.machine.jumps or not isinstance(behind, PlaceWorld | KnownWorld):
+        return None
+    try:
+        return Shield(mission, behind)
+    except SkmError:  # the product is too large for planning, too
+        return None
+
+
+def lost_arrivals(
+    machine: RewardMachine, target: IntArray, counter: IntArray, successors: IntArray
+) -> BoolArray:
+    """Return `[u, place, counter]`: the arrivals that fail, or after which every action is lost.
+
+    `target` is δ_u of each arrival, `counter[place, counter]` the visits counted after it. Machine
+    states are worked through again only if something that they lead to has changed.
+    """
+    states, places, _ = target.shape
+    place = np.arange(places)[:, None]
+    working = [u for u in range(states) if u not in machine.terminal and u not in machine.failure]
+    leads_to = {u: set(np.unique(target[u]).tolist()) for u in working}
+    lost = np.isin(target, sorted(machine.failure))
+    stuck = np.zeros(target.shape, np.bool_)  # being there, every action is lost
+    changed = set(working)
+    while changed:
+        stuck_anew = set()
+        for u in changed:
+            now = lost[u][successors].all(axis=1)
+            if not np.array_equal(now, stuck[u]):
+                stuck[u] = now
+                stuck_anew.add(u)
+        changed = set()
+        for u in working:
+            if leads_to[u] & stuck_anew:
+                now = lost[u] | stuck[target[u], place, counter]
+                if not np.array_equal(now, lost[u]):
+                    lost[u] = now
+                    changed.add(u)
+    return lost

@@ -1,0 +1,84 @@
+"""A system of nodes for a benchmark: each a process of its own, and a client that hears of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Final, Self
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from skm_machine.errors import SkmError
+from skm_ros import qos
+from skm_ros.bench.captured_process import CapturedProcess
+from skm_ros.bench.private_domain import private_domain_id, private_environment
+from skm_ros.client.ros_client import RosClient
+from skm_ros.graph import Value, get_system
+from skm_ros.running import node_command, node_environment
+
+START_SECONDS: Final = 60.0
+
+
+class BenchSystem:
+    """The nodes of a system in real time on a domain id of their own, with nothing drawn."""
+
+    def __init__(
+        self,
+        domain: str,
+        rate: float,
+        seed: int,
+        system: str = "demo",
+        parameters: Mapping[str, Mapping[str, Value]] | None = None,
+    ) -> None:
+        """`parameters` are further ones, by node."""
+        self._stack = ExitStack()
+        domain_id = self._stack.enter_context(private_domain_id())
+        self._environment = {**node_environment(), **private_environment(domain_id)}
+        given: dict[str, Value] = {"domain": domain, "mission": "none", "mode": "realtime"}
+        given |= {"rate": rate, "seed": seed, "render": "none", "picture": ""}
+        further = parameters or {}
+        self._nodes = {
+            node.name: replace(node, parameters={**node.parameters, **further.get(node.name, {})})
+            for node in get_system(system).nodes(given)
+        }
+        self.children: dict[str, CapturedProcess] = {}
+        for name in self._nodes:
+            self.start(name)
+        self.client = self._stack.enter_context(RosClient(domain_id=domain_id))
+        self.diagnostics: dict[str, Mapping[str, str]] = {}
+        """What each node last said of itself, by its name."""
+        self.client.node.create_subscription(
+            DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS
+        )
+
+    def start(self, name: str) -> None:
+        """Start a node, or start it again."""
+        self.children[name] = CapturedProcess(node_command(self._nodes[name]), self._environment)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {entry.key: entry.value for entry in status.values}
+            self.diagnostics[status.name.rsplit("/", 1)[-1]] = values
+
+    def until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+        """Take messages until something is so; an error with the nodes' last lines if it is not."""
+        if not self.client.spin_until(condition, timeout):
+            last = {name: child.output[-5:] for name, child in self.children.items()}
+            raise SkmError(f"{what} did not come within {timeout:g} s: {last}")
+
+    def check_running(self) -> None:
+        """Raise an error if a node has ended."""
+        for child in self.children.values():
+            child.check_running()
+
+    def stop(self) -> dict[str, int]:
+        """Interrupt every node; return their exit codes."""
+        return {name: child.stop() for name, child in self.children.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._stack.close()

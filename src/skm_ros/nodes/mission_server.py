@@ -1,0 +1,32 @@
+"""An action server whose goals run by callbacks and end when they are told to.
+
+rclpy's own keeps a coroutine that waits for each result, and its executors ask it at every message
+whether it can go on. Here nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.action import ActionServer
+from rclpy.action.server import ServerGoalHandle
+from rclpy.node import Node
+
+
+class MissionServer(ActionServer):  # type: ignore[misc]
+    """`handle.execute()` marks a goal as under way; `answer` sends the result once it has ended."""
+
+    def __init__(self, node: Node, kind: type[Any], name: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(node, kind, name, lambda _: kind.Result(), **options)
+
+    def notify_execute(
+        self, goal_handle: ServerGoalHandle, execute_callback: Callable[..., Any] | None
+    ) -> None:
+        """Schedule what gives the result, if there is one already."""
+        if execute_callback is not None:
+            super().notify_execute(goal_handle, execute_callback)
+
+    def answer(self, goal_handle: ServerGoalHandle, result: object) -> None:
+        """Send the result of a goal that has its terminal status."""
+        self.notify_execute(goal_handle, lambda _: result)

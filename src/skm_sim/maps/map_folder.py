@@ -1,0 +1,169 @@
+"""Domains on maps as folders: the map, the places and all that was worked out of them, together.
+
+    hall/map.yaml, map.pgm|png   the map, as it was given
+    hall/places.yaml             the places file, as it was given
+    hall/domain.json             what the domain is: its name, the settings in force, what was found
+    hall/floor.npz               the cells and their moves
+    hall/skills.safetensors      the skills, with their card beside them
+    hall/picture.png             map, places and cells
+
+A folder stands alone and can be moved. `load_building` refuses one whose map or places have changed
+since it was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from skm_sim.maps.building import Building
+from skm_sim.maps.floor import Floor
+from skm_sim.maps.occupancy import image_of, read_map
+from skm_sim.maps.places_file import PlacesFile, read_places
+from skm_sim.maps.yaml_file import MapError
+
+FORMAT: Final = "skm-map-domain"
+VERSION: Final = 1
+CARD: Final = "domain.json"
+MAP, PLACES, FLOOR, SKILLS, PICTURE = (
+    "map.yaml", "places.yaml", "floor.npz", "skills.safetensors", "picture.png",
+)  # fmt: skip
+
+EXAMPLE: Final = Path(__file__).parent / "hall"
+"""A map of our own making with its places, which comes with skm."""
+EXAMPLE_MAP, EXAMPLE_PLACES = EXAMPLE / "hall.yaml", EXAMPLE / "places.yaml"
+
+
+@dataclass(frozen=True)
+class MapCard:
+    """What `domain.json` says."""
+
+    name: str
+    digest: str
+    """SHA-256 of map, image and places."""
+    cell: float
+    robot_radius: float
+    robot_speed: float
+    neighbours: int
+    label_sets: tuple[tuple[str, ...], ...]
+    """The label sets that cells show, sorted; the empty one among them."""
+
+
+def is_map_folder(path: Path) -> bool:
+    """Tell whether a folder holds a domain on a map."""
+    return (path / CARD).is_file()
+
+
+def write_building(building: Building, map_path: Path, places_path: Path, folder: Path) -> MapCard:
+    """Write a folder with everything but skills and picture."""
+    image = image_of(map_path)
+    files = {
+        MAP: _with_image(map_path.read_text(encoding="utf-8"), f"map{image.suffix}").encode(),
+        f"map{image.suffix}": image.read_bytes(),
+        PLACES: places_path.read_bytes(),
+    }
+    file, floor = building.file, building.floor
+    shown = {tuple(sorted(labels)) for labels in building.label_sets}
+    card = MapCard(
+        folder.resolve().name,
+        _digest(files),
+        file.cell,
+        file.robot_radius,
+        file.robot_speed,
+        file.neighbours,
+        tuple(sorted(shown)),
+    )
+    document = {"format": FORMAT, "version": VERSION, **vars(card)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        np.savez(
+            folder / FLOOR, number=floor.number.astype(np.int32), moves=floor.moves.astype(np.int32)
+        )
+        (folder / CARD).write_text(
+            json.dumps(document, indent=2, ensure_ascii=False) + "\n", "utf-8"
+        )
+    except OSError as error:
+        raise MapError(f"cannot write the domain {folder}: {error.strerror}.") from error
+    return card
+
+
+def _with_image(text: str, name: str) -> str:
+    """Return a map's YAML with the image beside it."""
+    lines = [f"image: {name}" if line.startswith("image:") else line for line in text.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(files):
+        total.update(name.encode() + b"\0" + files[name] + b"\0")
+    return total.hexdigest()
+
+
+def read_card(folder: Path) -> MapCard:
+    """Read what a folder says about itself."""
+    try:
+        found: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
+        if found.pop("format") != FORMAT:
+            raise KeyError("format")
+        if found.pop("version") != VERSION:
+            raise MapError(f"{folder} was made by another version of skm: run `skm map` again.")
+        label_sets = tuple(tuple(names) for names in found.pop("label_sets"))
+        return MapCard(**found, label_sets=label_sets)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MapError(
+            f"{folder} is no domain on a map, its {CARD} cannot be used: {error}"
+        ) from error
+
+
+def load_building(folder: Path | str) -> Building:
+    """Return the building in a folder that `skm map` made; read once for as long as it is the same."""
+    path = Path(folder).resolve()
+    try:
+        stamp = (path / CARD).stat().st_mtime_ns
+    except OSError:
+        raise MapError(f"{path} holds no domain on a map; `skm map` makes one.") from None
+    return _load(path, stamp)
+
+
+@lru_cache(maxsize=8)
+def _load(folder: Path, stamp: int) -> Building:  # noqa: ARG001 - part of the key
+    card = read_card(folder)
+    file = replace(
+        read_places(folder / PLACES),
+        cell=card.cell,
+        robot_radius=card.robot_radius,
+        robot_speed=card.robot_speed,
+        neighbours=card.neighbours,
+    )
+    image = image_of(folder / MAP)
+    try:
+        files = {name: (folder / name).read_bytes() for name in (MAP, image.name, PLACES)}
+        with np.load(folder / FLOOR) as arrays:
+            number, moves = arrays["number"].astype(np.int64), arrays["moves"].astype(np.int64)
+    except (OSError, KeyError, ValueError) as error:
+        raise MapError(
+            f"the domain {folder} is not whole: {error}; run `skm map` again."
+        ) from error
+    if _digest(files) != card.digest:
+        raise MapError(
+            f"the map or the places in {folder} have changed since the domain was made: run"
+            f" `skm map {folder / MAP} --places {folder / PLACES} --out {folder}` again."
+        )
+    occupancy = read_map(folder / MAP)
+    positions = np.argwhere(number >= 0)
+    positions = positions[np.argsort(number[number >= 0])]
+    return Building(occupancy, file, Floor(occupancy.frame, card.cell, number, positions, moves))
+
+
+def settings_from(file: PlacesFile, **given: float | int | None) -> PlacesFile:
+    """Return a places file with settings in force that were given beside it."""
+    return replace(file, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]

@@ -1,0 +1,82 @@
+"""YAML files that people write: read, and checked with sentences that say where and what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skm_machine.errors import SkmError, did_you_mean
+
+
+class MapError(SkmError):
+    """A map or a places file that cannot be used; the message says what would be right."""
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MapError(f"cannot read {path}: {_reason(error)}") from error
+    try:
+        found = yaml.load(text, Loader=_UniqueKeys)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "it cannot be read"
+        raise MapError(f"{path}{where}: this is no usable YAML: {what}") from error
+    if not isinstance(found, dict):
+        kind = "empty" if found is None else f"a {type(found).__name__}"
+        raise MapError(f"{path} must hold keys with values, such as `cell: 0.25`; it is {kind}.")
+    return {str(key): value for key, value in found.items()}
+
+
+class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]
+    """Reads YAML as `safe_load` does, but a key that is there twice is an error, not lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping whose keys are all different."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                problem = f"the key '{name}' is there twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(name)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Refuse keys that are not known, naming the nearest that is."""
+    for key in given:
+        if key not in known:
+            raise MapError(f"{where}: unknown key '{key}'{did_you_mean(key, known)}")
+
+
+def number(value: object, where: str, *, positive: bool = False) -> float:
+    """Return a finite number, or say that this is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise MapError(f"{where} must be a number, not {value!r}.")
+    if positive and value <= 0:
+        raise MapError(f"{where} must be greater than 0, not {value!r}.")
+    return float(value)
+
+
+def numbers(value: object, names: str, where: str) -> tuple[float, ...]:
+    """Return a list of as many numbers as `names` has words, such as `x, y, r`."""
+    count = len(names.split(", "))
+    if not isinstance(value, list | tuple) or len(value) != count:
+        raise MapError(f"{where} must be [{names}], {count} numbers, not {value!r}.")
+    return tuple(
+        number(part, f"{where}: {name}")
+        for name, part in zip(names.split(", "), value, strict=True)
+    )

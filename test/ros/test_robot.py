@@ -1,0 +1,192 @@
+"""The system `robot` over DDS: the Car, the bridge, primitives and machine as processes of their own."""
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import Process
+from nav_msgs.msg import Odometry
+from policy_check import BY_NODE, check_policy
+from sensor_msgs.msg import LaserScan
+from skm.action import ExecuteMission
+from skm.msg import MachineState
+from skm.srv import Reset
+from std_srvs.srv import Trigger
+
+import skm_sim.maps
+from skm_primitives.known.map_domains import make_map_domain
+from skm_ros.bench.fault_bench import FaultBench
+from skm_ros.bench.robot_system import RobotSystem
+from skm_ros.nodes.pose_sources import READINGS
+from skm_ros.robot_messages import fill_pose, pose_value, scan_message, scan_value
+from skm_sim.driving.velocities import REST
+from skm_sim.maps.map_folder import load_building
+
+RATE = 20.0
+BOUND = 2 / RATE + 0.05
+HALL = Path(skm_sim.maps.__file__).parent / "hall"
+PILLAR = (0.0, 0.4, 0.3)
+CORRIDOR = "-3.9 0.2 0.0"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The hall, as a domain."""
+    made = tmp_path_factory.mktemp("maps") / "hall"
+    make_map_domain(HALL / "hall.yaml", HALL / "places.yaml", made, picture=False)
+    return str(made)
+
+
+@pytest.fixture(scope="module")
+def system(folder):
+    """The robot in the corridor, with a pillar further on that is on no map."""
+    car = {"start": CORRIDOR, "obstacles": " ".join(map(str, PILLAR))}
+    with RobotSystem(folder, RATE, parameters={"car": car}) as made:
+        yield made
+        codes = {name: child.stop() for name, child in made.children.items()}
+        assert set(codes.values()) == {0}, codes
+
+
+def labels_of(folder, pose):
+    """Return the labels of a true pose."""
+    return load_building(folder).places.labels_at(*pose[:2])
+
+
+def test_a_mission_is_done_in_truth_and_the_last_command_is_zero(system, folder):
+    seen, commands = [], []
+    system.watch = lambda pose: seen.append(labels_of(folder, pose))
+    system.watch_command = commands.append
+    result = system.run("F(kitchen & X F !kitchen) & G !wet_floor", 60)
+    assert result.outcome == ExecuteMission.Result.ACCEPTED, result.reason
+    assert any("kitchen" in labels for labels in seen)
+    assert not any("wet_floor" in labels for labels in seen)
+    assert max(velocity.speed for velocity in commands) <= 0.4 + 1e-9
+    system.until(lambda: system.command == REST, 2, "a zero velocity")
+    sent = len(commands)
+    system.client.spin_until(lambda: False, 1.0)
+    assert set(commands[sent:]) <= {REST}
+
+
+@pytest.mark.parametrize(("kind", "right"), BY_NODE)
+def test_the_access_policy_fits_the_bridge(system, kind, right):
+    def until(condition, what):
+        system.until(condition, 10, what)
+
+    check_policy(system.client.node, until, "bridge", kind, right)
+
+
+def test_a_stop_holds_until_it_is_taken_back(system):
+    goal = system.send("F dock", max_steps=1000)
+    system.until(lambda: system.command.speed > 0.2, 20, "a robot that drives")
+    assert system.client.call(Trigger, "stop", Trigger.Request(), 5).success
+    began = time.monotonic()
+    system.until(lambda: system.command == REST, 2, "a zero velocity")
+    assert time.monotonic() - began < BOUND
+    system.until(lambda: system.state.phase == MachineState.STOPPED, 2, "the machine's notice")
+    assert "stop was called" in system.state.reason
+    system.client.spin_until(lambda: False, 0.5)
+    assert system.command == REST
+    assert system.client.call(Trigger, "resume", Trigger.Request(), 5).success
+    system.until(lambda: system.command.speed > 0.2, 5, "a robot that drives on")
+    goal.cancel()
+    system.until(lambda: goal.done, 5, "the end")
+    goal.close()
+    system.until(lambda: system.command == REST, 2, "a zero velocity")
+
+
+def test_it_stops_in_front_of_what_is_not_on_the_map(system):
+    goal = system.send("F lab & G !wet_floor", max_steps=1000)
+    system.until(
+        lambda: system.state.phase == MachineState.STOPPED and "in the way" in system.state.reason,
+        60,
+        "a stop before the pillar",
+    )
+    system.client.spin_until(lambda: False, 1.0)
+    gap = math.dist(system.pose[:2], PILLAR[:2]) - PILLAR[2]
+    assert 0.2 < gap < 0.6
+    goal.cancel()
+    system.until(lambda: goal.done, 5, "the end")
+    goal.close()
+
+
+def test_the_robot_cannot_be_put_elsewhere_but_an_episode_can_begin(system):
+    refused = system.client.call(Reset, "reset", Reset.Request(seed=3), 5)
+    assert not refused.success
+    assert "cannot be put" in refused.message
+    begun = system.client.call(Reset, "reset", Reset.Request(seed=-1), 5)
+    assert begun.success
+    assert begun.episode == 2
+
+
+def test_messages_that_make_no_sense_are_dropped_and_counted(system):
+    node = system.client.node
+    odometry = node.create_publisher(Odometry, "odom", 10)
+    scans = node.create_publisher(LaserScan, "scan", READINGS)
+    nothing = Odometry()
+    nothing.pose.pose.orientation.w = 0.0
+    broken = Odometry()
+    broken.pose.pose.position.x = math.nan
+    empty, endless = LaserScan(), LaserScan(angle_increment=math.inf, ranges=[1.0] * 10)
+
+    def counted():
+        for publisher, message in (
+            (odometry, nothing),
+            (odometry, broken),
+            (scans, empty),
+            (scans, endless),
+        ):
+            publisher.publish(message)
+        report = system.diagnostics.get("bridge", {})
+        return all(f"dropped: unusable {what}" in report for what in ("odometry", "scan"))
+
+    system.until(counted, 10, "a line in the diagnostics")
+
+
+@pytest.fixture(scope="module")
+def bench(folder):
+    """The robot on a patrol, whose nodes can be killed and frozen."""
+    made = FaultBench(folder, "G F kitchen & G F store & G !wet_floor", RATE, 0, "robot")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("node", "kind"), [("primitives", "SIGKILL"), ("car", "SIGSTOP"), ("bridge", "SIGKILL")]
+)
+def test_whoever_dies_zero_is_commanded_in_time(bench, node, kind):
+    fault = bench.fault(node, kind)
+    assert fault.braking < BOUND + 0.05  # and as much for a busy machine
+    assert fault.commands_after == 0
+    assert fault.reason
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({}, "needs a domain on a map"),
+        ({"pose_source": "tf"}, "tf2_msgs"),
+        ({"drive": "nav2"}, "nav2_msgs"),
+    ],
+)
+def test_what_is_missing_is_said(domain_id, folder, parameters, complaint):
+    given = {"domain": folder, **parameters} if parameters else {}
+    options = [part for key, value in given.items() for part in ("-p", f"{key}:={value}")]
+    process = Process(["skm_ros.nodes.bridge_node", "--ros-args", *options], domain_id)
+    process.wait_for(lambda: process.returncode is not None, "its end")
+    assert process.stop() == 2
+    assert complaint in process.transcript()
+    assert "Traceback" not in process.transcript()
+
+
+def test_scans_and_poses_are_read_as_they_were_written():
+    message = Odometry().pose.pose
+    for pose in ((1.0, -2.0, 3.0), (0.0, 0.0, -1.5)):
+        fill_pose(message, pose)
+        assert pose_value(message) == pytest.approx(pose)
+    angles = np.linspace(-1, 1, 9)
+    distances = np.array([0.5, 1, 2, np.inf, 7, 3, 3, 3, 3])
+    seen, at = scan_value(scan_message(distances, angles, 5.0))
+    assert at == pytest.approx(angles)
+    assert seen == pytest.approx([0.5, 1, 2, np.inf, np.inf, 3, 3, 3, 3])
