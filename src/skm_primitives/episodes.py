@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -56,6 +56,35 @@ class Episode:
         return str(self.status.value)
 
 
+class Recorder(Protocol):
+    """What takes part in a run to keep it: see `skm_primitives.recording.episode_recorder`."""
+
+    def begin(self, run: MissionRun, observation: Any, labels: frozenset[str]) -> None:  # noqa: ANN401
+        """Take the first state."""
+        ...
+
+    def decided(self, run: MissionRun, action: Any) -> None:  # noqa: ANN401
+        """Take what is about to be done in the present state."""
+        ...
+
+    def entered(
+        self,
+        run: MissionRun,
+        observation: Any,  # noqa: ANN401
+        labels: frozenset[str],
+        *,
+        moved: bool,
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Take the state that a step has led to."""
+        ...
+
+    def end(self, run: MissionRun, outcome: str) -> None:
+        """Take how it ended."""
+        ...
+
+
 def run_episode(
     env: gymnasium.Env[Any, Any],
     primitives: Primitives,
@@ -69,12 +98,13 @@ def run_episode(
     watch: Callable[[MissionTracker, Decision], None] | None = None,
     shield: Shield | None = None,
     events: EventScript | None = None,
+    recorder: Recorder | None = None,
 ) -> Episode:
     """Run a mission once, from `env.reset(seed, options)` to its end, a stall or `max_steps`.
 
     A `shield` replaces actions after which the mission can only fail. `events` says which events are
     true in each step, besides the labels of the world. With `epsilon`, that share of the actions is
-    random, drawn from `rng`. `watch` is called after every step.
+    random, drawn from `rng`. `watch` is called after every step; a `recorder` keeps the run.
     """
     rng = rng or np.random.default_rng(seed)
     with environment_faults(primitives.domain, "reset()"):
@@ -82,6 +112,8 @@ def run_episode(
     run = MissionRun(policy, primitives, max_steps, shield)
     happening = EventScript("") if events is None else events
     run.begin(observation, info["labels"] | happening.at(0))
+    if recorder is not None:
+        recorder.begin(run, observation, info["labels"] | happening.at(0))
     observations, decisions, earned = [observation], [], [0.0]
     transitions: list[Transition] = []
     terminated = False
@@ -92,11 +124,17 @@ def run_episode(
         action = decision.action
         if epsilon and rng.random() < epsilon:
             action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
+        if recorder is not None:
+            recorder.decided(run, action)
         with environment_faults(primitives.domain, "step()"):
             observation, _, terminated, truncated, info = env.step(action)
         labels = info["labels"] | happening.at(run.tracker.steps + 1)
-        if run.enter(observation, labels) and run.tracker.latest is not None:
+        moved = run.enter(observation, labels)
+        if moved and run.tracker.latest is not None:
             transitions.append(run.tracker.latest)
+        if recorder is not None:
+            ends = {"terminated": bool(terminated), "truncated": bool(truncated)}
+            recorder.entered(run, observation, labels, moved=moved, **ends)
         earned.append(run.tracker.total_reward)
         observations.append(observation)
         decisions.append(decision)
@@ -104,7 +142,7 @@ def run_episode(
             watch(run.tracker, decision)
         if terminated or truncated:
             break
-    return Episode(
+    episode = Episode(
         run.tracker.status,
         run.tracker.steps,
         run.tracker.total_reward,
@@ -117,3 +155,6 @@ def run_episode(
         bool(terminated),
         policy.mission.standing,
     )
+    if recorder is not None:
+        recorder.end(run, episode.outcome)
+    return episode

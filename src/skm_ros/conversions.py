@@ -29,9 +29,10 @@ from skm_primitives.primitives import (
     ContinuousGoalValues,
     GoalValues,
 )
+from skm_primitives.recording.introduction import ENCODINGS, goal_fields
+from skm_primitives.recording.introduction import observation_kind as plain_kind
 from skm_sim.arrays import ByteArray, Float32Array
 
-ENCODINGS: Final = {1: "mono8", 3: "rgb8"}
 ALL_PARTS: Final = (
     QueryValues.Request.MOVE
     | QueryValues.Request.STOP
@@ -60,12 +61,10 @@ class ConversionError(SkmError):
 
 def observation_kind(space: Space[Any]) -> int:
     """Return the form of an observation from this space: a constant of Observation."""
-    if isinstance(space, Discrete):
-        return int(Observation.DISCRETE)
-    if not isinstance(space, Box):
+    kind = plain_kind(space)
+    if kind is None:
         raise ConversionError(f"observations from {space} have no message; use Discrete or Box.")
-    picture = space.dtype == np.uint8 and len(space.shape) == 3 and space.shape[2] in ENCODINGS
-    return int(Observation.IMAGE if picture else Observation.VECTOR)
+    return kind
 
 
 def fill_observation(message: Observation, value: Any) -> None:  # noqa: ANN401
@@ -217,11 +216,7 @@ def action_reader(space: Space[Any]) -> Callable[[Action], Any]:
 
 def goal_message(goal: Goal) -> GoalMessage:
     """Return a goal as a message."""
-    return GoalMessage(
-        labels=sorted(goal.labels),
-        violated=sorted(goal.violated),
-        place=GoalMessage.NO_PLACE if goal.place is None else goal.place,
-    )
+    return GoalMessage(**goal_fields(goal))
 
 
 def goal_value(message: GoalMessage) -> Goal:

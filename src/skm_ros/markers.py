@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from builtin_interfaces.msg import Time
 from visualization_msgs.msg import Marker, MarkerArray
 
+from skm_primitives.recording.scenes import KINDS, shape_of
 from skm_sim.shapes import Shape
-
-KINDS: Final = {
-    "arrow": Marker.ARROW,
-    "cube": Marker.CUBE,
-    "sphere": Marker.SPHERE,
-    "cylinder": Marker.CYLINDER,
-    "text": Marker.TEXT_VIEW_FACING,
-}
-_KIND_OF: Final = {number: kind for kind, number in KINDS.items()}
 
 
 def marker_array(scene: Sequence[Shape], frame: str, stamp: Time) -> MarkerArray:
@@ -39,24 +30,8 @@ def move_robot(markers: MarkerArray, place: tuple[float, float], stamp: Time) ->
 
 def scene_of(markers: MarkerArray) -> list[Shape]:
     """Return the scene that markers show; kinds of markers that no scene has are left out."""
-    return [_shape(marker) for marker in markers.markers if _is_shape(marker)]
-
-
-def _is_shape(marker: Marker) -> bool:
-    return marker.action == Marker.ADD and marker.type in _KIND_OF
-
-
-def _shape(marker: Marker) -> Shape:
-    pose, scale, colour = marker.pose, marker.scale, marker.color
-    return Shape(
-        group=marker.ns,
-        kind=_KIND_OF[marker.type],  # type: ignore[arg-type]
-        position=(pose.position.x, pose.position.y, pose.position.z),
-        size=(scale.x, scale.y, scale.z),
-        colour=(colour.r, colour.g, colour.b, colour.a),
-        heading=2 * math.atan2(pose.orientation.z, pose.orientation.w),
-        text=marker.text,
-    )
+    shapes = (shape_of(marker) for marker in markers.markers)
+    return [shape for shape in shapes if shape is not None]
 
 
 def _marker(shape: Shape, number: int, frame: str, stamp: Time) -> Marker:

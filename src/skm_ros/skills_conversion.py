@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
+from skm.msg import Goal as GoalMessage
 from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 
 from skm_primitives.goals import Goal, label_sets_of
@@ -19,10 +20,9 @@ from skm_primitives.primitives import (
     Primitives,
     RemoteSkills,
 )
+from skm_primitives.recording.introduction import introduction
 from skm_ros.conversions import (
     ConversionError,
-    float_array,
-    goal_message,
     goal_value,
     observation_kind,
     table,
@@ -36,52 +36,17 @@ def primitives_info(
     primitives: Primitives, checkpoint: str, observation_space: Space[Any]
 ) -> PrimitivesInfo:
     """Return everything that the skill machine needs to know about the primitives."""
-    info = PrimitivesInfo(
-        domain=primitives.domain,
-        checkpoint=checkpoint,
-        digest=primitives.digest,
-        propositions=list(primitives.propositions),
-        constraints=list(primitives.constraints),
-        goals=[goal_message(goal) for goal in primitives.goals],
-        gamma=float(primitives.gamma),
-        observation_kind=observation_kind(observation_space),
-    )
-    _fill_behind_goals(info, primitives.behind_goals, primitives.goals)
-    discrete = isinstance(observation_space, Discrete)
-    shape = [int(observation_space.n)] if discrete else list(observation_space.shape or ())  # type: ignore[attr-defined]
-    info.observation_shape = array.array("I", shape)
-    actions = primitives.action_space
-    if isinstance(actions, Discrete):
-        info.action_kind, info.action_count = PrimitivesInfo.DISCRETE, int(actions.n)
-    elif isinstance(actions, Box):
-        info.action_kind, info.action_count = PrimitivesInfo.CONTINUOUS, int(np.prod(actions.shape))
-        info.action_low, info.action_high = float_array(actions.low), float_array(actions.high)
-    return info
-
-
-def _fill_behind_goals(info: PrimitivesInfo, behind: Behind, goals: tuple[Goal, ...]) -> None:
-    if isinstance(behind, GoalToGoal):
-        info.goal_to_goal = float_array(behind.values)
-        return
-    if isinstance(behind, KnownWorld):
-        _fill_known_world(info, behind, goals)
-        return
-    info.goal_probability = float_array(behind.goal_probability)
-    info.place_successors = array.array("i", behind.successors.astype(np.int32).tobytes())
-    info.place_labels = [
-        PlaceLabels(place=place, visit=visit, labels=sorted(labels))
-        for place, visits in behind.visit_labels.items()
-        for visit, labels in enumerate(visits, start=1)
-    ]
-
-
-def _fill_known_world(info: PrimitivesInfo, world: KnownWorld, goals: tuple[Goal, ...]) -> None:
-    first = {goal.labels: index for index, goal in reversed(list(enumerate(goals)))}
-    number = np.array([first[labels] for labels in world.label_sets], np.uint32)
-    info.state_successors = array.array("i", world.successors.astype(np.int32).tobytes())
-    info.state_goals = array.array("I", number[world.label_ids].tobytes())
-    if world.near is not None:
-        info.state_near = array.array("I", world.near.astype(np.uint32).tobytes())
+    observation_kind(observation_space)  # or say that no message holds them
+    fields = introduction(primitives, checkpoint, observation_space)
+    goals = [GoalMessage(**goal) for goal in fields.pop("goals")]
+    places = [PlaceLabels(**place) for place in fields.pop("place_labels", ())]
+    plain = {
+        name: array.array(value.dtype.char, value.tobytes())
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in fields.items()
+    }
+    return PrimitivesInfo(goals=goals, place_labels=places, **plain)
 
 
 def remote_skills(info: PrimitivesInfo) -> RemoteSkills:

@@ -14,7 +14,7 @@ import pytest
 from skm_machine import __version__ as VERSION
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src", "config", "launch")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src", "config", "launch", "msg")
 """What the wheel is made of; copied, since a build leaves files beside the sources."""
 
 

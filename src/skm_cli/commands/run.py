@@ -41,9 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_reading_options(parser, limits=True)
     parser.add_argument("--planner", choices=("grounded", "paper"), help="default: grounded")
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
-    parser.add_argument(
-        "--seed", type=seed_number, default=0, help="seed of the world (default: 0)"
-    )
+    parser.add_argument("--seed", type=seed_number, default=0, help="of the world (default: 0)")
     parser.add_argument(
         "--start",
         metavar="ROW,COL",
@@ -61,6 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--render", type=Path, metavar="FILE.png|.gif", help="draw the run")
+    parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -70,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from skm_cli.film import Film  # noqa: PLC0415
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports.run_report import print_run, run_document  # noqa: PLC0415
+    from skm_cli.run_recorder import run_recorder  # noqa: PLC0415
     from skm_machine import compile_mission  # noqa: PLC0415
     from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
@@ -103,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
     policy = make_policy(mission, primitives, args.planner)
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
+    recorder = run_recorder(args, spec, env, events.names)
     film = Film(args.render)
     options = start_options(args.start)
     if args.render:
@@ -117,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
         options=options,
         watch=lambda *_: film.step(env),
         events=events,
+        recorder=recorder,
     )
     film.save(env)
     env.close()

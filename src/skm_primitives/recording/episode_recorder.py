@@ -1,0 +1,287 @@
+"""Recording a run in process: the same file that the recorder node writes, with no ROS.
+
+Messages carry the world's own time, counted from when the run began: a run that takes a second of
+computing is replayed at the pace of its world.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+
+from skm_machine.tracker import Status
+from skm_machine.version import __version__
+from skm_primitives.mission_run import MissionRun
+from skm_primitives.recording.introduction import (
+    goal_fields,
+    introduction,
+    observation_fields,
+    observation_kind,
+)
+from skm_primitives.recording.missions import (
+    BEGAN,
+    CONTINUOUS,
+    DISCRETE,
+    ENDED,
+    OUTCOMES,
+    STOP,
+    WENT_ON,
+)
+from skm_primitives.recording.scenes import changed_markers
+from skm_primitives.recording.writer import RunWriter
+from skm_sim.domain import DomainSpec
+from skm_sim.shapes import Shape, scene_of
+
+NAMESPACE: Final = "/skm"
+FORMAT: Final = "1"
+STEP_SECONDS: Final = 0.1
+"""The pace of worlds that have no clock."""
+IDLE, RUNNING = 1, 3
+"""Phases of MachineState."""
+
+
+def run_metadata(source: str, namespace: str, **more: str) -> dict[str, str]:
+    """Return what every recording says first: the record `skm.run`."""
+    return {
+        "format": FORMAT,
+        "skm": __version__,
+        "python": platform.python_version(),
+        "source": source,
+        "namespace": namespace,
+        "host": socket.gethostname(),
+        "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        **more,
+    }
+
+
+class EpisodeRecorder:
+    """Takes part in `run_episode`, and writes the file from the first state to the outcome."""
+
+    def __init__(
+        self,
+        path: Path,
+        spec: DomainSpec,
+        env: gymnasium.Env[Any, Any],
+        *,
+        options: Mapping[str, object],
+        checkpoint: str = "",
+        format: str = "auto",
+        horizon: str = "auto",
+        repeat: bool = False,
+        planner: str = "grounded",
+        events: tuple[str, ...] = (),
+    ) -> None:
+        self._path, self._options = path, dict(options)
+        self._spec, self._env = spec, env
+        self._checkpoint = checkpoint
+        self._kind = observation_kind(env.observation_space)
+        self._session = secrets.randbits(63) + 1
+        self._goal_id = {"uuid": secrets.token_bytes(16)}
+        self._began = self._last = time.time_ns()
+        self._pace = round(1e9 * (spec.step_seconds or STEP_SECONDS))
+        self._scene: list[Shape] | None = None
+        self._numbers = 0
+        self._true_events: frozenset[str] = frozenset()
+        self._targets: dict[tuple[int, int], tuple[str, list[str]]] = {}
+        self._events = events
+        self._ended = (False, False)
+        self._asked: dict[str, Any] = {
+            "format": format,
+            "horizon": horizon,
+            "repeat": repeat,
+            "planner": planner,
+            "events": list(events),
+            "domain": spec.name,
+            "step_seconds": spec.step_seconds or 0.0,
+        }
+
+    # What `run_episode` tells
+
+    def begin(self, run: MissionRun, observation: Any, labels: frozenset[str]) -> None:  # noqa: ANN401
+        """Open the file; take the first state."""
+        self._writer = RunWriter(self._path)
+        self._writer.metadata("skm.run", run_metadata("process", NAMESPACE))
+        self._writer.metadata(
+            "skm.parameters", {f"run.{key}": value for key, value in self._options.items()}
+        )
+        primitives: Any = run.skills
+        limit = run.max_steps if run.max_steps < 1 << 62 else 0
+        self._asked |= {
+            "mission": run.policy.mission.text,
+            "digest": primitives.digest,
+            "max_steps": limit,
+            "shield": run.shield is not None,
+        }
+        about = {**self._asked, "events": ",".join(self._events), "checkpoint": self._checkpoint}
+        self._writer.metadata(
+            "skm.mission", {**about, "max_seconds": 0.0, "goal_id": self._goal_id["uuid"].hex()}
+        )
+        fields = introduction(primitives, self._checkpoint, self._env.observation_space)
+        self._write(
+            "primitives_info", "skm/PrimitivesInfo", {"header": self._header(0), **fields}, 0
+        )
+        self._true_events = labels.intersection(self._events)
+        self._log(run, BEGAN)
+        self._state(run, observation, labels)
+
+    def decided(self, run: MissionRun, action: Any) -> None:  # noqa: ANN401
+        """Take what is about to be done in the present state."""
+        step = run.tracker.steps
+        self._machine_state(run, RUNNING)
+        if isinstance(action, np.ndarray) and action.ndim:
+            taken = {"kind": CONTINUOUS, "continuous": action.ravel()}
+        else:
+            taken = {"kind": DISCRETE, "discrete": int(action)}
+        self._write("action", "skm/Action", {**self._head(step), **taken}, step)
+
+    def entered(
+        self,
+        run: MissionRun,
+        observation: Any,  # noqa: ANN401
+        labels: frozenset[str],
+        *,
+        moved: bool,
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Take the state that a step has led to."""
+        self._ended = terminated, truncated
+        self._state(run, observation, labels)
+        events = labels.intersection(self._events)
+        if moved or events != self._true_events:
+            self._true_events = events
+            self._log(run, WENT_ON, moved=moved)
+
+    def end(self, run: MissionRun, outcome: str, reason: str = "") -> None:
+        """Take the end of the mission: the robot is stopped, the file is closed."""
+        step = run.tracker.steps
+        self._write("action", "skm/Action", {**self._head(step), "kind": STOP}, step)
+        if outcome == "world ended":
+            outcome, reason = "failed", reason or "the world ended before the mission did"
+        elif run.blocked and run.tracker.status is Status.RUNNING:
+            outcome = "failed"
+            reason = "stopped by the shield: whatever is done, the mission fails"
+        seconds = step * self._pace / 1e9
+        self._log(run, ENDED, outcome=outcome, reason=reason, seconds=seconds)
+        self._machine_state(run, IDLE, outcome, reason)
+        self._writer.metadata(
+            "skm.outcome",
+            {
+                "outcome": outcome,
+                "reason": reason,
+                "steps": step,
+                "accepted": run.tracker.accepting_visits,
+                "seconds": seconds,
+            },
+        )
+        self._writer.close()
+
+    # Messages
+
+    def _header(self, step: int, frame: str = "base_link") -> dict[str, Any]:
+        seconds, rest = divmod(step * self._pace, 1_000_000_000)
+        return {"stamp": {"sec": seconds, "nanosec": rest}, "frame_id": frame}
+
+    def _head(self, step: int) -> dict[str, Any]:
+        key = {"session": self._session, "episode": 1, "step": step}
+        return {"header": self._header(step), **key}
+
+    def _write(self, topic: str, kind: str, value: dict[str, Any], step: int) -> None:
+        # The messages of one step a nanosecond apart, so that sorting by time keeps their order.
+        self._last = max(self._began + step * self._pace, self._last + 1)
+        self._writer.encode(f"{NAMESPACE}/{topic}", kind, value, self._last)
+
+    def _state(self, run: MissionRun, observation: Any, labels: frozenset[str]) -> None:  # noqa: ANN401
+        step, head = run.tracker.steps, self._head(run.tracker.steps)
+        names = list(self._spec.propositions)
+        told = {"names": names, "values": [name in labels for name in names]}
+        self._write("labels", "skm/Labels", {**head, **told}, step)
+        terminated, truncated = self._ended
+        seen = observation_fields(self._kind, observation)
+        state = {**head, "terminated": terminated, "truncated": truncated, **seen}
+        self._write("observation", "skm/Observation", state, step)
+        scene = list(scene_of(self._spec, self._env))
+        if scene:
+            markers = changed_markers(self._scene, scene, self._header(step, "map"))
+            self._scene = scene
+            self._write("markers", "visualization_msgs/MarkerArray", {"markers": markers}, step)
+
+    def _log(
+        self,
+        run: MissionRun,
+        kind: int,
+        *,
+        moved: bool = False,
+        outcome: str = "unknown",
+        reason: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        tracker, step = run.tracker, run.tracker.steps
+        moves = []
+        if moved and tracker.latest is not None:
+            latest = tracker.latest
+            moves = [
+                {
+                    "step": latest.step,
+                    "from_state": latest.source,
+                    "to_state": latest.target,
+                    "labels": sorted(latest.labels),
+                    "reward": float(latest.reward),
+                }
+            ]
+        entry = {
+            **self._head(step),
+            **self._asked,
+            "goal_id": self._goal_id,
+            "number": self._numbers,
+            "kind": kind,
+            "true_events": sorted(self._true_events),
+            "mission_steps": step,
+            "state": tracker.state,
+            "states": run.machine.num_states,
+            "accepted": tracker.accepting_visits,
+            "transitions": moves,
+            "outcome": OUTCOMES.index(outcome),
+            "reason": reason,
+            "seconds": seconds,
+        }
+        self._numbers += 1
+        self._write("mission_log", "skm/MissionLog", entry, step)
+
+    def _machine_state(
+        self, run: MissionRun, phase: int, outcome: str = "unknown", reason: str = ""
+    ) -> None:
+        tracker, step = run.tracker, run.tracker.steps
+        where = tracker.state, run.goal
+        if where not in self._targets:
+            self._targets[where] = run.target, list(run.active_constraints)
+        target, constraints = self._targets[where]
+        state: dict[str, Any] = {
+            **self._head(step),
+            "phase": phase,
+            "goal_id": self._goal_id,
+            "mission": self._asked["mission"],
+            "planner": self._asked["planner"],
+            "outcome": OUTCOMES.index(outcome),
+            "reason": reason,
+            "state": tracker.state,
+            "states": run.machine.num_states,
+            "target": target,
+            "active_constraints": constraints,
+            "violated_constraints": sorted(tracker.violated),
+            "mission_steps": step,
+            "accepted": tracker.accepting_visits,
+        }
+        if run.goal >= 0:
+            state |= {"goal_index": run.goal, "goal_value": run.goal_value}
+            state["goal"] = goal_fields(run.skills.goals[run.goal])
+        self._write("machine_state", "skm/MachineState", state, step)
