@@ -28,9 +28,13 @@ $(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
+# The nodes' tests measure time, so they run alone; the others share the cores, a file each at a time.
+SHARED := -n 2 --dist loadfile --ignore test/ros
+
 .PHONY: test
 test: setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SHARED)
+	@$(BIN)/python -m pytest test/ros
 
 .PHONY: demo
 demo: setup
@@ -48,7 +52,7 @@ CORE := .venv-core
 .PHONY: test-core
 test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
-	@$(CORE)/bin/python -m pytest --ignore test/ros
+	@$(CORE)/bin/python -m pytest $(SHARED)
 
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml

@@ -168,7 +168,7 @@ def machines(draw):
     return from_edges(names, rows, terminal=draw(st.sets(st.integers(0, states - 1), max_size=2)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(machines(), st.booleans())
 def test_pictures_of_any_machine_have_no_overlap_and_miss_nothing(machine, with_skills):
     skills = plan_paper(machine).skills if with_skills else None

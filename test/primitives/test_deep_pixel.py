@@ -92,7 +92,7 @@ def test_averaging_keeps_the_mean():
     assert np.allclose(matrix.sum(axis=0), 30 / 84, atol=1e-6)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32))
 def test_a_picture_is_the_sum_of_its_parts(seed):
     states = boards(4, seed)

@@ -76,7 +76,7 @@ def states_of(cells):
     return [Entered(c, PLACES.labels_at(*FLOOR.centres[c])) for c in cells]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 0.6]))
 def test_a_robot_on_the_centres_of_cells_enters_the_states_of_the_domain(seed, horizon):
     random = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ def test_a_robot_on_the_centres_of_cells_enters_the_states_of_the_domain(seed, h
     assert seen == states_of(cells)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_no_label_on_any_way_is_missed_or_made_up(seed):
     random = np.random.default_rng(seed)

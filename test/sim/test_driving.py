@@ -52,7 +52,7 @@ def driven(path, chassis, pose, seconds=60.0, slip=1.0):
     return poses_, commands
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps, st.floats(-math.pi, math.pi), st.sampled_from([Chassis(), Chassis(0.1)]))
 def test_a_path_is_followed_to_its_end_and_never_left_by_far(moves, heading, chassis):
     path = path_of(moves)

@@ -165,7 +165,7 @@ def test_a_way_through_the_notch_leaves_the_polygon_and_returns():
 numbers = st.floats(-6, 6, allow_nan=False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(numbers, numbers, numbers, numbers)
 def test_ways_agree_with_a_fine_walk(x0, y0, x1, y1):
     sets = PLACES.label_sets_along(x0, y0, x1, y1)
@@ -241,7 +241,7 @@ def test_diagonal_moves_cut_no_corner_and_narrow_doors_need_a_small_robot():
         assert (small.number[row[target[gone]], col[gone]] >= 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.5), st.floats(-3, 3))
 def test_clearance_agrees_with_brute_force(seed, radius, yaw):
     rng = np.random.default_rng(seed)

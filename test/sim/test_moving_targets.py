@@ -55,7 +55,7 @@ def test_tasks_have_the_machines_of_the_task_table_and_repeat(task):
     assert mission.machine.endless
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_steps_keep_everything_on_cells_of_its_own_and_label_only_what_is_collected(seed, steps):
     random = np.random.default_rng(seed)

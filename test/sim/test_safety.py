@@ -62,7 +62,7 @@ def lidar_by_definition(pose, positions):
     return reading
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_lidars_show_the_closest_object_of_each_bin_with_aliasing(seed):
     layout = sample_layouts(np.random.default_rng(seed), 3)
@@ -109,7 +109,7 @@ def test_buttons_are_solid_and_regions_are_not():
     assert env.pose[1] > -0.9
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6))
 def test_a_label_is_true_within_its_radius_and_cylinder_implies_button(seed):
     random = np.random.default_rng(seed)
