@@ -120,6 +120,8 @@ class FinetuneLearner:
         mission = compile_mission(
             self.task.formula, propositions=spec.propositions, repeat=self.task.repeat
         )
+        if mission.machine.endless:
+            raise SkmError("few-shot learning is for missions that end; this one has no end.")
         self._policy = make_policy(mission, primitives, settings.planner)
         self._world = tabular_mission(mission, tabular_model(spec))
         if (self._world.optimal == UNREACHABLE).all():

@@ -79,8 +79,8 @@ class TabularMission:
 def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
     """Return the product of a mission, its constraint histories and a tabular world."""
     machine, histories = mission.machine, Histories(model.constraints)
-    if machine.endless:
-        raise SkmError("few-shot learning is for missions that end; this one has no end.")
+    if machine.jumps:
+        raise SkmError("a mission with promises is no plain product; this one has some.")
     shape = machine.num_states, histories.sets, model.num_states
     if np.prod(shape) > MAX_SITUATIONS:
         raise SkmError(
@@ -142,13 +142,17 @@ class ZeroShot:
 
 
 def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> ZeroShot:
-    """Ask the policy once in every situation; the paper's sees the cell of the world's state only.
+    """Ask the policy once in every situation; the paper's sees the cell of the world's state only,
+
+    and of all planners it alone sees the violated constraints.
 
     A policy may count visits, so it is led to each state of the world along a shortest path. What it
     knows there must depend on that state alone, which holds for counters of visits.
     """
-    sees = world.model.cells[world.state] if isinstance(policy, PaperPolicy) else world.state
-    views = np.stack([world.machine_state, world.violated, sees], axis=1)
+    paper = isinstance(policy, PaperPolicy)
+    sees = world.model.cells[world.state] if paper else world.state
+    history = world.violated if paper else np.zeros_like(world.violated)
+    views = np.stack([world.machine_state, history, sees], axis=1)
     _, asked, view = np.unique(views, axis=0, return_index=True, return_inverse=True)
     histories = Histories(world.model.constraints)
     composed = np.zeros((len(asked), world.model.num_actions))

@@ -1,0 +1,22 @@
+"""Learners that skill machines are compared with: tabular, compiled, for any mission and any world.
+
+QL, CRM and HRM are after Icarte et al., *Reward Machines: Exploiting Reward Function Structure in
+Reinforcement Learning* (JAIR 2022); the shaped ones have a potential from value iteration on the machine.
+Settings are those that were in effect in the comparison of the Skill Machines paper (docs/paper.md).
+"""
+
+from skm_primitives.baselines.curves import Curves
+from skm_primitives.baselines.methods import METHODS, Method, run_method
+from skm_primitives.baselines.problem import Problem, best_return, make_problem
+from skm_primitives.baselines.settings import LearningSettings
+
+__all__ = [
+    "METHODS",
+    "Curves",
+    "LearningSettings",
+    "Method",
+    "Problem",
+    "best_return",
+    "make_problem",
+    "run_method",
+]

@@ -1,0 +1,153 @@
+"""HRM: options for the machine's edges, learned off-policy, under a controller (Icarte et al., section
+4.2), and HRM-RS.
+
+An option for the edge u → u' has Q_o(s,a). Its reward is the machine's (shaped in HRM-RS), and 1 more
+where its edge is taken; it ends where the machine leaves u. Every step of the world updates all options of
+all machine states that it could have been taken in. The controller's Q(s,u,o) is that of a semi-Markov
+problem: after k steps of an option, r_1 + γ r_2 + … + γ^k max_o' Q(s',u',o').
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
+from skm_primitives.baselines.options import Options
+from skm_primitives.baselines.problem import Machines, World
+from skm_primitives.baselines.settings import Numbers
+from skm_sim.arrays import FloatArray
+
+
+@compiled
+def learn(
+    world: World,
+    machines: Machines,
+    options: Options,
+    potential: FloatArray,
+    numbers: Numbers,
+    seed: int,
+) -> FloatArray:
+    """Learn; return the mean return of each evaluation."""
+    states, choices = machines.target.shape[0], machines.target.shape[1]
+    actions = world.transitions.shape[1] * choices
+    cells = len(world.starts)
+    control = np.full((cells * states, max(1, options.count.max())), numbers.initial)
+    q = np.full((len(options.source), cells, actions), numbers.initial)
+    random = stream(seed, 0)
+    scores = np.zeros(numbers.steps // numbers.every + 1)
+    scores[0] = evaluate(world, machines, options, control, q, numbers, seed, 1)
+    state, u, elapsed, option = 0, 0, numbers.episode_steps, -1
+    began, discount, earned = 0, 1.0, 0.0
+    for step in range(1, numbers.steps + 1):
+        if elapsed >= numbers.episode_steps:
+            state = world.starts[below(random, len(world.starts))]
+            u = machines.initial[below(random, len(machines.initial))]
+            elapsed, option = 0, -1
+        cell = world.cells[state]
+        if option < 0 and options.count[u]:
+            began, discount, earned = cell * states + u, 1.0, 0.0
+            option = choose_option(control[began], options, u, numbers.epsilon, random)
+        action = choose_action(q, option, cell, numbers.epsilon, random)
+        after = world.transitions[state, action // choices]
+        labels, choice = world.labels[after], action % choices
+        there, shown = world.cells[after], world.labels[state]
+
+        for other in range(len(options.source)):
+            source = options.source[other]
+            if elapsed and not machines.possible[shown, source]:
+                continue
+            then = machines.target[source, choice, labels]
+            reward = machines.reward[source, choice, labels]
+            over = machines.over[source, choice, labels]
+            target = reward - potential[source]
+            if not over:
+                target += numbers.gamma * potential[then]
+            if not over and then == source and reward <= 0:
+                target += numbers.gamma * highest(q[other, there])
+            elif then == options.target[other] and reward == options.reward[other]:
+                target += 1.0
+            q[other, cell, action] += numbers.alpha * (target - q[other, cell, action])
+
+        then = machines.target[u, choice, labels]
+        over = machines.over[u, choice, labels]
+        reward = machines.reward[u, choice, labels]
+        shaped = reward - potential[u]
+        if not over:
+            shaped += numbers.gamma * potential[then]
+        earned += discount * shaped
+        discount *= numbers.gamma
+        if over or then != u or reward > 0:
+            if option >= 0:
+                target = earned
+                if not over and options.count[then]:
+                    row = control[there * states + then, : options.count[then]]
+                    target += discount * highest(row)
+                slot = option - options.first[u]
+                control[began, slot] += numbers.alpha * (target - control[began, slot])
+            option = -1
+        state, u = after, then
+        elapsed = numbers.episode_steps if over else elapsed + 1
+        if step % numbers.every == 0:
+            number = step // numbers.every
+            scores[number] = evaluate(
+                world, machines, options, control, q, numbers, seed, number + 1
+            )
+    return scores
+
+
+@compiled
+def choose_option(
+    values: FloatArray, options: Options, u: int, epsilon: float, random: NDArray[np.uint64]
+) -> int:
+    """Return an option of u: a random one with probability `epsilon`, else the best."""
+    if uniform(random) < epsilon:
+        return options.first[u] + below(random, options.count[u])
+    return options.first[u] + greedy(values[: options.count[u]], random)
+
+
+@compiled
+def choose_action(
+    q: FloatArray, option: int, cell: int, epsilon: float, random: NDArray[np.uint64]
+) -> int:
+    """Return the option's action; a random one with probability `epsilon`, or without an option."""
+    if option < 0 or uniform(random) < epsilon:
+        return below(random, q.shape[2])
+    return greedy(q[option, cell], random)
+
+
+@compiled
+def evaluate(
+    world: World,
+    machines: Machines,
+    options: Options,
+    control: FloatArray,
+    q: FloatArray,
+    numbers: Numbers,
+    seed: int,
+    number: int,
+) -> float:
+    """Return the mean return of episodes in which options and actions are chosen ε-greedily."""
+    states, choices = machines.target.shape[0], machines.target.shape[1]
+    random = stream(seed, number)
+    total = 0.0
+    for _ in range(numbers.evaluations):
+        state = world.starts[below(random, len(world.starts))]
+        u = machines.initial[below(random, len(machines.initial))]
+        option = -1
+        for _ in range(numbers.episode_steps):
+            cell = world.cells[state]
+            if option < 0 and options.count[u]:
+                row = control[cell * states + u]
+                option = choose_option(row, options, u, numbers.test_epsilon, random)
+            action = choose_action(q, option, cell, numbers.test_epsilon, random)
+            state = world.transitions[state, action // choices]
+            labels, choice = world.labels[state], action % choices
+            reward, then = machines.reward[u, choice, labels], machines.target[u, choice, labels]
+            total += reward
+            if machines.over[u, choice, labels]:
+                break
+            if then != u or reward > 0:
+                option = -1
+            u = then
+    return total / numbers.evaluations

@@ -1,0 +1,142 @@
+"""The methods by name: what each learns with, and one way to run them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.baselines import counterfactual, hierarchical, q_learning, skill_machine
+from skm_primitives.baselines.curves import Curves
+from skm_primitives.baselines.options import make_options
+from skm_primitives.baselines.problem import Problem
+from skm_primitives.baselines.settings import LearningSettings
+from skm_primitives.loading import load_primitives
+from skm_primitives.primitives import Primitives
+from skm_primitives.tabular.q_learning import TabularLearner
+from skm_primitives.tabular.tabular_primitives import TabularPrimitives
+from skm_sim.arrays import FloatArray
+from skm_sim.domain import DomainSpec
+
+PRETRAINED: Final = 5
+"""Training seeds of the skills: run i has those of seed i mod 5."""
+
+Runner = Callable[[Problem, DomainSpec, LearningSettings, Sequence[int]], FloatArray]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: its name in figures, how it runs, and the settings that differ from the others'."""
+
+    label: str
+    run: Runner
+    differs: dict[str, Any] = field(default_factory=dict)
+
+    def settings(self, **given: Any) -> LearningSettings:  # noqa: ANN401 - any setting
+        """Return the settings in effect in the paper's comparison, with those given in their place."""
+        return replace(LearningSettings(**self.differs), **given)
+
+
+def _shaping(problem: Problem, settings: LearningSettings, *, shaped: bool) -> FloatArray:
+    return problem.potentials(settings.gamma) if shaped else np.zeros(problem.states)
+
+
+def _plain(learn: Callable[..., FloatArray], *, shaped: bool) -> Runner:
+    def run(
+        problem: Problem, _: DomainSpec, settings: LearningSettings, seeds: Sequence[int]
+    ) -> FloatArray:
+        potential, numbers = _shaping(problem, settings, shaped=shaped), settings.numbers
+        world, machines = problem.world, problem.machines
+        return np.array([learn(world, machines, potential, numbers, seed) for seed in seeds])
+
+    return run
+
+
+def _hierarchical(*, shaped: bool, unachievable: bool = False) -> Runner:
+    def run(
+        problem: Problem, _: DomainSpec, settings: LearningSettings, seeds: Sequence[int]
+    ) -> FloatArray:
+        options = make_options(problem, unachievable=unachievable)
+        potential, numbers = _shaping(problem, settings, shaped=shaped), settings.numbers
+        world, machines = problem.world, problem.machines
+        return np.array(
+            [hierarchical.learn(world, machines, options, potential, numbers, s) for s in seeds]
+        )
+
+    return run
+
+
+def _skilled(planner: str, *, learns: bool) -> Runner:
+    def run(
+        problem: Problem, spec: DomainSpec, settings: LearningSettings, seeds: Sequence[int]
+    ) -> FloatArray:
+        loop = skill_machine.learn if learns else skill_machine.zero_shot
+        skills = {
+            number: skill_machine.compose(
+                problem, pretrained(spec, number), planner, settings.test_epsilon
+            )
+            for number in sorted({seed % PRETRAINED for seed in seeds})
+        }
+        return np.array([loop(skills[seed % PRETRAINED], settings.numbers, seed) for seed in seeds])
+
+    return run
+
+
+@lru_cache(maxsize=PRETRAINED)
+def _pretrained(name: str, seed: int) -> Primitives:
+    from skm_sim import get_domain  # noqa: PLC0415 - by its name, so that the cache can hold it
+
+    spec = get_domain(name)
+    if seed == 0 and spec.checkpoint:
+        return load_primitives(spec)
+    learner = TabularLearner.start(spec, {**spec.settings, "seed": seed})
+    while learner.steps < learner.default_steps:
+        learner.run_round()
+    return TabularPrimitives(learner.state)
+
+
+def pretrained(spec: DomainSpec, seed: int) -> Primitives:
+    """Return the skills of a training seed: 0 is what comes with the domain, others are learned now."""
+    return _pretrained(spec.name, seed)
+
+
+_FEW_SHOT: Final = {"alpha": 0.5, "initial": 0.001}
+"""Of SM and QL-SM in the authors' code."""
+
+METHODS: Final = {
+    "ql": Method("QL", _plain(q_learning.learn, shaped=False)),
+    "ql-rs": Method("QL-RS", _plain(q_learning.learn, shaped=True)),
+    "crm": Method("CRM", _plain(counterfactual.learn, shaped=False)),
+    "crm-rs": Method("CRM-RS", _plain(counterfactual.learn, shaped=True)),
+    "hrm": Method("HRM", _hierarchical(shaped=False)),
+    "hrm-rs": Method("HRM-RS", _hierarchical(shaped=True)),
+    "sm-paper": Method("SM (paper)", _skilled("paper", learns=False), _FEW_SHOT),
+    "sm": Method("SM (grounded)", _skilled("grounded", learns=False), _FEW_SHOT),
+    "ql-sm-paper": Method("QL-SM (paper)", _skilled("paper", learns=True), _FEW_SHOT),
+    "ql-sm": Method("QL-SM (grounded)", _skilled("grounded", learns=True), _FEW_SHOT),
+    "hrm-all-edges": Method("HRM, all edges", _hierarchical(shaped=False, unachievable=True)),
+}
+
+
+def find_method(name: str) -> Method:
+    """Return a method by its name."""
+    if name not in METHODS:
+        raise SkmError(f"there is no method '{name}'{did_you_mean(name, METHODS)}")
+    return METHODS[name]
+
+
+def run_method(
+    name: str,
+    problem: Problem,
+    spec: DomainSpec,
+    seeds: Sequence[int],
+    settings: LearningSettings | None = None,
+) -> Curves:
+    """Run a method on a problem, once for each seed; without settings, with the paper's."""
+    method = find_method(name)
+    settings = settings or method.settings()
+    return Curves(name, method.run(problem, spec, settings, seeds), settings, tuple(seeds))

@@ -1,0 +1,165 @@
+"""SM, skills composed zero-shot, and QL-SM, Q-learning that begins there (the paper's Algorithm 3).
+
+QL-SM acts by argmax_a max{γ Q(s,u,a), (1−γ) δ_Q(u)(⟨s,c⟩,a)}, while it learns and when it is evaluated, as
+printed. (`skm finetune` returns another policy, which never ends below zero-shot: see
+`skm_primitives.tabular.finetune`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from skm_machine.errors import SkmError
+from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
+from skm_primitives.baselines.problem import Problem
+from skm_primitives.baselines.settings import Numbers
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.primitives import Primitives
+from skm_primitives.tabular.mission_arrays import tabular_mission, tabulate
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
+
+
+class Skilled(NamedTuple):
+    """The missions with their zero-shot policies, over situations ⟨u, c, state⟩; for compiled loops."""
+
+    following: IntArray
+    """`[situation, action]`: what follows."""
+    reward: FloatArray
+    """`[situation, action]`."""
+    over: BoolArray
+    """`[situation, action]`."""
+    seen: IntArray
+    """`[situation]`: the row of Q, ⟨cell, u⟩."""
+    starts: IntArray
+    """`[mission, cell]`."""
+    composed: FloatArray
+    """`[situation, action]`: δ_Q(u)(⟨s,c⟩,a)."""
+    action: IntArray
+    """`[situation]`: what the zero-shot policy does."""
+
+
+def compose(problem: Problem, primitives: Primitives, planner: str, slip: float) -> Skilled:
+    """Return the missions with the zero-shot policy of a planner.
+
+    `slip` is the share of random actions that the grounded planner expects.
+    """
+    if problem.choices > 1:
+        raise SkmError(
+            "the skill-machine methods learn no promises; this mission has some (`F G a` and the"
+            " like): use ql, crm or hrm, or run it with `skm run`."
+        )
+    parts: list[Skilled] = []
+    situations = rows = 0
+    for mission in problem.missions:
+        world = tabular_mission(mission, problem.model)
+        policy = make_policy(mission, primitives, planner, slip=slip)
+        zero_shot = tabulate(world, policy, primitives)
+        parts.append(
+            Skilled(
+                world.following + situations,
+                world.reward,
+                world.ended,
+                world.seen + rows,
+                world.starts[None] + situations,
+                zero_shot.composed,
+                zero_shot.action,
+            )
+        )
+        situations += len(world.seen)
+        rows += world.rows
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[Skilled]) -> Skilled:
+    return Skilled(*(np.ascontiguousarray(np.concatenate(field)) for field in zip(*parts, strict=True)))
+
+
+@compiled
+def learn(skilled: Skilled, numbers: Numbers, seed: int) -> FloatArray:
+    """Learn few-shot; return the mean return of each evaluation."""
+    situations, actions = skilled.composed.shape
+    q = np.full((skilled.seen.max() + 1, actions), numbers.initial)
+    values = np.empty(actions)
+    random = stream(seed, 0)
+    scores = np.zeros(numbers.steps // numbers.every + 1)
+    scores[0] = evaluate(skilled, q, numbers, seed, 1)
+    here, elapsed = 0, numbers.episode_steps
+    for step in range(1, numbers.steps + 1):
+        if elapsed >= numbers.episode_steps:
+            mission = below(random, skilled.starts.shape[0])
+            here = skilled.starts[mission, below(random, skilled.starts.shape[1])]
+            elapsed = 0
+        row = skilled.seen[here]
+        if uniform(random) < numbers.epsilon:
+            action = below(random, actions)
+        else:
+            printed_rule(skilled.composed[here], q[row], numbers.gamma, values)
+            action = greedy(values, random)
+        after, over = skilled.following[here, action], skilled.over[here, action]
+        target = skilled.reward[here, action]
+        if not over:
+            target += numbers.gamma * highest(q[skilled.seen[after]])
+        q[row, action] += numbers.alpha * (target - q[row, action])
+        here = after
+        elapsed = numbers.episode_steps if over else elapsed + 1
+        if step % numbers.every == 0:
+            number = step // numbers.every
+            scores[number] = evaluate(skilled, q, numbers, seed, number + 1)
+    return scores
+
+
+@compiled
+def printed_rule(
+    composed: FloatArray, q: FloatArray, gamma: float, values: FloatArray
+) -> None:
+    """Write max{γ Q, (1−γ) δ_Q} of each action into `values`."""
+    for action in range(len(values)):
+        values[action] = max(gamma * q[action], (1 - gamma) * composed[action])
+
+
+@compiled
+def evaluate(skilled: Skilled, q: FloatArray, numbers: Numbers, seed: int, number: int) -> float:
+    """Return the mean return of episodes, ε-greedy on the printed rule."""
+    actions = skilled.composed.shape[1]
+    values = np.empty(actions)
+    random = stream(seed, number)
+    total = 0.0
+    for _ in range(numbers.evaluations):
+        mission = below(random, skilled.starts.shape[0])
+        here = skilled.starts[mission, below(random, skilled.starts.shape[1])]
+        for _ in range(numbers.episode_steps):
+            if uniform(random) < numbers.test_epsilon:
+                action = below(random, actions)
+            else:
+                printed_rule(skilled.composed[here], q[skilled.seen[here]], numbers.gamma, values)
+                action = greedy(values, random)
+            total += skilled.reward[here, action]
+            if skilled.over[here, action]:
+                break
+            here = skilled.following[here, action]
+    return total / numbers.evaluations
+
+
+@compiled
+def zero_shot(skilled: Skilled, numbers: Numbers, seed: int) -> FloatArray:
+    """Evaluate the zero-shot policy as often as a learner is, ε-greedily; nothing is learned."""
+    actions = skilled.composed.shape[1]
+    scores = np.zeros(numbers.steps // numbers.every + 1)
+    for number in range(len(scores)):
+        random = stream(seed, number + 1)
+        for _ in range(numbers.evaluations):
+            mission = below(random, skilled.starts.shape[0])
+            here = skilled.starts[mission, below(random, skilled.starts.shape[1])]
+            for _ in range(numbers.episode_steps):
+                if uniform(random) < numbers.test_epsilon:
+                    action = below(random, actions)
+                else:
+                    action = skilled.action[here]
+                scores[number] += skilled.reward[here, action]
+                if skilled.over[here, action]:
+                    break
+                here = skilled.following[here, action]
+    return scores / numbers.evaluations

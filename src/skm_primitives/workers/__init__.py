@@ -1,0 +1,9 @@
+"""Where runs are spread: one list of jobs, done here, by processes, on a Ray cluster, or by Slurm.
+
+A job is a function by its name and plain arguments, with every seed among them: wherever it is done, and
+however often, its result is the same, to the bit.
+"""
+
+from skm_primitives.workers.jobs import Job, check_workers, run_jobs
+
+__all__ = ["Job", "check_workers", "run_jobs"]

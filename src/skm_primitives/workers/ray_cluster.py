@@ -1,0 +1,46 @@
+"""Jobs on a Ray cluster (https://www.ray.io): one that is there already, or one on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skm_machine.errors import SkmError
+from skm_primitives.workers.jobs import MOST_LOSSES, Done, Job, call
+
+
+def run_on_ray(jobs: Sequence[Job], address: str, done: Done) -> None:
+    """Do all jobs as Ray tasks of one core each; Ray does those of lost workers again.
+
+    `ray` is the cluster of `RAY_ADDRESS`, or one that is started on this machine; skm must be installed on
+    every node, in the same version.
+    """
+    try:
+        import ray  # noqa: PLC0415
+    except ImportError as error:
+        raise SkmError(
+            "--workers ray needs Ray; install it with `pip install 'skm[ray]'`."
+        ) from error
+    ours = not ray.is_initialized()
+    if ours:
+        ray.init(address=address if "://" in address else None, log_to_driver=False)
+    try:
+        task = ray.remote(num_cpus=1, max_retries=MOST_LOSSES - 1)(call)
+        open_tasks = {task.remote(job): job for job in jobs}
+        while open_tasks:
+            ready, _ = ray.wait(list(open_tasks), num_returns=1)
+            for reference in ready:
+                job = open_tasks.pop(reference)
+                try:
+                    result = ray.get(reference)
+                except ray.exceptions.RayTaskError as error:
+                    if isinstance(error.cause, SkmError):
+                        raise SkmError(str(error.cause)) from None
+                    raise
+                except ray.exceptions.WorkerCrashedError:
+                    raise SkmError(
+                        f"'{job.key}' was lost with its worker {MOST_LOSSES} times."
+                    ) from None
+                done(job, result)
+    finally:
+        if ours:
+            ray.shutdown()
