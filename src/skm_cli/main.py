@@ -19,6 +19,7 @@ COMMANDS = (
     "run",
     "eval",
     "finetune",
+    "baseline",
     "plot",
     "up",
     "demo",

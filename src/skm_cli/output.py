@@ -81,6 +81,22 @@ def seed_number(text: str) -> int:
     return number
 
 
+def seed_list(text: str) -> list[int]:
+    """Return the seeds that an argument gives: a number of them, a range 0-7, or a list 3,5."""
+    try:
+        if "-" in text:
+            first, last = (int(part) for part in text.split("-"))
+            seeds = list(range(first, last + 1))
+        else:
+            numbers = [int(part) for part in text.split(",")]
+            seeds = list(range(numbers[0])) if len(numbers) == 1 else numbers
+    except ValueError:
+        seeds = []
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise ArgumentTypeError(f"seeds are a number (8), a range (0-7) or a list (3,5): '{text}'")
+    return seeds
+
+
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
     """Make the folder of a file that is about to be written; say what prevents it from being."""

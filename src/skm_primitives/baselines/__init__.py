@@ -1,8 +1,9 @@
 """Learners that skill machines are compared with: tabular, compiled, for any mission and any world.
 
 QL, CRM and HRM are after Icarte et al., *Reward Machines: Exploiting Reward Function Structure in
-Reinforcement Learning* (JAIR 2022); the shaped ones have a potential from value iteration on the machine.
-Settings are those that were in effect in the comparison of the Skill Machines paper (docs/paper.md).
+Reinforcement Learning* (JAIR 2022); the shaped ones have a potential from value iteration on the
+machine. Settings are those that were in effect in the comparison of the Skill Machines paper
+(docs/paper.md).
 """
 
 from skm_primitives.baselines.curves import Curves

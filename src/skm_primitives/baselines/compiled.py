@@ -68,6 +68,14 @@ def below(state: NDArray[np.uint64], count: int) -> int:
 
 
 @compiled
+def soft(values: NDArray[np.float64], epsilon: float, state: NDArray[np.uint64]) -> int:
+    """Return a random index with probability `epsilon`, else that of the greatest value."""
+    if uniform(state) < epsilon:
+        return below(state, len(values))
+    return greedy(values, state)
+
+
+@compiled
 def greedy(values: NDArray[np.float64], state: NDArray[np.uint64]) -> int:
     """Return the index of the greatest value; ties are drawn."""
     best, ties, chosen = values[0], 1, 0
@@ -88,4 +96,4 @@ def highest(values: NDArray[np.float64]) -> float:
     best = values[0]
     for index in range(1, len(values)):
         best = max(best, values[index])
-    return best
+    return float(best)

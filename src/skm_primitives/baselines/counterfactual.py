@@ -1,17 +1,17 @@
 """CRM: Q-learning with counterfactual experiences (Icarte et al., section 4.1), and CRM-RS.
 
 Each step of the world is learned from in every machine state ū, of every mission, that the machine could
-have been in: Q(s,ū,a) moves towards δ_r(ū,L(s')) + γ max_a' Q(s', δ_u(ū,L(s')), a'). States that no state
-leads to under the labels last shown are left out, as in the authors' code.
+have been in: Q(s,ū,a) moves towards δ_r(ū,L(s')) + γ max_a' Q(s', δ_u(ū,L(s')), a'). States that
+no state leads to under the labels last shown are left out, as in the authors' code.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
+from skm_primitives.baselines.compiled import below, compiled, highest, soft, stream
 from skm_primitives.baselines.problem import Machines, World
-from skm_primitives.baselines.q_learning import evaluate
+from skm_primitives.baselines.product_q_learning import evaluate
 from skm_primitives.baselines.settings import Numbers
 from skm_sim.arrays import FloatArray
 
@@ -34,10 +34,7 @@ def learn(
             u = machines.initial[below(random, len(machines.initial))]
             elapsed = 0
         here = world.cells[state] * states
-        if uniform(random) < numbers.epsilon:
-            action = below(random, actions)
-        else:
-            action = greedy(q[here + u], random)
+        action = soft(q[here + u], numbers.epsilon, random)
         after = world.transitions[state, action // choices]
         labels, choice = world.labels[after], action % choices
         there, shown = world.cells[after] * states, world.labels[state]

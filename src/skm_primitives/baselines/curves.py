@@ -18,7 +18,10 @@ LATEST = 5
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The mean return of each evaluation of each run, `[run, evaluation]`; the first is before learning."""
+    """The mean return of each evaluation of each run, `[run, evaluation]`.
+
+    The first evaluation is before any learning.
+    """
 
     method: str
     scores: FloatArray
@@ -40,7 +43,9 @@ class Curves:
 
     def at(self, steps: int) -> tuple[float, float]:
         """Return mean and standard deviation over the runs, of the last evaluations up to there."""
-        found = self.smoothed(LATEST)[:, min(steps // self.settings.every, self.scores.shape[1] - 1)]
+        found = self.smoothed(LATEST)[
+            :, min(steps // self.settings.every, self.scores.shape[1] - 1)
+        ]
         return float(found.mean()), float(found.std())
 
     def document(self) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 4.2), and HRM-RS.
 
 An option for the edge u → u' has Q_o(s,a). Its reward is the machine's (shaped in HRM-RS), and 1 more
-where its edge is taken; it ends where the machine leaves u. Every step of the world updates all options of
-all machine states that it could have been taken in. The controller's Q(s,u,o) is that of a semi-Markov
-problem: after k steps of an option, r_1 + γ r_2 + … + γ^k max_o' Q(s',u',o').
+where its edge is taken; it ends where the machine leaves u. Every step of the world updates all options
+of all machine states that it could have been taken in. The controller's Q(s,u,o) is that of a
+semi-Markov problem: after k steps of an option, r_1 + γ r_2 + … + γ^k max_o' Q(s',u',o').
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
+from skm_primitives.baselines.compiled import below, compiled, highest, soft, stream
 from skm_primitives.baselines.options import Options
 from skm_primitives.baselines.problem import Machines, World
 from skm_primitives.baselines.settings import Numbers
@@ -32,7 +32,7 @@ def learn(
     states, choices = machines.target.shape[0], machines.target.shape[1]
     actions = world.transitions.shape[1] * choices
     cells = len(world.starts)
-    control = np.full((cells * states, max(1, options.count.max())), numbers.initial)
+    control = np.full((cells * states, max(1, options.number.max())), numbers.initial)
     q = np.full((len(options.source), cells, actions), numbers.initial)
     random = stream(seed, 0)
     scores = np.zeros(numbers.steps // numbers.every + 1)
@@ -45,7 +45,7 @@ def learn(
             u = machines.initial[below(random, len(machines.initial))]
             elapsed, option = 0, -1
         cell = world.cells[state]
-        if option < 0 and options.count[u]:
+        if option < 0 and options.number[u]:
             began, discount, earned = cell * states + u, 1.0, 0.0
             option = choose_option(control[began], options, u, numbers.epsilon, random)
         action = choose_action(q, option, cell, numbers.epsilon, random)
@@ -53,22 +53,8 @@ def learn(
         labels, choice = world.labels[after], action % choices
         there, shown = world.cells[after], world.labels[state]
 
-        for other in range(len(options.source)):
-            source = options.source[other]
-            if elapsed and not machines.possible[shown, source]:
-                continue
-            then = machines.target[source, choice, labels]
-            reward = machines.reward[source, choice, labels]
-            over = machines.over[source, choice, labels]
-            target = reward - potential[source]
-            if not over:
-                target += numbers.gamma * potential[then]
-            if not over and then == source and reward <= 0:
-                target += numbers.gamma * highest(q[other, there])
-            elif then == options.target[other] and reward == options.reward[other]:
-                target += 1.0
-            q[other, cell, action] += numbers.alpha * (target - q[other, cell, action])
-
+        known = shown if elapsed else -1
+        update_options(machines, options, q, potential, numbers, known, cell, action, there, labels)
         then = machines.target[u, choice, labels]
         over = machines.over[u, choice, labels]
         reward = machines.reward[u, choice, labels]
@@ -80,8 +66,8 @@ def learn(
         if over or then != u or reward > 0:
             if option >= 0:
                 target = earned
-                if not over and options.count[then]:
-                    row = control[there * states + then, : options.count[then]]
+                if not over and options.number[then]:
+                    row = control[there * states + then, : options.number[then]]
                     target += discount * highest(row)
                 slot = option - options.first[u]
                 control[began, slot] += numbers.alpha * (target - control[began, slot])
@@ -97,13 +83,43 @@ def learn(
 
 
 @compiled
+def update_options(
+    machines: Machines,
+    options: Options,
+    q: FloatArray,
+    potential: FloatArray,
+    numbers: Numbers,
+    shown: int,
+    cell: int,
+    action: int,
+    there: int,
+    labels: int,
+) -> None:
+    """Learn all options from one step of the world; `shown` are the labels before it, −1 at a start."""
+    choice = action % machines.target.shape[1]
+    for option in range(len(options.source)):
+        source = options.source[option]
+        if shown >= 0 and not machines.possible[shown, source]:
+            continue
+        then = machines.target[source, choice, labels]
+        reward = machines.reward[source, choice, labels]
+        over = machines.over[source, choice, labels]
+        target = reward - potential[source]
+        if not over:
+            target += numbers.gamma * potential[then]
+        if not over and then == source and reward <= 0:
+            target += numbers.gamma * highest(q[option, there])
+        elif then == options.target[option] and reward == options.reward[option]:
+            target += 1.0
+        q[option, cell, action] += numbers.alpha * (target - q[option, cell, action])
+
+
+@compiled
 def choose_option(
     values: FloatArray, options: Options, u: int, epsilon: float, random: NDArray[np.uint64]
 ) -> int:
     """Return an option of u: a random one with probability `epsilon`, else the best."""
-    if uniform(random) < epsilon:
-        return options.first[u] + below(random, options.count[u])
-    return options.first[u] + greedy(values[: options.count[u]], random)
+    return int(options.first[u]) + soft(values[: options.number[u]], epsilon, random)
 
 
 @compiled
@@ -111,9 +127,9 @@ def choose_action(
     q: FloatArray, option: int, cell: int, epsilon: float, random: NDArray[np.uint64]
 ) -> int:
     """Return the option's action; a random one with probability `epsilon`, or without an option."""
-    if option < 0 or uniform(random) < epsilon:
+    if option < 0:
         return below(random, q.shape[2])
-    return greedy(q[option, cell], random)
+    return soft(q[option, cell], epsilon, random)
 
 
 @compiled
@@ -137,7 +153,7 @@ def evaluate(
         option = -1
         for _ in range(numbers.episode_steps):
             cell = world.cells[state]
-            if option < 0 and options.count[u]:
+            if option < 0 and options.number[u]:
                 row = control[cell * states + u]
                 option = choose_option(row, options, u, numbers.test_epsilon, random)
             action = choose_action(q, option, cell, numbers.test_epsilon, random)

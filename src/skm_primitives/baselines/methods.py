@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.baselines import counterfactual, hierarchical, q_learning, skill_machine
+from skm_primitives.baselines import counterfactual, few_shot, hierarchical, product_q_learning
 from skm_primitives.baselines.curves import Curves
 from skm_primitives.baselines.options import make_options
 from skm_primitives.baselines.problem import Problem
@@ -74,9 +73,9 @@ def _skilled(planner: str, *, learns: bool) -> Runner:
     def run(
         problem: Problem, spec: DomainSpec, settings: LearningSettings, seeds: Sequence[int]
     ) -> FloatArray:
-        loop = skill_machine.learn if learns else skill_machine.zero_shot
+        loop = few_shot.learn if learns else few_shot.zero_shot
         skills = {
-            number: skill_machine.compose(
+            number: few_shot.compose(
                 problem, pretrained(spec, number), planner, settings.test_epsilon
             )
             for number in sorted({seed % PRETRAINED for seed in seeds})
@@ -86,30 +85,30 @@ def _skilled(planner: str, *, learns: bool) -> Runner:
     return run
 
 
-@lru_cache(maxsize=PRETRAINED)
-def _pretrained(name: str, seed: int) -> Primitives:
-    from skm_sim import get_domain  # noqa: PLC0415 - by its name, so that the cache can hold it
-
-    spec = get_domain(name)
-    if seed == 0 and spec.checkpoint:
-        return load_primitives(spec)
-    learner = TabularLearner.start(spec, {**spec.settings, "seed": seed})
-    while learner.steps < learner.default_steps:
-        learner.run_round()
-    return TabularPrimitives(learner.state)
+_LEARNED: dict[tuple[str, int], Primitives] = {}
+"""Skills by domain and seed, for as long as the process lives: several methods use the same."""
 
 
 def pretrained(spec: DomainSpec, seed: int) -> Primitives:
     """Return the skills of a training seed: 0 is what comes with the domain, others are learned now."""
-    return _pretrained(spec.name, seed)
+    key = spec.name, seed
+    if key not in _LEARNED:
+        if seed == 0 and spec.checkpoint:
+            _LEARNED[key] = load_primitives(spec)
+        else:
+            learner = TabularLearner.start(spec, {**spec.settings, "seed": seed})
+            while learner.steps < learner.default_steps:
+                learner.run_round()
+            _LEARNED[key] = TabularPrimitives(learner.state)
+    return _LEARNED[key]
 
 
 _FEW_SHOT: Final = {"alpha": 0.5, "initial": 0.001}
 """Of SM and QL-SM in the authors' code."""
 
 METHODS: Final = {
-    "ql": Method("QL", _plain(q_learning.learn, shaped=False)),
-    "ql-rs": Method("QL-RS", _plain(q_learning.learn, shaped=True)),
+    "ql": Method("QL", _plain(product_q_learning.learn, shaped=False)),
+    "ql-rs": Method("QL-RS", _plain(product_q_learning.learn, shaped=True)),
     "crm": Method("CRM", _plain(counterfactual.learn, shaped=False)),
     "crm-rs": Method("CRM-RS", _plain(counterfactual.learn, shaped=True)),
     "hrm": Method("HRM", _hierarchical(shaped=False)),

@@ -28,7 +28,7 @@ class Options(NamedTuple):
     """`[option]`: what its edge pays."""
     first: IntArray
     """`[u]`: the number of its first option."""
-    count: IntArray
+    number: IntArray
     """`[u]`: how many it has."""
 
 

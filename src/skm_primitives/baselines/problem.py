@@ -86,10 +86,12 @@ class Problem:
     def potentials(self, gamma: float) -> FloatArray:
         """Return Φ(u) = −V(u), V by value iteration on the machine; 0 where a mission is over.
 
-        Reward shaping of Icarte et al., section 5.3: r + γΦ(u') − Φ(u).
+        Reward shaping of Icarte et al., section 5.3: r + γΦ(u') − Φ(u). Values above 1, which missions
+        without end have, are scaled to 1: an option of HRM-RS would rather stay than leave for its 1.
         """
         values = [optimal_values(mission.machine, gamma) for mission in self.missions]
-        return -np.concatenate([np.array(each, np.float64) for each in values])
+        potential = -np.concatenate([np.array(each, np.float64) for each in values])
+        return potential / max(1.0, float(np.abs(potential).max()))
 
 
 def make_problem(model: TabularModel, missions: Sequence[Mission]) -> Problem:
@@ -120,9 +122,7 @@ def make_problem(model: TabularModel, missions: Sequence[Mission]) -> Problem:
         for u in range(machine.num_states)
         if u not in machine.terminal and u not in machine.failure
     ]
-    initial = [
-        machine.initial + offset for machine, offset in zip(machines, offsets, strict=True)
-    ]
+    initial = [machine.initial + offset for machine, offset in zip(machines, offsets, strict=True)]
     return Problem(
         model,
         tuple(missions),

@@ -51,7 +51,9 @@ class LearningSettings:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if self.steps % self.every:
-            raise SkmError(f"{self.steps} steps are no multiple of {self.every}, between evaluations.")
+            raise SkmError(
+                f"{self.steps} steps are no multiple of {self.every}, between evaluations."
+            )
 
     @property
     def numbers(self) -> Numbers:

@@ -59,7 +59,7 @@ def run_jobs(jobs: Sequence[Job], workers: str | int, done: Done) -> None:
             for job in jobs:
                 done(job, call(job))
             return
-        from skm_primitives.workers.processes import run_in_processes  # noqa: PLC0415
+        from skm_primitives.workers.local_processes import run_in_processes  # noqa: PLC0415
 
         run_in_processes(jobs, min(chosen, len(jobs)), done)
     elif chosen == "slurm":

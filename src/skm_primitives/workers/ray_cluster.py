@@ -11,8 +11,8 @@ from skm_primitives.workers.jobs import MOST_LOSSES, Done, Job, call
 def run_on_ray(jobs: Sequence[Job], address: str, done: Done) -> None:
     """Do all jobs as Ray tasks of one core each; Ray does those of lost workers again.
 
-    `ray` is the cluster of `RAY_ADDRESS`, or one that is started on this machine; skm must be installed on
-    every node, in the same version.
+    `ray` is the cluster of `RAY_ADDRESS`, or one that is started on this machine; skm must be installed
+    on every node, in the same version.
     """
     try:
         import ray  # noqa: PLC0415

@@ -33,15 +33,17 @@ def run_on_slurm(jobs: Sequence[Job], done: Done, cluster: str | None = None) ->
                 if not task.done():
                     continue
                 del submitted[key]
-                error = task.exception()
-                if error is None:
+                failure = task.exception()
+                if failure is None:
                     done(job, task.result())
-                elif isinstance(error, submitit.core.utils.UncompletedJobError):
+                elif isinstance(failure, submitit.core.utils.UncompletedJobError):
                     if tries >= MOST_LOSSES:
-                        raise SkmError(f"'{key}' was lost {tries} times; see {FOLDER}.") from error
+                        raise SkmError(
+                            f"'{key}' was lost {tries} times; see {FOLDER}."
+                        ) from failure
                     submitted[key] = job, executor.submit(call, job), tries + 1
                 else:
-                    raise error
+                    raise failure
             time.sleep(ASK_SECONDS if submitted else 0)
     finally:
         for _, task, _ in submitted.values():

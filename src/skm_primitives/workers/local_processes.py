@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
@@ -29,10 +30,8 @@ class _Worker:
 
     def begin(self, job: Job) -> None:
         self.job = job
-        try:
+        with suppress(OSError):  # It may be gone: that is noticed where results are awaited.
             self.pipe.send(job)
-        except OSError:
-            pass  # It is gone; the closed pipe is noticed where results are awaited.
 
 
 def run_in_processes(jobs: Sequence[Job], count: int, done: Done) -> None:

@@ -1,4 +1,4 @@
-"""QL: Q-learning on the product, Q(s, u, a) (Icarte et al., section 3.2), and QL-RS, with shaped rewards.
+"""QL: Q-learning on the product, Q(s, u, a) (Icarte et al., section 3.2), and QL-RS, with shaping.
 
     Q(s,u,a) ← Q(s,u,a) + α [ r + γ max_a' Q(s',u',a') − Q(s,u,a) ]
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
+from skm_primitives.baselines.compiled import below, compiled, highest, soft, stream
 from skm_primitives.baselines.problem import Machines, World
 from skm_primitives.baselines.settings import Numbers
 from skm_sim.arrays import FloatArray
@@ -33,10 +33,7 @@ def learn(
             u = machines.initial[below(random, len(machines.initial))]
             elapsed = 0
         row = world.cells[state] * states + u
-        if uniform(random) < numbers.epsilon:
-            action = below(random, actions)
-        else:
-            action = greedy(q[row], random)
+        action = soft(q[row], numbers.epsilon, random)
         after = world.transitions[state, action // choices]
         labels = world.labels[after]
         then = machines.target[u, action % choices, labels]
@@ -66,10 +63,8 @@ def evaluate(
         state = world.starts[below(random, len(world.starts))]
         u = machines.initial[below(random, len(machines.initial))]
         for _ in range(numbers.episode_steps):
-            if uniform(random) < numbers.test_epsilon:
-                action = below(random, q.shape[1])
-            else:
-                action = greedy(q[world.cells[state] * states + u], random)
+            row = q[world.cells[state] * states + u]
+            action = soft(row, numbers.test_epsilon, random)
             state = world.transitions[state, action // choices]
             labels = world.labels[state]
             total += machines.reward[u, action % choices, labels]

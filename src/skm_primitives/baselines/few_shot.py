@@ -1,7 +1,7 @@
 """SM, skills composed zero-shot, and QL-SM, Q-learning that begins there (the paper's Algorithm 3).
 
-QL-SM acts by argmax_a max{γ Q(s,u,a), (1−γ) δ_Q(u)(⟨s,c⟩,a)}, while it learns and when it is evaluated, as
-printed. (`skm finetune` returns another policy, which never ends below zero-shot: see
+QL-SM acts by argmax_a max{γ Q(s,u,a), (1−γ) δ_Q(u)(⟨s,c⟩,a)}, while it learns and when it is
+evaluated, as printed. (`skm finetune` returns another policy, which never ends below zero-shot: see
 `skm_primitives.tabular.finetune`.)
 """
 
@@ -74,13 +74,15 @@ def compose(problem: Problem, primitives: Primitives, planner: str, slip: float)
 
 
 def _joined(parts: Sequence[Skilled]) -> Skilled:
-    return Skilled(*(np.ascontiguousarray(np.concatenate(field)) for field in zip(*parts, strict=True)))
+    return Skilled(
+        *(np.ascontiguousarray(np.concatenate(field)) for field in zip(*parts, strict=True))
+    )
 
 
 @compiled
 def learn(skilled: Skilled, numbers: Numbers, seed: int) -> FloatArray:
     """Learn few-shot; return the mean return of each evaluation."""
-    situations, actions = skilled.composed.shape
+    actions = skilled.composed.shape[1]
     q = np.full((skilled.seen.max() + 1, actions), numbers.initial)
     values = np.empty(actions)
     random = stream(seed, 0)
@@ -112,9 +114,7 @@ def learn(skilled: Skilled, numbers: Numbers, seed: int) -> FloatArray:
 
 
 @compiled
-def printed_rule(
-    composed: FloatArray, q: FloatArray, gamma: float, values: FloatArray
-) -> None:
+def printed_rule(composed: FloatArray, q: FloatArray, gamma: float, values: FloatArray) -> None:
     """Write max{γ Q, (1−γ) δ_Q} of each action into `values`."""
     for action in range(len(values)):
         values[action] = max(gamma * q[action], (1 - gamma) * composed[action])

@@ -1,0 +1,118 @@
+"""The methods that skill machines are compared with: what they learn, and how they are run."""
+
+import numpy as np
+import pytest
+
+from skm_machine import compile_mission
+from skm_machine.errors import SkmError
+from skm_primitives.baselines import METHODS, best_return, make_problem, run_method
+from skm_primitives.baselines import compiled as compiled_module
+from skm_primitives.baselines.options import make_options, unachievable_edges
+from skm_primitives.baselines.runs import Experiment, collected, jobs_of
+from skm_primitives.tabular.exact_evaluation import best_success
+from skm_primitives.workers import run_jobs
+from skm_sim import get_domain
+from skm_sim.tabular import TabularModel, tabular_model
+
+OFFICE = get_domain("office")
+
+
+def problem_of(*tasks, repeat=False):
+    formulas = [OFFICE.tasks[name].formula if name in OFFICE.tasks else name for name in tasks]
+    missions = [
+        compile_mission(text, propositions=OFFICE.propositions, repeat=repeat) for text in formulas
+    ]
+    return make_problem(tabular_model(OFFICE), missions)
+
+
+@pytest.fixture(scope="module")
+def corridor():
+    """Six cells in a row, `a` at the left end and `b` at the right; moves left and right."""
+    cells = np.arange(6)
+    moves = np.stack([np.maximum(cells - 1, 0), np.minimum(cells + 1, 5)], axis=1)
+    labels = np.stack([cells == 0, cells == 5], axis=1)
+    return TabularModel(("a", "b"), (), moves, cells.copy(), labels, cells.copy())
+
+
+@pytest.mark.parametrize("method", ["ql", "ql-rs", "crm", "crm-rs", "hrm", "hrm-rs"])
+@pytest.mark.parametrize(
+    ("text", "repeat"), [("F(a & X F b)", False), ("F(a & X F b)", True), ("G F a & G F b", False)]
+)
+def test_every_learner_ends_at_the_best_possible_in_a_corridor(corridor, method, text, repeat):
+    mission = compile_mission(text, propositions=("a", "b"), repeat=repeat)
+    problem = make_problem(corridor, [mission])
+    settings = METHODS[method].settings(
+        steps=20_000,
+        alpha=0.1 if "hrm" in method else 0.5,  # how long an option takes is a matter of chance
+        initial=0.0,
+        test_epsilon=0.0,
+        episode_steps=60,
+    )
+    found = run_method(method, problem, OFFICE, range(3), settings)
+    assert found.at(20_000)[0] == pytest.approx(best_return(problem, 0.0, 60), rel=0.05)
+
+
+def test_promises_are_choices_of_the_learner(corridor):
+    problem = make_problem(corridor, [compile_mission("F G a", propositions=("a", "b"))])
+    assert problem.choices > 1
+    settings = METHODS["ql"].settings(
+        steps=20_000, alpha=0.5, initial=0.0, test_epsilon=0.0, episode_steps=40
+    )
+    found = run_method("ql", problem, OFFICE, range(2), settings)
+    assert found.at(20_000)[0] == pytest.approx(best_return(problem, 0.0, 40), rel=0.1)
+
+
+def test_the_best_possible_is_that_of_the_exact_evaluation():
+    problem = problem_of("coffee")
+    expected = best_success(problem.model, problem.missions[0].machine, 0.1, 1000).mean()
+    assert best_return(problem, 0.1, 1000) == pytest.approx(expected, abs=1e-6)
+
+
+def test_potentials_are_the_machines_values_with_the_sign_turned():
+    problem = problem_of("coffee")
+    names = problem.missions[0].machine.names
+    potential = dict(zip(names, problem.potentials(0.9).tolist(), strict=True))
+    assert potential == pytest.approx({"u0": -0.9, "u1": -1.0, "accepted": 0.0, "failed": 0.0})
+
+
+def test_options_are_the_edges_that_the_world_can_take():
+    problem = problem_of("coffee_mail")
+    all_edges = make_options(problem, unachievable=True)
+    options = make_options(problem)
+    assert len(all_edges.source) == len(options.source) + 1
+    assert [str(label) for _, label in unachievable_edges(problem)] == [
+        "coffee & mail & !decoration"
+    ]
+    assert not set(options.target) & problem.missions[0].machine.failure
+
+
+def test_runs_do_not_depend_on_how_they_are_spread():
+    experiment = Experiment("office", ((OFFICE.tasks["coffee"].formula, False),))
+    settings = METHODS["crm"].settings(steps=2000)
+    tables = []
+    for seeds in (range(12), range(12)):
+        jobs, results = jobs_of(experiment, "crm", settings, seeds), {}
+        workers = 1 if not tables else 2
+        run_jobs(
+            jobs, workers, lambda job, found, results=results: results.update({job.key: found})
+        )
+        tables.append(collected("crm", settings, jobs, results).scores)
+    assert np.array_equal(*tables)
+    alone = run_method("crm", experiment.problem(), OFFICE, [11], settings)
+    assert np.array_equal(alone.scores[0], tables[0][11])
+
+
+def test_a_mission_that_no_method_can_learn_is_refused():
+    with pytest.raises(SkmError, match="learned together"):
+        problem_of("coffee", "G F A & G F B")
+    with pytest.raises(SkmError, match="no promises"):
+        run_method("sm", problem_of("F G coffee"), OFFICE, [0])
+    with pytest.raises(SkmError, match="'crm'"):
+        run_method("crmm", problem_of("coffee"), OFFICE, [0])
+
+
+def test_without_numba_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(compiled_module, "njit", None)
+    loop = compiled_module.compiled(lambda: None)
+    with pytest.raises(SkmError, match=r"pip install 'skm\[baselines\]'"):
+        loop()
