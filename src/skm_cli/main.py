@@ -24,6 +24,9 @@ COMMANDS = (
     "up",
     "demo",
     "mission",
+    "verify",
+    "monitor",
+    "runs",
     "status",
     "bench",
 )

@@ -77,14 +77,17 @@ def shortest_trace(
     machine: RewardMachine,
     wanted: Callable[[Outcome], bool],
     label_sets: Collection[frozenset[str]] = (),
+    start: int | None = None,
 ) -> Trace | None:
     """Return a shortest trace whose last step has a wanted outcome, with few labels at each step.
 
-    It is made of `label_sets`, if any are given.
+    It begins in the machine state `start`, or the initial one; it is made of `label_sets`, if any are
+    given.
     """
+    first = machine.initial if start is None else start
     steps = _steps_among(machine, label_sets) if label_sets else _all_steps(machine)
     came_from: dict[int, tuple[int, _Step]] = {}
-    queue = deque([machine.initial])
+    queue = deque([first])
     while queue:
         state = queue.popleft()
         if state in machine.terminal or state in machine.failure:
@@ -93,11 +96,11 @@ def shortest_trace(
             target = step.outcome.target
             if wanted(step.outcome):
                 trace = [step.labels()]
-                while state != machine.initial:
+                while state != first:
                     state, before = came_from[state]
                     trace.append(before.labels())
                 return trace[::-1]
-            if target not in came_from and target != machine.initial:
+            if target not in came_from and target != first:
                 came_from[target] = state, step
                 queue.append(target)
     return None

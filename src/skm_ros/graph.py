@@ -34,6 +34,8 @@ class Argument:
     name: str
     default: Value
     description: str
+    general: Value = ""
+    """The default of systems that have none of their own."""
 
     def read(self, text: Value) -> Value:
         """Return a value of the argument's type from what was given on a command line."""
@@ -84,16 +86,27 @@ class System:
     arguments: Mapping[str, Argument]
     kinds: Mapping[str, Mapping[str, str]]
     members: Mapping[str, Mapping[str, Any]]
+    besides: Mapping[str, Mapping[str, Any]]
+    """Nodes that are started only where the argument `when` asks for them."""
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the value of every argument: what was given, else the default."""
+        """Return the value of every argument: what was given, else the default.
+
+        Where that is the default of all systems, a node that is asked for besides may need another.
+        """
         for name in given:
             if name not in self.arguments:
                 raise GraphError(f"no argument '{name}'{did_you_mean(name, self.arguments)}")
-        return {
+        values = {
             name: argument.read(given.get(name, argument.default))
             for name, argument in self.arguments.items()
         }
+        for member in self.besides.values():
+            if _is_asked_for(values[member["when"]]):
+                for name, needed in (member.get("needs") or {}).items():
+                    if values[name] == self.arguments[name].general:
+                        values[name] = needed
+        return values
 
     def mission(self, given: Mapping[str, Value]) -> str:
         """Return the mission to run when the nodes are ready; empty if there is none."""
@@ -116,7 +129,8 @@ class System:
         space = "/" + (namespace or self.namespace).strip("/")
         moved = [] if space == self.namespace else [("/clock", f"{space.rstrip('/')}/clock")]
         nodes = []
-        for name, member in self.members.items():
+        asked = {n: m for n, m in self.besides.items() if _is_asked_for(values[m["when"]])}
+        for name, member in {**self.members, **asked}.items():
             kind = self.kinds[name]
             remappings = [*moved, *(member.get("remappings") or {}).items()]
             nodes.append(
@@ -140,17 +154,24 @@ def _is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
+def _is_asked_for(value: Value) -> bool:
+    return bool(value) and value != NONE
+
+
 def load_systems(path: Path | None = None) -> dict[str, System]:
     """Return the systems of a description, by default the one that comes with skm."""
     document = _read(path)
-    systems = {}
+    systems, besides = {}, document["besides"]
     for name, entry in document["systems"].items():
         own = entry.get("arguments") or {}
         arguments = {
-            key: Argument(key, own.get(key, about["default"]), about["description"])
+            key: Argument(
+                key, own.get(key, about["default"]), about["description"], about["default"]
+            )
             for key, about in document["arguments"].items()
         }
-        _check(name, entry["nodes"], own, arguments, document["nodes"])
+        named = [*own, *(argument for member in besides.values() for argument in _named(member))]
+        _check(name, {**entry["nodes"], **besides}, named, arguments, document["nodes"])
         systems[name] = System(
             name=name,
             description=entry["description"],
@@ -158,8 +179,14 @@ def load_systems(path: Path | None = None) -> dict[str, System]:
             arguments=arguments,
             kinds=document["nodes"],
             members=entry["nodes"],
+            besides=besides,
         )
     return systems
+
+
+def _named(member: Mapping[str, Any]) -> list[str]:
+    """Return the arguments that say whether a node is started besides, or that it needs."""
+    return [member["when"], *(member.get("needs") or {})]
 
 
 def load_benchmarks(path: Path | None = None) -> dict[str, dict[str, Any]]:

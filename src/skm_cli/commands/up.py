@@ -29,7 +29,7 @@ exit codes:
 ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
-    *("respawn", "events"),
+    *("respawn", "events", "record", "monitor"),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 

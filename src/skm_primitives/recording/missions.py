@@ -67,6 +67,8 @@ class RecordedState:
     observation: Message | None
     action: RecordedAction | None
     """The first thing that it was answered with."""
+    stamp: int = 0
+    """The stamp of its labels: the world's time, in nanoseconds."""
     versions: int = 1
     """How many different label sets were recorded for it: more than 1 makes no sense."""
 
@@ -181,7 +183,7 @@ class _World:
     """What the recording says about states and actions, whatever the mission."""
 
     def __init__(self, file: RunFile) -> None:
-        self.labels: dict[Key, list[tuple[int, frozenset[str]]]] = {}
+        self.labels: dict[Key, list[tuple[int, int, frozenset[str]]]] = {}
         self.observations: dict[Key, Message] = {}
         self.names: tuple[str, ...] = ()
         for message in _sent(file, "labels"):
@@ -190,7 +192,8 @@ class _World:
             true = frozenset(
                 n for n, holds in zip(value.names, value.values, strict=False) if holds
             )
-            self.labels.setdefault(_key(value), []).append((message.publish_time, true))
+            shown = message.publish_time, stamp_of(value.header), true
+            self.labels.setdefault(_key(value), []).append(shown)
         for message in _sent(file, "observation"):
             self.observations[_key(message.value)] = message.value
         self.actions = [_action(message) for message in _sent(file, "action")]
@@ -225,10 +228,11 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
                     step,
                     key,
                     shown[0][0],
-                    shown[0][1] | _true_at(events, step),
+                    shown[0][2] | _true_at(events, step),
                     world.observations.get(key),
                     answers.get(key),
-                    len({labels for _, labels in shown}),
+                    shown[0][1],
+                    len({labels for *_, labels in shown}),
                 )
             )
 
@@ -284,6 +288,11 @@ def _sent(file: RunFile, name: str) -> list[Recorded]:
 
 def _key(message: Message) -> Key:
     return int(message.session), int(message.episode), int(message.step)
+
+
+def stamp_of(header: Message) -> int:
+    """Return the stamp of a header in nanoseconds."""
+    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
 
 
 def _same(key: Key, first: Key) -> bool:

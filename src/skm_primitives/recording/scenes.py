@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from skm_primitives.recording.files import RunFile
+from skm_primitives.recording.missions import stamp_of
 from skm_sim.shapes import Shape
 
 KINDS: Final = {"arrow": 0, "cube": 1, "sphere": 2, "cylinder": 3, "text": 9}
@@ -97,8 +98,3 @@ def recorded_scenes(file: RunFile) -> Iterator[tuple[int, list[Shape]]]:
         if markers:
             # The robot is the last to get a new stamp: a bridge moves it and leaves the rest as it is.
             yield max(stamp_of(marker.header) for marker in markers), scene
-
-
-def stamp_of(header: Any) -> int:  # noqa: ANN401 - std_msgs/Header
-    """Return the stamp of a header in nanoseconds."""
-    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)

@@ -7,6 +7,7 @@ Relative to its namespace (/skm):
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
+                mission_log (skm/MissionLog), latched: all that is needed to judge a mission again
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
 
 Nothing is done before the peers are there, whichever starts first: until the primitives have introduced
@@ -26,7 +27,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from skm.action import ExecuteMission
-from skm.msg import Action, Labels, MachineState, Observation
+from skm.msg import Action, Labels, MachineState, MissionLog, Observation
 from skm.srv import QueryValues, Reset
 
 from skm_primitives.goals import label_sets_of
@@ -114,6 +115,7 @@ class MachineNode(SkmNode):
 
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
         self._machine_states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
+        self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset")
@@ -261,6 +263,10 @@ class MachineNode(SkmNode):
             state.phase = MachineState.IDLE
         self._machine_states.publish(state)
         return state
+
+    def publish_log(self, entry: MissionLog) -> None:
+        """Publish an entry of a mission's log."""
+        self._logs.publish(entry)
 
     def _set_feedback_rate(self, rate: float) -> None:
         self._feedback_timer = self.create_timer(

@@ -25,6 +25,7 @@ from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun, usual_limit
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.shield import make_shield
+from skm_ros.nodes.mission_log import MissionLogger
 from skm_ros.nodes.mission_reports import mission_result
 from skm_ros.nodes.mission_steps import MissionSteps
 from skm_ros.nodes.state_stream import WorldState
@@ -55,10 +56,22 @@ class Execution:
         self.steps: MissionSteps | None = None
         self.accepted_at = self._waiting_since = time.monotonic()
         self.began_at = 0.0
+        self.log = MissionLogger(self)
         self._skills: RemoteSkills | None = None
+        self._step_seconds: float | None = None
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self._moved = self._unseen = False
+
+    @property
+    def skills(self) -> RemoteSkills | None:
+        """The primitives that the mission is planned with."""
+        return self._skills
+
+    @property
+    def step_limit(self) -> int:
+        """Most actions to take; 0 for no limit."""
+        return 0 if self.run is None or self.run.max_steps >= NO_LIMIT else self.run.max_steps
 
     @property
     def phase(self) -> int:
@@ -85,6 +98,7 @@ class Execution:
         goal, skills = self.goal, self._skills
         assert skills is not None
         answer: MissionRun | tuple[int, str]
+        self._step_seconds = step_seconds(self.node.states.period, skills.domain)
         try:
             check_events(self.node.events.names, skills.propositions)
             mission = compile_mission(
@@ -93,7 +107,7 @@ class Execution:
                 propositions=skills.propositions,
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
-                step_seconds=step_seconds(self.node.states.period, skills.domain),
+                step_seconds=self._step_seconds,
                 max_states=self.node.setting("max_states"),
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
@@ -156,8 +170,9 @@ class Execution:
             return
         if self._expected is not None and state.key[:2] != self._expected:
             return  # of before the reset; in real time, some steps may have gone by since
+        events = self.node.events.take()
         try:
-            self.run.begin(state.value, state.labels | self.node.events.take())
+            self.run.begin(state.value, state.labels | events)
         except UnachievableMissionError as error:
             self.finish(Result.REJECTED, str(error))
             return
@@ -165,8 +180,9 @@ class Execution:
             self.finish(Result.ERROR, str(error))
             return
         self.began_at = time.monotonic()
-        self.steps = MissionSteps(self.node, self.run, state, self.finish, self._on_decision)
+        self.steps = MissionSteps(self, state, self._on_decision)
         self._unseen = True
+        self.log.began(state.key, events, self.run.shield is not None, self._step_seconds or 0.0)
         self.node.publish_machine_state()
         self.steps.start()
 
@@ -269,6 +285,7 @@ class Execution:
         if self._moved:
             self._publish_feedback(transition=True)
         result = mission_result(self)
+        self.log.ended(result.seconds)
         self.node.on_finished(self)
         if outcome in (Result.ACCEPTED, Result.SATISFIED_SO_FAR):
             self.handle.succeed()

@@ -20,7 +20,7 @@ from skm_primitives.mission_run import MissionRun
 from skm_ros.nodes.state_stream import Key, WorldState
 
 if TYPE_CHECKING:
-    from skm_ros.nodes.machine_node import MachineNode
+    from skm_ros.nodes.mission_execution import Execution
 
 Result = ExecuteMission.Result
 LATE_PERIODS: Final = 2.0
@@ -28,20 +28,20 @@ LATE_PERIODS: Final = 2.0
 
 
 class MissionSteps:
-    """Drives one `MissionRun` from the states that arrive; `finish` is told when it is over."""
+    """Drives the run of one mission from the states that arrive, and finishes it when it is over."""
 
     def __init__(
         self,
-        node: MachineNode,
-        run: MissionRun,
+        execution: Execution,
         first: WorldState,
-        finish: Callable[[int, str], None],
         on_decision: Callable[[], None],
     ) -> None:
-        self._node = node
-        self.run = run
+        assert execution.run is not None
+        self._node = execution.node
+        self.run: MissionRun = execution.run
         self.state = first
-        self._finish = finish
+        self._finish = execution.finish
+        self._log = execution.log
         self._on_decision = on_decision
         self.stop_reason = ""
         """Why the robot is stopped while the mission goes on; empty if it is not."""
@@ -92,8 +92,9 @@ class MissionSteps:
         usable = state.observation is not None
         self.state = state
         try:
-            labels = state.labels | self._node.events.take()
-            moved = self.run.enter(state.value, labels)
+            events = self._node.events.take()
+            moved = self.run.enter(state.value, state.labels | events)
+            self._log.entered(state.key, events, moved)
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return False

@@ -1,0 +1,83 @@
+"""`skm monitor`: judge the labels of a running system live, whoever drives the robot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+from skm_cli.output import add_reading_options
+
+EPILOG = """\
+examples:
+  skm monitor "G !region"
+  skm monitor "F(coffee & X F office) & G !decoration" --namespace /robot1 --json
+  skm monitor "G F A & G F C" --max-seconds 60
+
+Listens to `labels` and moves nothing. Prints a line when something changes: satisfied, violated, still
+possible, and the shortest way to violate the mission from here. Ends when the mission is decided, with
+Ctrl-C, or after --max-seconds. A monitor that stays: `skm up … --monitor "G !region"`, topic `verdict`.
+
+exit codes:
+  0  satisfied; or not violated when it ended
+  1  violated
+  2  the mission cannot be read, or nothing publishes labels
+  4  labels were missed: unknown
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm monitor` to the command."""
+    parser = subparsers.add_parser(
+        "monitor",
+        help="judge a running system's labels by a mission",
+        description="Judge the labels of any system live by a mission; nothing is moved.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("mission", metavar="MISSION", help="a formula, plain words, or a file")
+    add_reading_options(parser)
+    parser.add_argument(
+        "--step-seconds", type=float, help="how long a step takes, for missions that name seconds"
+    )
+    parser.add_argument(
+        "--namespace", default="/skm", help="of the system to listen to (default: %(default)s)"
+    )
+    parser.add_argument("--timeout", type=float, default=10.0, help="seconds to wait for labels")
+    parser.add_argument("--max-seconds", type=float, default=0.0, help="end after (default: never)")
+    parser.add_argument("--json", action="store_true", help="a JSON document a line")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Listen, and tell every change."""
+    from skm_ros.client.ros_client import RosClient, counted_interrupts, require_ros  # noqa: PLC0415
+
+    require_ros()
+    from skm_machine.errors import SkmError  # noqa: PLC0415
+    from skm_machine.mission import read_mission_text  # noqa: PLC0415
+    from skm_ros.client.monitoring import Listener, verdict_document, verdict_line  # noqa: PLC0415
+
+    options = {
+        "format": args.format,
+        "horizon": args.horizon,
+        "step_seconds": args.step_seconds,
+    }
+
+    def tell(verdict: object) -> None:
+        line = json.dumps(verdict_document(verdict)) if args.json else verdict_line(verdict)
+        print(line, flush=True)
+
+    with RosClient(args.namespace) as client, counted_interrupts() as interrupts:
+        listener = Listener(client, read_mission_text(args.mission), tell, **options)
+        began = time.monotonic()
+
+        def is_over() -> bool:
+            late = 0 < args.max_seconds < time.monotonic() - began
+            return listener.decided or interrupts.count > 0 or late
+
+        heard = client.spin_until(lambda: listener.heard or is_over(), args.timeout)
+        if not heard:
+            raise SkmError(f"nothing publishes labels; {client.how_to_start()}")
+        client.spin_until(is_over)
+        return listener.exit_code

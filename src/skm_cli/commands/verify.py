@@ -1,0 +1,103 @@
+"""`skm verify`: judge recordings again, independently of what was said when they were made."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skm_cli.output import print_json, track
+from skm_machine.errors import SkmError
+
+if TYPE_CHECKING:
+    from skm_primitives.recording.findings import Verification
+
+EPILOG = """\
+examples:
+  skm verify runs/20261117-093122_F-coffee.mcap
+  skm verify run.mcap --mission "G !decoration"
+  skm verify killed.mcap --recover
+  skm verify runs --json
+
+The mission is compiled anew and its machine stepped through the recorded labels. Every difference from
+what was recorded is listed (docs/recording.md has the kinds). With --mission, the same labels are graded
+by another mission. --recover reads a file that was killed or cut, mends it, and says what is missing.
+
+exit codes (of a folder: the highest):
+  0  the recording agrees, and the mission is satisfied
+  1  the recording agrees, and the mission is not satisfied
+  2  it cannot be read, or the mission cannot
+  3  the recording disagrees with itself
+  4  something is missing, the rest agrees
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm verify` to the command."""
+    parser = subparsers.add_parser(
+        "verify",
+        help="judge a recorded run again",
+        description="Replay the labels of a recording through its mission; compare with what was said.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recording", type=Path, metavar="RUN.mcap|FOLDER")
+    parser.add_argument("--mission", metavar="OTHER", help="grade the labels by this one instead")
+    parser.add_argument(
+        "--recover",
+        action="store_true",
+        help="mend a file without its end, and judge what is there",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify one recording, or all of a folder."""
+    from skm_cli.reports.verify_report import print_table, print_verification  # noqa: PLC0415
+    from skm_primitives.recording.findings import EXIT_CODES  # noqa: PLC0415
+
+    if not args.recording.is_dir():
+        found = verify_file(args.recording, args.mission, recover=args.recover)
+        if args.json:
+            print_json({"file": str(args.recording), **found.document()})
+        else:
+            print_verification(found)
+        return EXIT_CODES[found.result]
+    files = sorted(args.recording.glob("*.mcap"))
+    if not files:
+        raise SkmError(f"there is no recording (*.mcap) in {args.recording}")
+    rows: list[tuple[Path, Verification | str]] = []
+    for file in track(files, "verifying"):
+        try:
+            rows.append((file, verify_file(file, args.mission, recover=args.recover)))
+        except SkmError as error:
+            rows.append((file, str(error)))
+    if args.json:
+        print_json(
+            [
+                {"file": str(file), **({"error": one} if isinstance(one, str) else one.document())}
+                for file, one in rows
+            ]
+        )
+    else:
+        print_table(rows)
+    return max(2 if isinstance(one, str) else EXIT_CODES[one.result] for _, one in rows)
+
+
+def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification:
+    """Return what a replay of the recorded mission finds; one without its end is mended, if asked."""
+    from skm_machine.mission import read_mission_text  # noqa: PLC0415
+    from skm_primitives.recording.files import read_recording  # noqa: PLC0415
+    from skm_primitives.recording.missions import recorded_missions  # noqa: PLC0415
+    from skm_primitives.recording.replay import verify_mission  # noqa: PLC0415
+    from skm_primitives.recording.writer import compact  # noqa: PLC0415
+
+    file = read_recording(path, recover=recover)
+    missions = recorded_missions(file)
+    if not missions:
+        raise SkmError(f"{path} holds no mission of skm: nothing was logged on mission_log")
+    found = verify_mission(missions[0], None if other is None else read_mission_text(other))
+    if recover and not file.complete:
+        compact(path)
+    return found

@@ -1,0 +1,66 @@
+"""The log of a mission on the topic `mission_log`: what is needed to judge it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skm.msg import MissionLog
+
+from skm_ros.conversions import transition_message
+
+if TYPE_CHECKING:
+    from skm_ros.nodes.mission_execution import Execution
+    from skm_ros.nodes.state_stream import Key
+
+
+class MissionLogger:
+    """Writes the log of one mission: `began`, then `entered` for every state, then `ended`."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._number = 0
+        self._true: frozenset[str] = frozenset()
+
+    def began(self, key: Key, events: frozenset[str], shield: bool, step_seconds: float) -> None:
+        """Take the state in which the mission begins."""
+        self._about = {"shield": shield, "step_seconds": step_seconds}
+        self._true = events
+        self._publish(MissionLog.BEGAN, key)
+
+    def entered(self, key: Key, events: frozenset[str], moved: bool) -> None:
+        """Take the next state; it is logged if the machine moved, or events changed."""
+        if moved or events != self._true:
+            self._true = events
+            self._publish(MissionLog.WENT_ON, key, moved=moved)
+
+    def ended(self, seconds: float) -> None:
+        """Take the end of the mission."""
+        steps = self._execution.steps
+        self._publish(MissionLog.ENDED, (0, 0, 0) if steps is None else steps.state.key, seconds)
+
+    def _publish(self, kind: int, key: Key, seconds: float = 0.0, *, moved: bool = False) -> None:
+        execution, goal = self._execution, self._execution.goal
+        node, run = execution.node, execution.run
+        entry = MissionLog(number=self._number, kind=kind, seconds=seconds)
+        self._number += 1
+        entry.header.stamp = node.get_clock().now().to_msg()
+        entry.goal_id = execution.handle.goal_id
+        entry.mission, entry.format, entry.horizon = goal.mission, goal.format, goal.horizon
+        entry.planner, entry.repeat = execution.planner, goal.repeat
+        entry.max_seconds = goal.max_seconds
+        entry.events = list(node.events.names)
+        if execution.skills is not None:
+            entry.domain, entry.digest = execution.skills.domain, execution.skills.digest
+        entry.outcome, entry.reason = execution.outcome, execution.reason
+        if run is not None:
+            entry.max_steps = execution.step_limit
+        if run is not None and execution.steps is not None:
+            entry.shield = self._about["shield"]
+            entry.step_seconds = float(self._about["step_seconds"])
+            entry.session, entry.episode, entry.step = key
+            entry.true_events = sorted(self._true)
+            entry.mission_steps, entry.accepted = run.tracker.steps, run.tracker.accepting_visits
+            entry.state, entry.states = run.tracker.state, run.machine.num_states
+            if moved and run.tracker.latest is not None:
+                entry.transitions = [transition_message(run.tracker.latest)]
+        node.publish_log(entry)

@@ -1,0 +1,66 @@
+"""The recorder node: keeps every mission of its system in a file (docs/recording.md).
+
+Relative to its namespace (/skm):
+    subscribes  mission_log, labels, observation, action, machine_state, primitives_info, markers,
+                /diagnostics, and whatever else is published in the namespace
+    uses        list_parameters and get_parameters of the other nodes
+    publishes   /diagnostics (diagnostic_msgs/DiagnosticArray)
+
+A process that is killed loses nothing that it had: every message is flushed as it is written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from skm_machine.errors import SkmError
+from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.skm_node import OK, Setting, SkmNode
+from skm_ros.topic_recorder import TopicRecorder
+
+SETTINGS: Final = (
+    Setting("folder", "runs", "folder for the recordings, one file for each mission", fixed=True),
+)
+
+
+class RecorderNode(SkmNode):
+    """Runs one `TopicRecorder`; see the module for its interfaces."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__("recorder", SETTINGS, **options)
+        folder = Path(self.setting("folder"))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SkmError(f"cannot record to {folder}: {error.strerror or error}") from error
+        self._recorder = TopicRecorder(self, folder, self.get_logger().info)
+        self.get_logger().info(f"recording every mission to {folder}")
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        recorder = self._recorder
+        values = {"files": len(recorder.files), "messages": recorder.messages}
+        busy = recorder.open_files > 0
+        return OK, "recording a mission" if busy else "waiting for a mission", values
+
+    @property
+    def has_last_words(self) -> bool:
+        """Whether the end of a mission is still to come."""
+        return self._recorder.unfinished
+
+    def destroy_node(self) -> None:
+        """End the files."""
+        self._recorder.close()
+        super().destroy_node()
+
+
+def main() -> int:
+    """Run the node until a signal ends it."""
+    return run_node(RecorderNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,338 @@
+"""What a system says, written to files: one for each mission, with a little of before and after.
+
+Whoever has a node can record: the recorder node does, and `skm mission --record`. Messages are taken as
+bytes and written as they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from skm_machine.errors import SkmError
+from skm_primitives.recording.cdr import Message, codec_of
+from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
+from skm_primitives.recording.episode_recorder import run_metadata
+from skm_primitives.recording.files import require_mcap
+from skm_primitives.recording.missions import BEGAN, ENDED, OUTCOMES, STOP, goal_id
+from skm_primitives.recording.writer import RunWriter, compact
+from skm_ros import qos
+from skm_ros.parameter_reader import ParameterReader
+
+DEPTH: Final = 5000
+"""Messages that wait for this process to take them: the middleware has them, nothing is lost."""
+KEPT: Final = 64
+KEPT_BYTES: Final = 4_000_000
+"""Of each topic the latest messages are kept, up to so many bytes: a mission's file begins with them."""
+LOOK_SECONDS: Final = 1.0
+AFTER_SECONDS: Final = 1.0
+"""How long a file goes on after its mission's end: an action that comes then is evidence, too."""
+MOST_AFTER_SECONDS: Final = 10.0
+"""How much longer, at most, where the mission's last messages have not come yet."""
+LEFT_OUT: Final = re.compile(r"/_action/|/parameter_events$|/rosout$|/transition_event$")
+
+ASKED: Final = (
+    *("mission", "format", "horizon", "planner", "repeat", "max_steps", "max_seconds"),
+    *("shield", "step_seconds", "domain", "digest"),
+)
+"""Fields of MissionLog that are metadata, too."""
+TOPICS: Final = (
+    ("mission_log", "skm/MissionLog", qos.LOG),
+    ("primitives_info", "skm/PrimitivesInfo", qos.LATCHED),
+    ("machine_state", "skm/MachineState", qos.LATCHED),
+    ("labels", "skm/Labels", qos.STATE),
+    ("observation", "skm/Observation", qos.STATE),
+    ("action", "skm/Action", qos.COMMAND),
+    ("markers", "visualization_msgs/MarkerArray", qos.MARKERS),
+    (qos.DIAGNOSTICS_TOPIC, "diagnostic_msgs/DiagnosticArray", qos.DIAGNOSTICS),
+)
+"""Subscribed to at once; what else there is in the namespace, when it is seen."""
+
+
+@dataclass
+class _Topic:
+    name: str
+    kind: str
+    recent: deque[tuple[bytes, int, int]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    size: int = 0
+
+    def keep(self, message: tuple[bytes, int, int]) -> None:
+        """Keep a message, and let older ones go that are too many."""
+        if len(self.recent) == KEPT:
+            self.size -= len(self.recent[0][0])
+        self.recent.append(message)
+        self.size += len(message[0])
+        while self.size > KEPT_BYTES and len(self.recent) > 1:
+            self.size -= len(self.recent.popleft()[0])
+
+
+@dataclass
+class _Run:
+    """The file of one mission."""
+
+    goal: str
+    writer: RunWriter
+    ended: Message | None = None
+    ended_at: float = 0.0
+    labels_end: bool = False
+    stop_end: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the mission's last labels and its stop have been written."""
+        never_began = self.ended is not None and self.ended.state < 0
+        return never_began or (self.labels_end and self.stop_end)
+
+
+class TopicRecorder:
+    """Records the system in a node's namespace to a folder; `close` ends what is under way.
+
+    `only` is a goal's id in hexadecimal digits: other missions are then left out.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        folder: Path,
+        note: Callable[[str], Any] = lambda _: None,
+        wants: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        require_mcap()
+        self._node, self._folder, self._note, self._wants = node, folder, note, wants
+        self._topics: dict[str, _Topic] = {}
+        self._runs: list[_Run] = []
+        self._done: set[str] = set()
+        self._early: dict[str, int] = {}
+        self._compacting: list[threading.Thread] = []
+        self._started = time.time_ns()
+        self._strange: set[str] = set()
+        self._parameters = ParameterReader(node, self._on_parameters)
+        self.files: list[Path] = []
+        self.messages = 0
+        """How many messages have been written so far, to all files."""
+        for name, kind, profile in TOPICS:
+            self._subscribe(node.resolve_topic_name(name), kind, profile)
+        node.create_timer(LOOK_SECONDS, self.look)
+
+    @property
+    def open_files(self) -> int:
+        """How many files are being written."""
+        return len(self._runs)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the end of a mission is still to come."""
+        return any(run.ended is None or not run.is_whole for run in self._runs)
+
+    # Topics
+
+    def look(self) -> None:
+        """Look what else is published in the namespace; end files whose time has come."""
+        space = self._node.get_namespace().rstrip("/") + "/"
+        for name, kinds in self._node.get_topic_names_and_types():
+            if name.startswith(space) and name not in self._topics and not LEFT_OUT.search(name):
+                offered = self._node.get_publishers_info_by_topic(name)
+                if offered:
+                    self._subscribe(name, short_name(kinds[0]), offered[0].qos_profile)
+        self._parameters.look()
+        self._end_old()
+
+    def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
+        if name in self._topics or name in self._strange:
+            return
+        package, _, short = kind.partition("/")
+        try:
+            schema_text(kind)
+            message_class = getattr(importlib.import_module(f"{package}.msg"), short)
+        except (ImportError, AttributeError, RecordingError) as error:
+            self._strange.add(name)
+            self._note(f"{name} is not recorded: {error}")
+            return
+        topic = self._topics[name] = _Topic(name, kind)
+
+        def take(data: bytes, info: dict[str, int]) -> None:
+            try:
+                self._take(topic, data, info)
+            except SkmError as error:
+                self._note(f"{name}: {error}")
+
+        Node.create_subscription(
+            self._node,
+            message_class,
+            name,
+            take,
+            QoSProfile(depth=DEPTH, reliability=profile.reliability, durability=profile.durability),
+            raw=True,
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+        )
+
+    def _take(self, topic: _Topic, data: bytes, info: dict[str, int]) -> None:
+        message = data, time.time_ns(), int(info["source_timestamp"])
+        topic.keep(message)
+        if topic.kind == "skm/MissionLog":
+            self._begin_if_new(codec_of(topic.kind).decode(data), message[2])
+        elif topic.kind == "skm/MachineState" and self._early:
+            self._begin_early(codec_of(topic.kind).decode(data))
+        for run in self._runs:
+            self._write(run, topic, message)
+        if topic.kind == "skm/MissionLog":
+            self._end_if_over(codec_of(topic.kind).decode(data))
+
+    def _write(self, run: _Run, topic: _Topic, message: tuple[bytes, int, int]) -> None:
+        data, received, sent = message
+        run.writer.channel(topic.name, topic.kind)
+        run.writer.write(topic.name, data, received, sent)
+        self.messages += 1
+        if run.ended is not None and topic.kind in ("skm/Labels", "skm/Action"):
+            self._note_end(run, topic, data)
+
+    # Missions
+
+    def _begin_if_new(self, entry: Message, sent: int) -> None:
+        goal = goal_id(entry)
+        known = goal in self._done or any(run.goal == goal for run in self._runs)
+        if known or entry.kind == ENDED or not self._wants(goal):
+            self._early.pop(goal, None)
+        elif sent < self._started and entry.kind == BEGAN:
+            self._early[goal] = sent  # of before: open a file only if it is still under way
+        elif goal not in self._early:
+            self._begin(entry)
+
+    def _begin_early(self, state: Message) -> None:
+        goal = goal_id(state)
+        if goal in self._early and state.phase >= 3:
+            del self._early[goal]
+            log = self._topics[self._node.resolve_topic_name("mission_log")]
+            entries = [codec_of(log.kind).decode(data) for data, *_ in log.recent]
+            self._begin(next(entry for entry in entries if goal_id(entry) == goal))
+
+    def _begin(self, entry: Message) -> None:
+        goal = goal_id(entry)
+        path = _free_path(self._folder, str(entry.mission))
+        run = _Run(goal, RunWriter(path))
+        run.writer.metadata(
+            "skm.run",
+            run_metadata(
+                "ros",
+                self._node.get_namespace(),
+                ros_distro=os.environ.get("ROS_DISTRO", "jazzy"),
+            ),
+        )
+        if self._parameters.values:
+            run.writer.metadata("skm.parameters", self._parameters.values)
+        run.writer.metadata("skm.mission", self._about(entry))
+        for topic in self._topics.values():
+            run.writer.channel(topic.name, topic.kind)
+        latest = [
+            (message, topic)
+            for topic in self._topics.values()
+            if topic.kind != "skm/MissionLog"
+            for message in topic.recent
+        ]
+        log = self._topics[self._node.resolve_topic_name("mission_log")]
+        decoded = [(message, codec_of(log.kind).decode(message[0])) for message in log.recent]
+        own = [(message, log) for message, value in decoded[:-1] if goal_id(value) == goal]
+        for message, topic in sorted(latest + own, key=lambda pair: pair[0][1]):
+            self._write(run, topic, message)
+        self._runs.append(run)
+        self.files.append(path)
+        self._note(f"recording {path}")
+
+    def _about(self, entry: Message) -> dict[str, object]:
+        infos = self._topics[self._node.resolve_topic_name("primitives_info")]
+        found = [codec_of(infos.kind).decode(data) for data, *_ in list(infos.recent)[-1:]]
+        return {
+            **{name: getattr(entry, name) for name in ASKED},
+            "events": ",".join(entry.events),
+            "checkpoint": found[0].checkpoint if found else "",
+            "goal_id": goal_id(entry),
+        }
+
+    def _on_parameters(self) -> None:
+        for run in self._runs:
+            run.writer.metadata("skm.parameters", self._parameters.values)
+
+    def _end_if_over(self, entry: Message) -> None:
+        if entry.kind != ENDED:
+            return
+        for run in self._runs:
+            if run.goal == goal_id(entry) and run.ended is None:
+                run.ended, run.ended_at = entry, time.monotonic()
+                run.writer.metadata(
+                    "skm.outcome",
+                    {
+                        "outcome": OUTCOMES[entry.outcome % len(OUTCOMES)],
+                        "reason": entry.reason,
+                        "steps": entry.mission_steps,
+                        "accepted": entry.accepted,
+                        "seconds": entry.seconds,
+                    },
+                )
+                for topic in self._topics.values():
+                    if topic.kind in ("skm/Labels", "skm/Action"):
+                        for data, *_ in topic.recent:
+                            self._note_end(run, topic, data)
+
+    def _note_end(self, run: _Run, topic: _Topic, data: bytes) -> None:
+        """Take note of the labels of the last state of a mission, and of its stop."""
+        ended, value = run.ended, codec_of(topic.kind).decode(data)
+        assert ended is not None
+        there = (value.session, value.episode) == (ended.session, ended.episode)
+        if there and topic.kind == "skm/Labels":
+            run.labels_end = run.labels_end or value.step >= ended.step
+        elif there:
+            run.stop_end = run.stop_end or (value.step >= ended.step and value.kind == STOP)
+
+    def _end_old(self) -> None:
+        now = time.monotonic()
+        for run in list(self._runs):
+            since = now - run.ended_at
+            late = since > MOST_AFTER_SECONDS
+            if run.ended is not None and since > AFTER_SECONDS and (run.is_whole or late):
+                self._finish(run)
+
+    def _finish(self, run: _Run) -> None:
+        self._runs.remove(run)
+        self._done.add(run.goal)
+        run.writer.close(compacting=False)
+        thread = threading.Thread(target=self._compact, args=(run.writer.path,), daemon=True)
+        self._compacting = [one for one in self._compacting if one.is_alive()] + [thread]
+        thread.start()
+
+    def _compact(self, path: Path) -> None:
+        try:
+            compact(path)
+        except SkmError as error:
+            self._note(f"{path} is left as it was written: {error}")
+
+    def close(self, timeout: float = 5.0) -> None:
+        """End all files; those that are not compacted in time are left as they were written."""
+        for run in list(self._runs):
+            self._finish(run)
+        deadline = time.monotonic() + timeout
+        for thread in self._compacting:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _free_path(folder: Path, mission: str) -> Path:
+    """Return a new file's name: when, and what."""
+    words = re.sub(r"[^A-Za-z0-9]+", "-", mission).strip("-")[:40].strip("-")
+    when = time.strftime("%Y%m%d-%H%M%S")
+    name, number = f"{when}_{words or 'mission'}", 1
+    path = folder / f"{name}.mcap"
+    while path.exists():
+        number += 1
+        path = folder / f"{name}_{number}.mcap"
+    return path
