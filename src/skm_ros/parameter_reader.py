@@ -1,4 +1,4 @@
-"""The parameters of the nodes in a namespace, asked for as nodes appear."""
+"""The parameters of the nodes that run missions, asked for as they appear in a namespace."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
+NODES: Final = ("sim", "bridge", "primitives", "machine")
+"""Whose parameters say how a mission is run."""
 MOST_NAMES: Final = 200
 """Parameters of one node that are asked for."""
 MOST_TEXT: Final = 2000
@@ -30,9 +32,7 @@ class ParameterReader:
         there = {
             name
             for name, where in self._node.get_node_names_and_namespaces()
-            if where == space
-            and name != self._node.get_name()
-            and not name.startswith("skm_client")
+            if where == space and name in NODES
         }
         for name in set(self._asked) - there:
             self._forget(name)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -99,7 +100,8 @@ class _Run:
 class TopicRecorder:
     """Records the system in a node's namespace to a folder; `close` ends what is under way.
 
-    `only` is a goal's id in hexadecimal digits: other missions are then left out.
+    `note` is told what people want to know; `wants` says of a mission, by its id in hexadecimal digits,
+    whether it is to be recorded.
     """
 
     def __init__(
@@ -124,12 +126,17 @@ class TopicRecorder:
         """How many messages have been written so far, to all files."""
         for name, kind, profile in TOPICS:
             self._subscribe(node.resolve_topic_name(name), kind, profile)
-        node.create_timer(LOOK_SECONDS, self.look)
+        node.create_timer(LOOK_SECONDS, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def open_files(self) -> int:
         """How many files are being written."""
         return len(self._runs)
+
+    def hears(self, *names: str) -> bool:
+        """Tell whether somebody publishes these topics, so that nothing of a new mission is missed."""
+        resolve, count = self._node.resolve_topic_name, self._node.count_publishers
+        return all(count(resolve(name)) for name in names)
 
     @property
     def unfinished(self) -> bool:

@@ -26,7 +26,7 @@ OVER_EVERYTHING: Final = 10.0
 
 def extent(scene: Sequence[Shape]) -> FloatArray:
     """Return the lowest and the highest x and y of a scene."""
-    corners = [_outline(shape) for shape in scene if shape.kind != "text"]
+    corners = [outline_of(shape) for shape in scene if shape.kind != "text"]
     every = np.concatenate(corners) if corners else np.array([[0.0, 0.0], [1.0, 1.0]])
     return np.array([every.min(axis=0), every.max(axis=0)])
 
@@ -39,7 +39,7 @@ def draw_scene(axes: Axes, scene: Sequence[Shape], gone: Sequence[Shape] = ()) -
     axes.axis("off")
     scale = POINTS_PER_METRE * REFERENCE_WIDTH / max(high - low)
     drawn = [*((shape, True) for shape in gone), *((shape, False) for shape in scene)]
-    for shape, is_gone in sorted(drawn, key=lambda entry: _top(entry[0])):
+    for shape, is_gone in sorted(drawn, key=lambda entry: top_of(entry[0])):
         if shape.kind == "text":
             size = min(LARGEST_TEXT, shape.size[2] * scale)
             x, y, _ = shape.position
@@ -56,7 +56,8 @@ def gone_look(colour: Sequence[float]) -> dict[str, Any]:
     return {"facecolor": (red, green, blue, FADED), "edgecolor": edge, **look}
 
 
-def _top(shape: Shape) -> float:
+def top_of(shape: Shape) -> float:
+    """Return how high a shape reaches: higher ones are drawn later."""
     return shape.position[2] + shape.size[2] / 2
 
 
@@ -68,10 +69,10 @@ def _patch(shape: Shape, *, is_gone: bool) -> Patch:
     if shape.kind in ("sphere", "cylinder"):
         angle = float(np.degrees(shape.heading))
         return Ellipse((x, y), shape.size[0], shape.size[1], angle=angle, **look)
-    return Polygon(_outline(shape), **look)
+    return Polygon(outline_of(shape), **look)
 
 
-def _outline(shape: Shape) -> FloatArray:
+def outline_of(shape: Shape) -> FloatArray:
     """Return corners of a shape from above: those of an arrow, else of a rectangle around it."""
     length, width = shape.size[0], shape.size[1]
     if shape.kind == "arrow":

@@ -51,6 +51,10 @@ def test_run_prints_for_people_and_draws(capsys, tmp_path):
     assert "accepted after 8 steps" in out
     with Image.open(png) as picture:
         assert picture.size[0] > 200
+    svg = tmp_path / "run.svg"
+    assert call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(svg))[0] == 0
+    assert "in state u1" not in svg.read_text()  # text is drawn as paths, with no font needed
+    assert svg.read_text().count("<svg") == 3  # the run, and its machine below it
     assert call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(gif))[0] == 0
     with Image.open(gif) as film:
         assert film.n_frames > 4
@@ -72,7 +76,7 @@ def test_run_films_every_state_of_a_board_from_the_first_to_the_last(capsys, tmp
         (["run", "office", "F(coffee & office)"], "nothing that the robot can reach satisfies"),
         (["run", "office", COFFEE, "--start", "0,0"], "free cell"),
         (["run", "office", COFFEE, "--start", "here"], "a row and a column"),
-        (["run", "office", COFFEE, "--render", "x.bmp"], ".png or .gif"),
+        (["run", "office", COFFEE, "--render", "x.bmp"], ".png, .svg or .gif"),
         (["run", "offce", COFFEE], "office"),
         (["eval", "office", "--task", "cofee"], "coffee"),
         (["eval", "kitchen"], "unknown domain"),

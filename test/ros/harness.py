@@ -24,8 +24,10 @@ MODULES = {
     "sim": "skm_ros.nodes.sim_node",
     "primitives": "skm_ros.nodes.primitives_node",
     "machine": "skm_ros.nodes.machine_node",
+    "recorder": "skm_ros.nodes.recorder_node",
+    "monitor": "skm_ros.nodes.monitor_node",
 }
-NODES = tuple(MODULES)
+NODES = ("sim", "primitives", "machine")
 START_SECONDS = 30.0
 MISSION_SECONDS = 30.0
 PATROL = "F(A & X F(B & X F(C & X F D))) & G !decoration"

@@ -13,6 +13,9 @@ BY_NODE = {
 ONLY_IF_ASKED = {
     "/skm/image",
     "/skm/markers",
+    "/skm/verdict",
+    "/skm/bridge/list_parameters",
+    "/skm/bridge/get_parameters",
     "/clock",
     "/tf",
     "/tf_static",

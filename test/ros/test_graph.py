@@ -17,6 +17,15 @@ def test_the_demo_has_the_three_nodes_in_skms_namespace():
     assert nodes[0].parameters["domain"] == nodes[1].parameters["domain"] == "safety"
 
 
+def test_a_recorder_and_a_monitor_join_any_system_that_asks_for_them():
+    for system in load_systems().values():
+        plain = [node.name for node in system.nodes({})]
+        more = system.nodes({"record": "runs", "monitor": "G !a"})
+        assert [node.name for node in more] == [*plain, "recorder", "monitor"]
+        assert more[-2].parameters["folder"] == "runs"
+        assert more[-1].parameters["mission"] == "G !a"
+
+
 def test_arguments_fill_in_parameters_with_their_types():
     nodes = get_system("demo").nodes({"seed": "7", "rate": "2", "domain": "office"})
     parameters = nodes[0].parameters

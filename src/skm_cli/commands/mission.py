@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skm_cli.commands.run import start_options
+from skm_cli.keeping_options import add_keeping_options
 from skm_cli.output import add_reading_options, console, error_console, print_json, seed_number
 
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--when-ready", action="store_true", help="wait until no node is missing, then send it"
     )
-    parser.add_argument(
-        "--picture",
-        type=Path,
-        metavar="FILE.svg",
-        help="draw the run as .svg and .png; the simulator must publish markers",
-    )
+    add_keeping_options(parser)
     parser.add_argument("--reset", action="store_true", help="begin a new episode of the world")
     parser.add_argument("--seed", type=seed_number, help="reset the world with this seed")
     parser.add_argument("--start", metavar="ROW,COL", help="reset the office to this cell")
@@ -85,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from skm_cli.reports import mission_report  # noqa: PLC0415
     from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
     from skm_ros.client.mission_goal import MissionGoal, MissionRequest, exit_code  # noqa: PLC0415
+    from skm_ros.client.mission_recorder import MissionRecorder  # noqa: PLC0415
     from skm_ros.client.recording import Recording  # noqa: PLC0415
 
     request = MissionRequest(
@@ -105,9 +101,11 @@ def run(args: argparse.Namespace) -> int:
     out = error_console() if args.json else console()
     with RosClient(args.namespace) as client, counted_interrupts() as interrupts:
         recording = Recording(client) if args.picture else None
+        keeper = None if args.record is None else MissionRecorder(client, args.record, args.timeout)
+        progress = mission_report.Progress(out)
 
         def on_feedback(feedback: MissionGoal.Feedback) -> None:
-            mission_report.show_feedback(out, feedback.machine)
+            progress.show(feedback.machine)
             if recording is not None:
                 recording.note(feedback.machine)
 
@@ -115,6 +113,8 @@ def run(args: argparse.Namespace) -> int:
         if args.when_ready:
             mission.wait_ready(args.timeout, lambda: interrupts.count > 0)
         mission.send(args.timeout)
+        if keeper is not None:
+            keeper.wants(mission.goal_id)
         if not _follow(client, mission, interrupts, args.timeout):
             print("skm: left before the result came", file=sys.stderr)
             return 130
@@ -122,6 +122,8 @@ def run(args: argparse.Namespace) -> int:
         document = mission_report.mission_document(mission)
         if recording is not None:
             document["picture"] = recording.save(goal, mission.result, args.picture)
+        if keeper is not None:
+            document["recording"] = keeper.finish()
         code = exit_code(mission.result)
         mission.close()
     if args.json:

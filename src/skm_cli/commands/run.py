@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         'door_open@5-, person_near~0.02, alarm"',
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
-    parser.add_argument("--render", type=Path, metavar="FILE.png|.gif", help="draw the run")
+    parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
     parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
@@ -76,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
     from skm_primitives.mission_run import usual_limit  # noqa: PLC0415
     from skm_primitives.planning.keeping import unlearned  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
-    from skm_sim.world import draws  # noqa: PLC0415
 
     text = mission_text(args)
     if args.domain is None:
@@ -96,15 +95,13 @@ def run(args: argparse.Namespace) -> int:
         max_states=args.max_states,
         max_seconds=args.translation_seconds,
     )
-    if args.render and not draws(spec):
-        raise SkmError(f"--render: the environment of '{spec.name}' draws no pictures")
-    env = spec.make("rgb_array" if args.render else None)
+    film = Film(args.render, spec)
+    env = film.env()
     primitives = load_primitives(spec, args.checkpoint)
     policy = make_policy(mission, primitives, args.planner)
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
     recorder = run_recorder(args, spec, env, events.names)
-    film = Film(args.render)
     options = start_options(args.start)
     if args.render:
         env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too
@@ -120,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         events=events,
         recorder=recorder,
     )
-    film.save(env)
+    film.save(env, mission, primitives.gamma, episode)
     env.close()
     asked = {"domain": args.domain, "mission": mission.text, "planner": args.planner}
     document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}

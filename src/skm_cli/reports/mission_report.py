@@ -14,6 +14,22 @@ from skm_ros.conversions import OUTCOMES
 SHOWN_TRANSITIONS = 20
 
 
+class Progress:
+    """Prints where a mission is; once rounds are completed, a line for each of them is enough."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._rounds = 0
+
+    def show(self, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
+        """Take feedback."""
+        if machine.accepted > self._rounds:
+            self._rounds = machine.accepted
+            self._out.print(f"  round {self._rounds:<5} completed at step {machine.mission_steps}")
+        elif not self._rounds:
+            show_feedback(self._out, machine)
+
+
 def show_feedback(out: Console, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
     """Print where a mission is."""
     if machine.phase != machine.RUNNING or not machine.target:
@@ -53,6 +69,8 @@ def mission_document(mission: MissionGoal) -> dict[str, Any]:
 def show_result(out: Console, document: dict[str, Any]) -> None:
     """Print the last moves of the machine and the outcome."""
     moves = document["transitions"]
+    if document["accepted"] > 1:  # its rounds were printed as they came
+        moves = [move for move in moves if move["reward"] > 0]
     if len(moves) > SHOWN_TRANSITIONS:
         out.print(f"  … {len(moves) - SHOWN_TRANSITIONS} earlier transitions")
     for move in moves[-SHOWN_TRANSITIONS:]:

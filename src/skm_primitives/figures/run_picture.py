@@ -128,10 +128,13 @@ def _placed(svg: str, x: float, y: float) -> str:
     return svg.replace("<svg ", f'<svg x="{x:g}" y="{y:g}" ', 1)
 
 
-def run_figure(run: RecordedRun) -> Figure:
-    """Return the world from above with the path, the transitions marked and listed below it."""
+def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure:
+    """Return the world from above with the path, the transitions marked and listed below it.
+
+    With `shown`, the ground of a film: only these shapes of the scene, no path, no marks.
+    """
     moves = [move for move in run.moves if move.step <= run.steps][:MARKED]
-    states = list(dict.fromkeys(_state_at(run, place.step) for place in run.path[:-1]))
+    states = list(dict.fromkeys(state_at(run, place.step) for place in run.path[:-1]))
     title = words_broken(run.mission.text.strip(), 11, 440)
     rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone)
     head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2
@@ -140,10 +143,14 @@ def run_figure(run: RecordedRun) -> Figure:
     width, height = 6.0, view + head + foot
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.1 / width, foot / height, 5.8 / width, view / height))
-    draw_scene(axes, run.scene, run.gone)
-    _draw_path(axes, run)
-    for number, move in enumerate(moves, start=1):
-        _mark(axes, run, number, move)
+    if shown is None:
+        draw_scene(axes, run.scene, run.gone)
+        _draw_path(axes, run)
+        for number, move in enumerate(moves, start=1):
+            _mark(axes, run, number, move)
+    else:
+        draw_scene(axes, shown)
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     top = height - 0.2
     for line in title:
         figure.text(0.02, top / height, line, size=11, color=INK, weight="bold", va="center")
@@ -158,7 +165,8 @@ def _outcome(run: RecordedRun) -> tuple[str, str]:
     """Return how the run ended, and its colour; time being up is no failure if there were rounds."""
     said = f"{run.outcome} after {run.steps} steps"
     rounds = sum(move.reward > 0 for move in run.moves) if run.mission.machine.endless else 0
-    succeeded = run.outcome == "accepted" or (run.outcome == "timed out" and rounds > 0)
+    in_time = run.outcome in ("timed out", "satisfied so far")
+    succeeded = run.outcome == "accepted" or (in_time and rounds > 0)
     if rounds:
         said += f", {rounds} rounds completed"
     return said, ACCEPTED if succeeded else FAILED
@@ -177,7 +185,7 @@ def _draw_path(axes: Axes, run: RecordedRun) -> None:
     for before, after in stretches:
         to_come[_ends((before, after))] -= 1
         wider = min(to_come[_ends((before, after))], MOST_PASSES - 1)
-        colour = state_colour(run, _state_at(run, before.step))
+        colour = state_colour(run, state_at(run, before.step))
         ends = (before.x, after.x), (before.y, after.y)
         axes.plot(*ends, color=colour, lw=PATH_POINTS + PASS_POINTS * wider, **outline)
     if run.path:
@@ -270,7 +278,7 @@ def _list(
         y -= 0.2
 
 
-def _state_at(run: RecordedRun, step: int) -> int:
+def state_at(run: RecordedRun, step: int) -> int:
     """Return the machine's state after so many steps."""
     state = run.mission.machine.initial
     for move in run.moves:
