@@ -57,6 +57,8 @@ from skm_sim.robots.walls import Pose
 POSE, SCAN, OBSTACLE = "pose", "scan", "obstacle"
 """Causes of stops that the bridge sees for itself."""
 GUARD_SECONDS: Final = 0.01
+INSISTENCE: Final = 0.1
+"""Seconds after a stop in which every look of the guard sends a zero: a single one may get lost."""
 NEVER: Final = -1e9
 
 
@@ -194,6 +196,8 @@ class BridgeNode(SkmNode):
         if self._gate.in_control:
             self._watch_robot(now)
             self._go(now)
+        elif now - self._robot.stop_began < INSISTENCE:
+            self._driver.halt(now)
 
     def _go(self, now: float) -> bool:
         """Tell whether the robot may move; stop it at once if it may no longer."""
