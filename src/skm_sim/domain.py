@@ -120,6 +120,9 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
+    role: str = ""
+    """How a real robot plays the part of the domain's: a class, made from the path of a file that says
+    where things are, that fits `skm_sim.driving.role_drive.Role`."""
     step_seconds: float | None = None
     """How long a step takes, where the world has a clock: for missions that name seconds."""
     events: tuple[str, ...] = ()

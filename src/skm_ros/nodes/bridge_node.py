@@ -23,11 +23,9 @@ import secrets
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
-from gymnasium.spaces import Discrete
 from sensor_msgs.msg import LaserScan
 from skm.msg import Action, Labels, Observation
 from skm.srv import Reset
@@ -35,7 +33,13 @@ from visualization_msgs.msg import MarkerArray
 
 from skm_machine.errors import SkmError
 from skm_ros import qos
-from skm_ros.conversions import ConversionError, action_reader, label_values
+from skm_ros.conversions import (
+    ConversionError,
+    action_reader,
+    fill_observation,
+    label_values,
+    observation_kind,
+)
 from skm_ros.markers import marker_array, move_robot
 from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.bridge_settings import SETTINGS
@@ -46,12 +50,9 @@ from skm_ros.nodes.skm_node import OK, WARN, SkmNode
 from skm_ros.nodes.velocity_driver import VelocityDriver
 from skm_ros.robot_messages import scan_value
 from skm_sim.command_gate import CommandGate
-from skm_sim.driving.cell_walk import Entered
-from skm_sim.driving.drive import Manner, drive_in
-from skm_sim.driving.path_following import Chassis
+from skm_sim.driving.robot_drive import Entered, Manner
+from skm_sim.driving.stage import Stage, make_stage
 from skm_sim.driving.velocities import Limits, Velocity
-from skm_sim.maps.map_folder import load_building
-from skm_sim.maps.map_scene import building_scene
 from skm_sim.robots.walls import Pose
 
 POSE, SCAN, OBSTACLE = "pose", "scan", "obstacle"
@@ -67,24 +68,23 @@ class BridgeNode(SkmNode):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("bridge", SETTINGS, **options)
-        if not self.setting("domain"):
-            raise SkmError("the bridge needs a domain on a map; `skm map` makes one")
-        self._building = load_building(Path(self.setting("domain")))
         self._period = 1 / self.setting("rate")
-        self._drive = self._make_drive()
+        self._stage = self._make_stage()
+        self._drive = self._stage.drive
         self._gate = CommandGate(self._period, 2 * self._period)
         self._timing = ActionTiming()
-        self._observation = Observation(kind=Observation.DISCRETE, period=self._period)
+        self._observation = Observation(period=self._period)
+        self._observation.kind = observation_kind(self._stage.observation_space)
         self._observation.session = secrets.randbits(63) + 1
         self._observation.episode = 1
         self._observation.header.frame_id = self.frame("base_link")
-        self._labels = Labels(names=list(self._building.places.names))
+        self._labels = Labels(names=list(self._stage.places.names))
         self._labels.session, self._labels.header = (
             self._observation.session,
             self._observation.header,
         )
-        self._values_of = label_values(self._building.places.names)
-        self._read_action = action_reader(Discrete(self._building.floor.moves.shape[1]))
+        self._values_of = label_values(self._stage.places.names)
+        self._read_action = action_reader(self._stage.action_space)
         self._shown = False
         """Whether there is a state yet."""
         self._scanned_at = NEVER
@@ -99,8 +99,7 @@ class BridgeNode(SkmNode):
         self._markers = None
         if self.setting("render") in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
-            scene = building_scene(self._building, (0.0, 0.0))
-            self._scene = marker_array(scene, self.frame("map"), Time())
+            self._scene = marker_array(self._stage.scene, self.frame("map"), Time())
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
         self.create_service(Reset, "reset", self._on_reset)
         self._listen()
@@ -108,12 +107,13 @@ class BridgeNode(SkmNode):
         self.create_timer(GUARD_SECONDS, self._guard, clock=self.steady_clock)
         self.get_logger().info(f"driving a robot through {self.setting('domain')}")
 
-    def _make_drive(self) -> Any:  # noqa: ANN401
+    def _make_stage(self) -> Stage:
         get = self.setting
-        radius = get("radius") or self._building.file.robot_radius
-        return drive_in(
-            self._building,
-            Chassis(get("axle"), radius),
+        return make_stage(
+            get("domain"),
+            get("objects"),
+            get("axle"),
+            get("radius"),
             Limits(get("speed"), get("turn"), get("acceleration"), get("turn_acceleration")),
             Manner(
                 self._period,
@@ -123,6 +123,7 @@ class BridgeNode(SkmNode):
                 get("scan_margin"),
                 get("horizon"),
                 get("margin"),
+                get("step_seconds"),
             ),
         )
 
@@ -238,7 +239,7 @@ class BridgeNode(SkmNode):
             self._observation.step += 1
         self._shown = True
         self._labels.episode, self._labels.step = self._observation.episode, self._observation.step
-        self._observation.discrete = state.cell
+        fill_observation(self._observation, state.value)
         self._labels.values = self._values_of(state.labels)
         self.counts["steps"] += 1
         now = time.monotonic()
@@ -284,7 +285,7 @@ class BridgeNode(SkmNode):
         self._gate.take(taken, now)
         self._timing.arrived(action.step, now)
         if action.step == shown.step:
-            self._drive.walk.take(taken)
+            self._drive.take(taken, now)
 
     def _on_reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
         if request.options.strip() or request.seed >= 0:

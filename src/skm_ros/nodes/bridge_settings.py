@@ -11,7 +11,23 @@ SOURCES: Final = ("odom", "pose", "tf")
 DRIVES: Final = ("velocities", "nav2")
 
 SETTINGS: Final = (
-    Setting("domain", "", "domain on a map, as `skm map` made it: its folder", fixed=True),
+    Setting(
+        "domain",
+        "",
+        "domain on a map, as `skm map` made it: its folder; or one whose robot can be played",
+        fixed=True,
+    ),
+    Setting(
+        "objects", "", "file that says where things are, for a domain that is on no map", fixed=True
+    ),
+    Setting(
+        "step_seconds",
+        0.4,
+        "seconds that a step of the domain's own robot takes this one, for such a domain",
+        low=0.02,
+        high=10.0,
+        fixed=True,
+    ),
     Setting("rate", 20.0, "velocities per second", low=1.0, high=200.0, fixed=True),
     # Where the robot is
     Setting(

@@ -11,24 +11,16 @@ way: all of it has the labels that hold already. Into or out of a place, the rob
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from skm_sim.driving.clear_ways import ClearWays
 from skm_sim.driving.path_following import END, Point, project, remaining
+from skm_sim.driving.robot_drive import Entered
 from skm_sim.maps.floor import NO_CELL, Floor
 from skm_sim.maps.places import Places
 
 LEAP: Final = 0.5
 """Metres from one pose to the next that no robot drives: it was found, or put, elsewhere."""
-
-
-@dataclass(frozen=True)
-class Entered:
-    """A state that has been entered."""
-
-    cell: int
-    labels: frozenset[str]
 
 
 class CellWalk:

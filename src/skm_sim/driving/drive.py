@@ -7,64 +7,33 @@ the command gate; here is what it does if it may. Times are of a steady clock, i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
-from skm_sim.arrays import FloatArray
-from skm_sim.driving.cell_walk import CellWalk, Entered
+from skm_sim.driving.cell_walk import CellWalk
 from skm_sim.driving.clear_ways import ClearWays
-from skm_sim.driving.obstacle_watch import ObstacleWatch, grown
+from skm_sim.driving.obstacle_watch import grown
 from skm_sim.driving.path_following import Chassis, follow
-from skm_sim.driving.pose_tracker import PoseTracker
-from skm_sim.driving.velocities import REST, Limits, Velocity
+from skm_sim.driving.robot_drive import Entered, Manner, RobotDrive
+from skm_sim.driving.velocities import Limits, Velocity
 from skm_sim.maps.building import Building
-from skm_sim.robots.walls import Pose, Walls, walls_of
+from skm_sim.robots.walls import Walls, walls_of
 
 KNOWN_WIDTH: Final = 0.15
 """Metres around the map's walls in which a laser sees nothing but them."""
-STILL: Final = Velocity(0.02, 0.1)
-"""A robot that is slower than this stands."""
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How to drive: all that is not the robot's own."""
-
-    period: float = 0.05
-    """Seconds between two velocities."""
-    sight: float = 0.15
-    """How far ahead on the path to aim, in metres."""
-    trust: float = 0.3
-    """The part of a difference by which a reading of the pose counts."""
-    late: float = 0.0
-    """How old readings of the pose are when they arrive, in seconds."""
-    berth: float = 0.1
-    """Metres to keep from what is not on the map."""
-    horizon: float = 0.5
-    """Metres ahead of the robot at which a cell may count as reached: see `cell_walk`."""
-    margin: float = 0.1
-    """Metres to keep from constraints: see `clear_ways`."""
-
-
-class Drive:
+class Drive(RobotDrive):
     """Drives one robot; `walk` knows the cells, `tracker` the pose."""
 
     def __init__(
         self, walk: CellWalk, chassis: Chassis, limits: Limits, manner: Manner, known: Walls | None
     ) -> None:
+        super().__init__(chassis, limits, manner, known)
         self.walk = walk
-        self.tracker = PoseTracker(manner.trust, manner.late)
-        self._chassis, self._limits, self._manner = chassis, limits, manner
-        self.obstacles = ObstacleWatch(known, chassis.radius, manner.berth)
-        self._velocity = REST
-        self._begun = False
 
-    def scan(
-        self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose = (0.0, 0.0, 0.0)
-    ) -> None:
-        """Take a scan of a laser that is mounted there."""
-        if self.tracker.known:
-            self.obstacles.look(self.tracker.at(now), distances, angles, mount)
+    def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
+        """Take the action to the present state: the path goes on with it."""
+        self.walk.take(int(action))
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:
         """Return the states that were entered since the last call; `resting`: nobody drives it.
@@ -86,34 +55,18 @@ class Drive:
                 entered.append(anew)
         return entered
 
-    @property
-    def stands(self) -> bool:
-        """Whether the robot does not move, as far as its readings can tell."""
-        speed, turn = self.tracker.velocity
-        return abs(speed) < STILL.speed and abs(turn) < STILL.turn
-
     def begin(self, now: float) -> Entered:
         """Begin anew where the robot is."""
         self._begun = True
         return self.walk.begin(*self.tracker.at(now)[:2])
 
-    def halt(self) -> Velocity:
-        """Return the command that stops the robot."""
-        self._velocity = REST
-        return REST
-
     def velocity(self, now: float) -> Velocity:
         """Return the command for the next period of a robot that may move."""
-        limits = self._limits
-        allowed = replace(limits, speed=max(1e-6, self.obstacles.speed(limits)))
         pose = self.tracker.at(now)
-        wanted = follow(pose, self.walk.path, self._chassis, allowed, self._manner.sight)
-        if self.obstacles.blocked:
-            wanted = Velocity(0.0, wanted.turn)
-        self._velocity = limits.approach(self._velocity, wanted, self._manner.period)
-        if self._velocity.speed > allowed.speed:
-            self._velocity = Velocity(allowed.speed, self._velocity.turn)
-        return self._velocity
+        wanted = follow(
+            pose, self.walk.path, self._chassis, self._allowed, self._manner.sight
+        )
+        return self._commanded(wanted)
 
 
 def drive_in(building: Building, chassis: Chassis, limits: Limits, manner: Manner) -> Drive:

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from skm_sim.driving.cell_walk import Entered
-from skm_sim.driving.drive import Drive
+from skm_sim.driving.robot_drive import Driving, Entered
 from skm_sim.driving.velocities import Velocity
 from skm_sim.robots.car import Car
 from skm_sim.robots.imperfect import Channel, Noise
@@ -41,7 +40,7 @@ class Rig:
     """A Car and its driver in simulated time; `watch` is shown the true pose at 50 Hz."""
 
     def __init__(
-        self, car: Car, drive: Drive, senses: Senses, seed: int, watch: Callable[[Pose], None]
+        self, car: Car, drive: Driving, senses: Senses, seed: int, watch: Callable[[Pose], None]
     ) -> None:
         self._car, self._drive, self._watch = car, drive, watch
         self._noise = senses.noise
@@ -50,13 +49,14 @@ class Rig:
             senses.delay, senses.loss, self._random
         )
         self._commands: Channel[Velocity] = Channel(senses.delay, senses.loss, self._random)
-        self.now = 0.0
+        self.now = self._due = 0.0
 
     def period(self, seconds: float, *, go: bool) -> list[Entered]:
         """Let a control period pass; return the states that were entered in it."""
         command = self._drive.velocity(self.now) if go else self._drive.halt()
         self._commands.send(command, self.now)
-        for _ in range(round(seconds / READING)):
+        self._due += seconds  # readings need not fit into a period: some have one more than others
+        while self.now < self._due - READING / 2:
             for arrived in self._commands.arrived(self.now):
                 self._car.command(*arrived)
             self._car.advance(READING)

@@ -25,6 +25,7 @@ TIMESTEP = 0.01
 SENSORS = 12
 """Accelerometer, velocimeter, gyro, magnetometer: three numbers each."""
 _BUTTON_RADIUS = 0.1
+_OUT_OF_REACH = 10.0
 _CONTROL = int(mujoco.mjtState.mjSTATE_CTRL | mujoco.mjtState.mjSTATE_MOCAP_POS)
 
 MODEL = f"""
@@ -102,6 +103,10 @@ class SafetyPhysics:
         control = np.ascontiguousarray(self._control[rows, :1])
         self._run(self._models[: len(rows)], self.state[rows], control, states, readings)
         self.sensors[rows] = readings[:, 0]
+
+    def lift_buttons(self) -> None:
+        """Take the buttons out of the robots' way, until the next reset."""
+        self._buttons[..., 2] = _OUT_OF_REACH
 
     def step(self, actions: FloatArray) -> None:
         """Hold the actions for `SUBSTEPS` physics steps; those beyond ±1 are clipped."""

@@ -41,6 +41,7 @@ SAFETY = DomainSpec(
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
     brake="skm_sim.safety.brake:brake",
+    role="skm_sim.safety.robot:SafetyRole",
     figures={"trajectories": "skm_sim.safety.trajectories:SafetyPaths"},
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,
