@@ -14,6 +14,7 @@ examples:
   skm bench faults --system robot --domain hall --mission "G F kitchen & G F store" --rate 20
   skm bench patrol --system robot --domain hall --mission "G F kitchen & G F store" --rate 20
   skm bench robot --domain hall --missions 20 --starts 5 --seed 3
+  skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
   skm bench core
 
 core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
@@ -30,7 +31,8 @@ when the client has its result: median and worst.
 
 robot: missions drawn by chance run on safety-gymnasium's Car, with noise, in the given domain on a map,
 through the bridge's own driving: in simulated time, faster than life; with --real-time once each through
-real nodes, one after the other. Judged on the robot's true pose at 50 Hz.
+real nodes, one after the other. Judged on the robot's true pose at 50 Hz. In a domain that is on no map
+but says how a robot plays its part (safety), the domain's tasks, in arenas drawn by chance.
 
 patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
 and CPU share of each node.
@@ -63,6 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--missions", type=int, default=20, help="robot: how many (default: 20)")
     parser.add_argument("--starts", type=int, default=5, help="robot: of each (default: 5)")
+    parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
     parser.add_argument("--real-time", action="store_true", help="robot: through real nodes")
     parser.add_argument(
         "--single-process", action="store_true", help="realtime: all nodes in one process"

@@ -16,6 +16,7 @@ examples:
   skm up demo
   skm up demo --domain office --mission "F(coffee & X F office) & G !decoration"
   skm up office --mode lockstep --single-process
+  skm up robot --domain hall --mission "F(coffee & X F office) & G !wet_floor"
   skm up demo --list --json
 
 The same systems as those of `ros2 launch skm SYSTEM.launch.py`, from the same description,
@@ -29,7 +30,7 @@ exit codes:
 ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
-    *("respawn", "events", "record", "monitor"),
+    *("respawn", "events", "record", "monitor", "robot", "start", "objects"),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 

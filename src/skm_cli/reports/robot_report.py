@@ -17,7 +17,10 @@ def print_trials(found: dict[str, Any]) -> None:
     out.print(f"  success {found['success']:.3f}, by the true pose {found['true_success']:.3f}")
     out.print(f"  forbidden places touched (true pose, 50 Hz): {found['forbidden_touched']}")
     out.print(f"  walls touched: {found['walls_touched']}")
-    out.print(
-        f"  path / planned {found['path_over_planned']:.3f}, worst"
-        f" {found['worst_path_over_planned']:.3f}; mean speed {found['mean_speed']:.2f} m/s"
-    )
+    compared = ""
+    if "path_over_planned" in found:
+        compared = (
+            f"path / planned {found['path_over_planned']:.3f}, worst"
+            f" {found['worst_path_over_planned']:.3f}; "
+        )
+    out.print(f"  {compared}mean speed {found['mean_speed']:.2f} m/s")

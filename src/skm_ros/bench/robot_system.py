@@ -60,9 +60,9 @@ class RobotSystem(BenchSystem):
         goal.send(START_SECONDS)
         return goal
 
-    def run(self, mission: str, timeout: float) -> ExecuteMission.Result:
+    def run(self, mission: str, timeout: float, max_steps: int = 100_000) -> ExecuteMission.Result:
         """Run a mission to its end."""
-        goal = self.send(mission, max_steps=100_000)
+        goal = self.send(mission, max_steps=max_steps)
         self.until(lambda: goal.done, timeout, "the mission's end")
         result = goal.result
         goal.close()

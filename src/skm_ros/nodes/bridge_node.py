@@ -50,6 +50,7 @@ from skm_ros.nodes.skm_node import OK, WARN, SkmNode
 from skm_ros.nodes.velocity_driver import VelocityDriver
 from skm_ros.robot_messages import scan_value
 from skm_sim.command_gate import CommandGate
+from skm_sim.driving.drive import Drive
 from skm_sim.driving.robot_drive import Entered, Manner
 from skm_sim.driving.stage import Stage, make_stage
 from skm_sim.driving.velocities import Limits, Velocity
@@ -129,6 +130,8 @@ class BridgeNode(SkmNode):
 
     def _make_driver(self) -> Any:  # noqa: ANN401
         if self.setting("drive") == "nav2":
+            if not isinstance(self._drive, Drive):
+                raise SkmError("drive nav2 goes from cell to cell: it needs a domain on a map")
             from skm_ros.nodes.nav2_driver import Nav2Driver  # noqa: PLC0415 - nav2_msgs
 
             return Nav2Driver(

@@ -1,4 +1,4 @@
-"""A robot to try the bridge on: the Car in MuJoCo, behind what the driver of a real one would say.
+"""A robot to try the bridge on: the Car in MuJoCo, or one of ir-sim, behind what a real driver says.
 
 Relative to its namespace (/skm):
     subscribes  cmd_vel (geometry_msgs/Twist, or TwistStamped if `stamped`)
@@ -32,9 +32,10 @@ from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.stop_record import StopRecord
 from skm_ros.robot_messages import fill_pose, fill_velocity, scan_message, twist_of, velocity_value
+from skm_sim.driving.stage import is_on_map
 from skm_sim.driving.velocities import REST, Velocity
 from skm_sim.maps.map_folder import load_building
-from skm_sim.robots.car import Car
+from skm_sim.robots.bodies import RANGE, ROBOTS, make_body
 from skm_sim.robots.imperfect import Channel, Noise
 from skm_sim.robots.walls import Pose, Walls, walls_of
 
@@ -42,11 +43,10 @@ RATE: Final = 50.0
 """Readings of the pose per second."""
 GUARD_SECONDS: Final = 0.01
 """How often it looks at its commands: a stop must not wait for the next reading."""
-RANGE: Final = 6.0
-RAYS: Final = 180
 MOST_BEHIND: Final = 0.5
 """Seconds that are made up for after the process was held up; beyond that, time was lost."""
 SETTINGS: Final = (
+    Setting("robot", "car", "which one: car (MuJoCo) or irsim", choices=ROBOTS, fixed=True),
     Setting(
         "domain", "", "domain on a map whose walls stand around the robot; empty: none", fixed=True
     ),
@@ -81,13 +81,12 @@ SETTINGS: Final = (
 
 
 class CarNode(SkmNode):
-    """Runs one `Car`; see the module for its interfaces."""
+    """Runs one robot; see the module for its interfaces."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("car", SETTINGS, **options)
         self._random = np.random.default_rng(self.setting("seed"))
-        self._walls, pose = self._place()
-        self._car = Car(self._walls, pose)
+        self._car = make_body(self.setting("robot"), *self._place())
         late = self.setting("delay"), self.setting("loss")
         self._commands: Channel[Velocity] = Channel(*late, self._random)
         self._readings: Channel[Odometry] = Channel(*late, self._random)
@@ -108,7 +107,7 @@ class CarNode(SkmNode):
     def _place(self) -> tuple[Walls | None, Pose]:
         """Return the walls, and where to start among them."""
         domain, start = self.setting("domain"), _numbers("start", self.setting("start"), 3)
-        if not domain:
+        if not domain or not is_on_map(domain):
             return None, start[0] if start else (0.0, 0.0, 0.0)
         building = load_building(Path(domain))
         walls = walls_of(building.occupancy)
@@ -176,10 +175,7 @@ class CarNode(SkmNode):
             self._laser.publish(scan)
 
     def _scan(self) -> None:
-        angles = np.linspace(-np.pi, np.pi, RAYS, endpoint=False)
-        distances = np.full(RAYS, np.inf)
-        if self._walls is not None:
-            distances = self._walls.distances(self._car.pose, angles, RANGE)
+        distances, angles = self._car.scan()
         scan = scan_message(self._noise.of_distances(distances, self._random), angles, RANGE)
         scan.header.stamp = self.get_clock().now().to_msg()
         scan.header.frame_id = self.frame("base_link")

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from skm_ros import qos
 from skm_ros.nodes.skm_node import SkmNode
 from skm_ros.robot_messages import fill_velocity
-from skm_sim.driving.drive import Drive
+from skm_sim.driving.robot_drive import Driving
 from skm_sim.driving.velocities import REST, Velocity
 
 LAST_WORDS: Final = 1.0
@@ -19,7 +19,7 @@ LAST_WORDS: Final = 1.0
 class VelocityDriver:
     """Sends what `Drive` asks for, and zeros when the robot is to stop."""
 
-    def __init__(self, node: SkmNode, drive: Drive, topic: str, *, stamped: bool) -> None:
+    def __init__(self, node: SkmNode, drive: Driving, topic: str, *, stamped: bool) -> None:
         self._node, self._drive = node, drive
         self._stamped = TwistStamped() if stamped else None
         if self._stamped is not None:

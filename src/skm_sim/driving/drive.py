@@ -63,9 +63,7 @@ class Drive(RobotDrive):
     def velocity(self, now: float) -> Velocity:
         """Return the command for the next period of a robot that may move."""
         pose = self.tracker.at(now)
-        wanted = follow(
-            pose, self.walk.path, self._chassis, self._allowed, self._manner.sight
-        )
+        wanted = follow(pose, self.walk.path, self._chassis, self._allowed, self._manner.sight)
         return self._commanded(wanted)
 
 

@@ -14,7 +14,6 @@ from skm_sim.driving.path_following import Chassis
 from skm_sim.driving.robot_drive import Driving, Manner
 from skm_sim.driving.role_drive import Role, RoleDrive
 from skm_sim.driving.velocities import Limits
-from skm_sim.maps.building import Building
 from skm_sim.maps.map_folder import is_map_folder, load_building
 from skm_sim.maps.map_scene import building_scene
 from skm_sim.maps.places import Places
@@ -35,8 +34,6 @@ class Stage:
     scene: list[Shape]
     """For views; its robot is to be moved."""
     drive: Driving
-    building: Building | None = None
-    """Where there is a map."""
 
 
 def make_stage(
@@ -48,7 +45,7 @@ def make_stage(
     """
     if not domain:
         raise SkmError("the bridge needs a domain on a map; `skm map` makes one")
-    if is_map_folder(Path(domain)) or not _has_role(domain):
+    if is_on_map(domain):
         building = load_building(domain)
         chassis = Chassis(axle, radius or building.file.robot_radius)
         cells, actions = building.floor.moves.shape
@@ -58,7 +55,6 @@ def make_stage(
             Discrete(actions),
             building_scene(building, (0.0, 0.0)),
             drive_in(building, chassis, limits, manner),
-            building,
         )
     if not objects:
         raise SkmError(
@@ -70,13 +66,17 @@ def make_stage(
     return Stage(role.places, role.observation_space, role.action_space, role.scene(), drive)
 
 
-def _has_role(domain: str) -> bool:
-    """Tell whether a domain, that is no folder, says how a real robot plays its part."""
-    if Path(domain).exists():
-        return False
-    if get_domain(domain).role:
+def is_on_map(domain: str) -> bool:
+    """Tell whether a domain is a folder of `skm map`; else it must say how a robot plays its part."""
+    if is_map_folder(Path(domain)):
         return True
-    raise SkmError(
-        f"the domain '{domain}' is on no map, and says nothing of how a real robot could play its"
-        " part: the bridge drives in domains of `skm map`, and in those with a `role`"
-    )
+    try:
+        found = get_domain(domain)
+    except SkmError:
+        return True  # then there is no such folder, which is what will be said
+    if not found.role:
+        raise SkmError(
+            f"the domain '{domain}' is on no map, and says nothing of how a real robot could play"
+            " its part: the bridge drives in domains of `skm map`, and in those with a `role`"
+        )
+    return False

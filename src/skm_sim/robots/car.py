@@ -18,7 +18,9 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
+from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
+from skm_sim.robots.bodies import RANGE, RAYS
 from skm_sim.robots.walls import Pose, Walls
 from skm_sim.safety.gymnasium_backend import INSTALL, PACKAGE
 
@@ -49,6 +51,7 @@ class Car:
     """One Car among walls, at rest until it is commanded; time passes in `advance` only."""
 
     def __init__(self, walls: Walls | None = None, pose: Pose = (0.0, 0.0, 0.0)) -> None:
+        self._walls = walls
         self._model = mujoco.MjModel.from_xml_string(_model(walls))
         self._data = mujoco.MjData(self._model)
         # Forward is the body's −y, hence its left is +x, where the wheel called "right" is.
@@ -90,6 +93,13 @@ class Car:
             self._integral = np.clip(self._integral + INTEGRAL_GAIN * step * error, -TORQUE, TORQUE)
             data.ctrl[self._motors] = np.clip(GAIN * error + self._integral, -TORQUE, TORQUE)
             mujoco.mj_step(self._model, data)
+
+    def scan(self) -> tuple[FloatArray, FloatArray]:
+        """Return what a laser in its middle sees, metres and angles; infinite: nothing in range."""
+        angles = np.linspace(-math.pi, math.pi, RAYS, endpoint=False)
+        if self._walls is None:
+            return np.full(RAYS, np.inf), angles
+        return self._walls.distances(self.pose, angles, RANGE), angles
 
     @property
     def pose(self) -> Pose:
