@@ -14,7 +14,7 @@ from skm_machine.event_script import EventScript
 from skm_machine.tracker import MissionTracker, Status, Transition
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
-from skm_primitives.planning.shield import Shield
+from skm_primitives.planning.shield import AnyShield
 from skm_primitives.primitives import Primitives
 from skm_sim.faults import environment_faults
 
@@ -96,7 +96,7 @@ def run_episode(
     epsilon: float = 0.0,
     rng: np.random.Generator | None = None,
     watch: Callable[[MissionTracker, Decision], None] | None = None,
-    shield: Shield | None = None,
+    shield: AnyShield | None = None,
     events: EventScript | None = None,
     recorder: Recorder | None = None,
 ) -> Episode:

@@ -17,7 +17,7 @@ from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.policy import Decision, Policy, best_of_goals
 from skm_primitives.planning.progress import Progress
-from skm_primitives.planning.shield import Shield
+from skm_primitives.planning.shield import AnyShield
 from skm_primitives.primitives import AnyGoalValues, Skills
 
 
@@ -30,7 +30,7 @@ class MissionRun:
     """A policy with its tracker: takes states, gives decisions, and knows when it is over."""
 
     def __init__(
-        self, policy: Policy, skills: Skills, max_steps: int, shield: Shield | None = None
+        self, policy: Policy, skills: Skills, max_steps: int, shield: AnyShield | None = None
     ) -> None:
         self.policy = policy
         self.skills = skills

@@ -8,7 +8,9 @@ from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.known.map_domains import make_map_domain
 from skm_primitives.mission_run import MissionRun
+from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.shield import make_shield
+from skm_primitives.primitives import GoalValues
 from skm_sim import get_domain
 from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
 from skm_sim.tabular import tabular_model
@@ -151,3 +153,60 @@ def test_the_optimal_planner_needs_no_shield(hall):
     policy, shield = make_policy(mission, skills), make_shield(mission, skills)
     episode = run_episode(spec.make(), skills, policy, max_steps=500, seed=1, shield=shield)
     assert (episode.outcome, shield.replaced) == ("accepted", 0)
+
+
+def careless(policy, other):
+    """Let a policy choose as another one does, which knows only one machine state to work in."""
+    policy.choose = lambda state, values: other.choose(other.mission.machine.initial, values)
+    return policy
+
+
+def test_with_networks_what_the_values_call_lost_is_vetoed():
+    """A policy that knows nothing of the regions drives into them; with the shield it does not."""
+    spec = get_domain("safety")
+    skills, task = load_primitives(spec), spec.task("2")
+    careful, blind = (
+        compile_mission(text, propositions=spec.propositions)
+        for text in ("F cylinder & G !region", "F cylinder")
+    )
+    env = spec.make()
+    ended, vetoed = {False: [], True: []}, 0
+    for options in spec.part("trials").draw(task, 24, 7, "random").options:
+        for shielded, found in ended.items():
+            policy = careless(make_policy(careful, skills), make_policy(blind, skills))
+            shield = make_shield(careful, skills) if shielded else None
+            episode = run_episode(
+                env, skills, policy, max_steps=200, options=options, shield=shield
+            )
+            found.append(episode.status)
+            vetoed += 0 if shield is None else shield.replaced
+    assert vetoed > 0
+    assert ended[False].count(Status.FAILED) >= 2
+    assert ended[True].count(Status.FAILED) == 0
+    assert ended[True].count(Status.ACCEPTED) >= 21
+
+
+def values_of(move, stop):
+    return GoalValues(np.array(move, np.float32), np.array(stop, np.float32))
+
+
+def test_a_choice_that_shows_what_fails_the_mission_is_replaced_by_the_best_other():
+    """Of three actions one shows a failing label at once, one leaves no goal within reach."""
+    spec = get_domain("moving_targets")
+    skills = load_primitives(spec)
+    bad = "circle"
+    mission = compile_mission(f"F purple & G !{bad}", propositions=spec.propositions)
+    shield, policy = make_shield(mission, skills), make_policy(mission, skills)
+    goals, actions = len(skills.goals), int(skills.action_space.n)
+    failing = [index for index, goal in enumerate(skills.goals) if bad in goal.labels]
+    move, stop = np.full((goals, actions), 0.5), np.zeros((goals, actions))
+    stop[failing[0], 0] = 0.99
+    move[:, 1] = 0.0
+    lost = shield.lost_actions(mission.machine.initial, values_of(move, stop))
+    assert lost.tolist() == [True, True] + [False] * (actions - 2)
+    wrong = Decision(0, 0, 0.5)
+    found = shield.vet(mission.machine.initial, wrong, values_of(move, stop), policy)
+    assert found.action >= 2
+    assert shield.replaced == 1
+    nothing = values_of(np.zeros_like(move), stop * 0)
+    assert shield.vet(mission.machine.initial, wrong, nothing, policy) is None

@@ -15,7 +15,7 @@ from skm_machine.mission import Mission
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Policy
-from skm_primitives.planning.shield import Shield
+from skm_primitives.planning.shield import AnyShield
 from skm_primitives.primitives import Primitives
 from skm_sim.driving.robot_drive import Driving, Entered, Manner
 from skm_sim.driving.velocities import Limits
@@ -89,7 +89,7 @@ def run_on_car(
     senses: Senses,
     seed: int,
     planned: float = 0.0,
-    shield: Shield | None = None,
+    shield: AnyShield | None = None,
 ) -> RobotRun:
     """Run a mission on the Car from where it stands, for so many seconds at most."""
     touched = False

@@ -4,14 +4,15 @@ An *arrival* (the machine state before it, and where the robot arrives) is lost 
 mission's machine, or if whatever is done afterwards does. It is worked out backwards from failure on the
 product of machine and world, exactly, for worlds that are known: places that were learned, with their
 visits, or cells. A lost action is replaced by the one that the policy values most among those that are
-not; where all are lost, the robot is to stop.
+not; where all are lost, the robot is to stop. Where only networks know the world, their values say what
+is lost: see `value_shield`.
 
 A machine with promises has no shield: what a step does to it is chosen only afterwards.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -21,10 +22,39 @@ from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.known_product import machine_tables
 from skm_primitives.planning.mission_product import mission_product
 from skm_primitives.planning.policy import Decision, Policy
-from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, PlaceWorld, Skills
+from skm_primitives.planning.value_shield import ValueShield
+from skm_primitives.primitives import (
+    AnyGoalValues,
+    GoalToGoal,
+    GoalValues,
+    KnownWorld,
+    PlaceWorld,
+    Skills,
+)
 from skm_sim.arrays import BoolArray, IntArray
 
 UNKNOWN: Final = -1
+
+
+class AnyShield(Protocol):
+    """What a run asks of a shield."""
+
+    replaced: int
+    """How many actions it has replaced."""
+
+    def start(self, observation: Any) -> None:  # noqa: ANN401
+        """Begin where the robot is."""
+        ...
+
+    def entered(self, observation: Any) -> None:  # noqa: ANN401
+        """Take note of where a step has led."""
+        ...
+
+    def vet(
+        self, state: int, decision: Decision, values: AnyGoalValues, policy: Policy
+    ) -> Decision | None:
+        """Return the decision, or the best that is not lost instead of it; None: stop."""
+        ...
 
 
 class Shield:
@@ -84,11 +114,13 @@ class Shield:
         return Decision(action, decision.goal, float(worth[action]), decision.noise)
 
 
-def make_shield(mission: Mission, skills: Skills) -> Shield | None:
-    """Return the shield of a mission; None where the world is not known, or there are promises."""
+def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:
+    """Return the shield of a mission; None where there are promises, or the product is too large."""
     behind = skills.behind_goals
-    if mission.machine.jumps or not isinstance(behind, PlaceWorld | KnownWorld):
+    if mission.machine.jumps:
         return None
+    if isinstance(behind, GoalToGoal):
+        return ValueShield(mission, skills)
     try:
         return Shield(mission, behind)
     except SkmError:  # the product is too large for planning, too
