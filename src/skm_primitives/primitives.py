@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from gymnasium.spaces import Space
 
+from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_sim.arrays import Float32Array, IntArray
 
@@ -53,11 +54,14 @@ class PlaceWorld:
 
     places: tuple[int, ...]
     successors: IntArray
-    """`[place index, action]`: the index of the place reached; the same place where unknown."""
+    """`[place index, action]`: the index of the place reached (the likeliest, where there are several);
+    the same place where unknown."""
     visit_labels: Mapping[int, tuple[frozenset[str], ...]]
     """The labels of each place at the k-th visit of an episode; the last holds from then on."""
     goal_probability: Float32Array
     """For each goal, the chance that arriving at its place shows its labels (1 as a rule)."""
+    chances: Chances | None = None
+    """Where actions lead to several places: to which, how often. None in a deterministic world."""
 
 
 @dataclass(frozen=True, eq=False)

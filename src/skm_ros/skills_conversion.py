@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete, Space
 from skm.msg import Goal as GoalMessage
 from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 
+from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal, label_sets_of
 from skm_primitives.primitives import (
     Behind,
@@ -27,6 +28,7 @@ from skm_ros.conversions import (
     observation_kind,
     table,
 )
+from skm_sim.arrays import IntArray
 
 MOST_NUMBERS: Final = 100_000_000
 """The largest observation that anyone could mean."""
@@ -126,7 +128,26 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     probability = table(info.goal_probability, (len(goals),))
     if not ((probability > 0) & (probability <= 1)).all():
         raise ConversionError("primitives_info has chances that are not between 0 and 1")
-    return PlaceWorld(places, successors.reshape(len(places), -1), visit_labels, probability)
+    leads = successors.reshape(len(places), -1)
+    return PlaceWorld(places, leads, visit_labels, probability, _chances(info, leads))
+
+
+def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:
+    """Return where actions lead by chance, checked: every pair leads somewhere, surely."""
+    if not len(info.outcome_pair):
+        return None
+    pair, place = np.array(info.outcome_pair, np.int64), np.array(info.outcome_place, np.int64)
+    chance = np.array(info.outcome_chance, np.float64)
+    if not pair.size == place.size == chance.size:
+        raise ConversionError(
+            "primitives_info has outcomes, places and chances of different number"
+        )
+    whole = pair.min() >= 0 and np.array_equal(np.unique(pair), np.arange(successors.size))
+    inside = ((place >= 0) & (place < len(successors))).all() and (np.diff(pair) >= 0).all()
+    likely = np.isfinite(chance).all() and (chance > 0).all()
+    if not (whole and inside and likely) or np.abs(np.bincount(pair, chance) - 1).max() > 1e-6:
+        raise ConversionError("primitives_info has outcomes that do not fit its places, or chances")
+    return Chances(pair, place, chance)
 
 
 def _observation_space(info: PrimitivesInfo) -> Space[Any]:

@@ -5,7 +5,8 @@
 
 Gymnasium's own `check_env` is part of it; the rest is what `skm` needs beyond Gymnasium: names,
 labels, seeds that repeat, episodes without a hidden clock, and a batch that agrees with the single
-environment (`skm_sim.batch_checker`).
+environment (`skm_sim.batch_checker`). What is no fault but worth knowing, such as that the world is
+stochastic, is in `problems.notes`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import contextlib
 import copy
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium
@@ -22,6 +23,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skm_sim.batch_checker import vector_problems
+from skm_sim.chance_checker import chance_notes
 from skm_sim.domain import Domain, DomainSpec, name_problems
 from skm_sim.faults import said
 from skm_sim.observation_parts import space_problems
@@ -40,7 +42,15 @@ _ADVICE = ("infinity", "not having a spec", "symmetric and normalized", "unwrapp
 _REMARK = re.compile(r"(\x1b\[\d+m)|(^WARN: )")
 
 
-def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> list[str]:
+class Findings(list[str]):
+    """What is wrong with a domain, a sentence each; and `notes`, what is no fault but worth knowing."""
+
+    def __init__(self, problems: Iterable[str] = (), notes: Iterable[str] = ()) -> None:
+        super().__init__(problems)
+        self.notes = list(notes)
+
+
+def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> Findings:
     """Return what is wrong with a domain: sentences that say what to do, none if all is well.
 
     `domain` is an environment, a Gymnasium id (`skm/Office-v0`), a spec, or a name of one as
@@ -59,10 +69,12 @@ def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> list[str
             warnings.simplefilter("ignore")
             env = gymnasium.make(domain, disable_env_checker=True)
     except Exception as error:
-        return [
-            f"gymnasium.make('{domain}') fails ({said(error)}); register the id with"
-            " gymnasium.register when your package is imported, and import it first."
-        ]
+        return Findings(
+            [
+                f"gymnasium.make('{domain}') fails ({said(error)}); register the id with"
+                " gymnasium.register when your package is imported, and import it first."
+            ]
+        )
     with contextlib.closing(env):
         return _problems(env.unwrapped, spec)
 
@@ -71,11 +83,12 @@ def _is_env_id(name: str) -> bool:
     return name in gymnasium.registry or re.search(r"-v\d+$", name) is not None
 
 
-def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> list[str]:
+def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> Findings:
     """Run the checks in the order in which one would mend things."""
     problems = _attribute_problems(env)
+    notes: list[str] = []
     if problems:
-        return problems
+        return Findings(problems)
     whole = cast("_DomainEnv", env)
     if spec is not None:
         problems += _spec_problems(whole, spec)
@@ -87,12 +100,13 @@ def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> list[str
         problems += _episode_problems(whole) or _seed_problems(whole, fresh)
         if env.spec is not None and env.spec.vector_entry_point is not None and not problems:
             problems += vector_problems(env.spec, whole.propositions)
+        notes = [] if problems else chance_notes(env)
     except Exception as error:
         problems.append(
             f"The environment fails in reset(), step() or labels() ({said(error)}); every action of"
             " action_space must work in every state."
         )
-    return list(dict.fromkeys(problems))
+    return Findings(dict.fromkeys(problems), notes)
 
 
 def _attribute_problems(env: gymnasium.Env[Any, Any]) -> list[str]:

@@ -97,21 +97,31 @@ class SeededTrials:
 
 
 class Literal:
-    """The skill of making one proposition true, with or without touching any constraint."""
+    """The skill of making one proposition true, with or (`strict`) without touching any constraint."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, strict: bool = False) -> None:
         self._name = name
+        self._strict = strict
 
-    def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:  # noqa: ARG002
-        """Tell whether the proposition holds."""
-        return self._name in labels
+    def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
+        """Tell whether the proposition holds, and if asked for, nothing is violated."""
+        return self._name in labels and not (self._strict and violated)
 
 
 class LiteralTrials:
-    """Skill trials of any domain: each proposition on its own, in worlds as they come."""
+    """Skill trials of any domain: each proposition on its own, in worlds as they come.
+
+    Where there are constraints, also each without touching any: the longer ways are learned last.
+    """
 
     def __init__(self, spec: DomainSpec) -> None:
-        self.skills: Mapping[str, GoalPredicate] = {n: Literal(n) for n in spec.propositions}
+        free = {name: Literal(name) for name in spec.propositions}
+        strict = {
+            f"{name}, strict": Literal(name, strict=True)
+            for name in spec.propositions
+            if spec.constraints and name not in spec.constraints
+        }
+        self.skills: Mapping[str, GoalPredicate] = {**free, **strict}
 
     def worlds(
         self,

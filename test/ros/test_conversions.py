@@ -15,6 +15,7 @@ from skm.msg import Action, Labels, Observation, PrimitivesInfo
 from skm.srv import QueryValues
 
 from skm_machine.tracker import Transition
+from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_primitives.known.map_domains import make_map_domain
 from skm_primitives.loading import load_primitives
@@ -259,6 +260,51 @@ def test_worlds_of_places_that_make_no_sense_are_refused(change):
     info = primitives_info(load_primitives("office"), "office", Discrete(120))
     for name, value in change.items():
         setattr(info, name, value)
+    with pytest.raises(convert.ConversionError):
+        remote_skills(info)
+
+
+def slippery_office():
+    """The office's skills, as if each first action slipped into the place of the second."""
+    skills = load_primitives("office")
+    world = skills.behind_goals
+    places, actions = world.successors.shape
+    counts = np.zeros((places, actions, places), np.int64)
+    for action, times in ((0, 4), (1, 1)):
+        np.add.at(counts, (np.arange(places), 0, world.successors[:, action]), times)
+    for action in range(1, actions):
+        counts[np.arange(places), action, world.successors[:, action]] = 1
+    skills.__dict__["behind_goals"] = replace(world, chances=Chances.counted(counts))
+    return skills
+
+
+def test_chances_come_over_the_wire_exactly():
+    skills = slippery_office()
+    info = primitives_info(skills, "office", Discrete(120))
+    remote = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo))
+    sent, found = skills.behind_goals.chances, remote.behind_goals.chances
+    for name in ("pair", "place", "chance"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(sent, name))
+    sure = primitives_info(load_primitives("office"), "office", Discrete(120))
+    assert remote_skills(sure).behind_goals.chances is None
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("outcome_pair", lambda old: old[1:]),
+        ("outcome_pair", lambda old: array.array("i", [-1, *old[1:]])),
+        ("outcome_pair", lambda old: array.array("i", [*old[:-1], 10**6])),
+        ("outcome_place", lambda old: array.array("i", [120, *old[1:]])),
+        ("outcome_place", lambda old: array.array("i", [-1, *old[1:]])),
+        ("outcome_chance", lambda old: array.array("d", [0.0, *old[1:]])),
+        ("outcome_chance", lambda old: array.array("d", [float("nan"), *old[1:]])),
+        ("outcome_chance", lambda old: array.array("d", [0.1, *old[1:]])),
+    ],
+)
+def test_chances_that_make_no_sense_are_refused(field, change):
+    info = primitives_info(slippery_office(), "office", Discrete(120))
+    setattr(info, field, change(getattr(info, field)))
     with pytest.raises(convert.ConversionError):
         remote_skills(info)
 

@@ -134,3 +134,5 @@ def _check(spec: DomainSpec) -> None:
     if problems:
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise SkmError(f"the domain '{spec.name}' cannot be learned as it is:\n{lines}")
+    for note in problems.notes:
+        print(f"skm: {note}", file=sys.stderr)

@@ -51,7 +51,8 @@ def print_training(
     if astray := scores.get("stochastic"):
         print(
             f"skm: {astray:g} of {scores['tried']:g} actions led to different places: the world is"
-            " stochastic, and the grounded planner counts on the likeliest one.",
+            " stochastic. The grounded planner plans with how often each was reached, for success rather"
+            " than speed; the paper's planner does not.",
             file=sys.stderr,
         )
     if result.interrupted:

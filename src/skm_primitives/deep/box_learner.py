@@ -53,6 +53,8 @@ class BoxLearner(DeepLearner):
         torch.set_num_threads(1)
         self.settings = settings
         self.body = body_for(spec)
+        if isinstance(self.body, GenericBody) and settings.waves:
+            self.body.sharpen(settings.waves)
         self.env = spec.make_batch(settings.agents)
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
         self._heads = heads(self.space)

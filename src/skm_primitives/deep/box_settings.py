@@ -68,6 +68,9 @@ class DeepSettings(TrainerSettings):
     """TD3: of the noise on the next action in targets, clipped at 0.5."""
     goals_each: int = 2
     """TD3: goals drawn for each transition of a batch."""
+    waves: int = 0
+    """Sines and cosines of every observed number, at this many frequencies, that are added to the
+    inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""
     horizon: int = 960_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
     slots: int = 8
@@ -84,6 +87,8 @@ class DeepSettings(TrainerSettings):
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if self.waves < 0:
+            raise SkmError(f"waves is {self.waves}; it must be at least 0.")
         if not 0 <= self.action_gap < 1:
             raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
         if not 0 < self.gamma < 1:

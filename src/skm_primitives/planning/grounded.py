@@ -8,7 +8,8 @@ be done after it. The composed skill is then a *weighted* maximum over goals,
     δ_Q(u)(s, a) = max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g, ⟨a,1⟩),   w_u(g) = δ_r(u, g) + γ · V(δ_u(u, g), g),
 
 of which the paper's mask is the special case w ∈ {0, 1}. With places as goals, V is exact, so the
-behaviour is optimal wherever the learned values are.
+behaviour is optimal wherever the learned values are. Where actions slip, the values of stopping are
+chances, and the mean over where an action leads takes the place of the maximum.
 
 The history c plays no part: had a violation mattered, the machine would have failed. So a mission may
 start on a decoration that it must never enter.
@@ -16,6 +17,7 @@ start on a decoration that it must never enter.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +39,8 @@ from skm_sim.arrays import Float32Array, FloatArray
 
 SURE_GAMMA: Final = 0.9999
 """The discount for planning where actions slip: success is what is at stake then, not speed."""
+ENDLESS_GAMMA: Final = 0.99
+"""The same for missions without end, whose rewards have no end either."""
 
 
 class GroundedPolicy(PlacePolicy):
@@ -46,14 +50,13 @@ class GroundedPolicy(PlacePolicy):
         self, mission: Mission, skills: Skills, world: PlaceWorld, slip: float = 0.0
     ) -> None:
         super().__init__(mission, skills, world)
-        gamma = SURE_GAMMA if slip else skills.gamma
-        self._gamma = gamma
+        gamma = self._gamma = _discount(mission, skills, world, slip)
         self._values, arriving = self._product.solve(gamma, slip)
         if not self._values[mission.machine.initial].any():
             clause = blocking_clause(mission, self._product.shown_labels(mission.machine.initial))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._weights = self._goal_weights(arriving, len(skills.goals))
-        action = arriving[:, world.successors].argmax(axis=2)
+        action = self._product.options(arriving).argmax(axis=2)
         way = self._product.best_way(self._product.arriving_directly(self._values, gamma))
         _, destinations = self._product.next_moves(action, way)
         self._pursued = self._pursued_goals(destinations)
@@ -88,8 +91,13 @@ class GroundedPolicy(PlacePolicy):
         )
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
-        """Return the weighted maximum over the goals that each action leads to."""
-        best: Float32Array = (values.stop * self._weights[state, self._counter]).max(axis=0)
+        """Return the weighted maximum over the goals that each action leads to; where actions slip,
+
+        the mean: stopping is worth the chance of each.
+        """
+        weighted = values.stop * self._weights[state, self._counter]
+        slips = self._world.chances is not None
+        best: Float32Array = weighted.sum(axis=0) if slips else weighted.max(axis=0)
         return best
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
@@ -98,7 +106,18 @@ class GroundedPolicy(PlacePolicy):
             raise SkmError("place goals go with discrete actions")
         action = int(self.composed(state, values).argmax())
         goal = int(self._pursued[state, self._place, self._counter])
-        return Decision(action, goal, float(self._values[state, self._place, self._counter]))
+        noise = 0.0 if self._world.chances is None else -math.inf  # Chance may throw a robot back.
+        value = float(self._values[state, self._place, self._counter])
+        return Decision(action, goal, value, noise)
+
+
+def _discount(mission: Mission, skills: Skills, world: PlaceWorld, slip: float) -> float:
+    """Return the discount to plan with: near 1 where actions slip."""
+    if slip:
+        return SURE_GAMMA
+    if world.chances is None:
+        return skills.gamma
+    return max(ENDLESS_GAMMA, skills.gamma) if mission.machine.endless else SURE_GAMMA
 
 
 def not_from_here(observation: Any) -> UnachievableMissionError:  # noqa: ANN401

@@ -42,7 +42,10 @@ class MissionProduct:
 
     def options(self, arriving: FloatArray) -> FloatArray:
         """Return the value of each action, `[u, place, action, counter]`: −1 if it is not allowed."""
-        options = arriving[:, self.world.successors]
+        chances = self.world.chances
+        options = (
+            arriving[:, self.world.successors] if chances is None else chances.expected(arriving)
+        )
         return options if self.allowed is None else np.where(self.allowed, options, -1.0)
 
     def solve(self, gamma: float, slip: float = 0.0) -> tuple[FloatArray, FloatArray]:
@@ -104,10 +107,13 @@ class MissionProduct:
         frontier = np.zeros_like(reached)
         frontier[initial, :, 0] = True
         shown: dict[int, set[frozenset[str]]] = {}
+        leads_to, chances = self.world.successors, self.world.chances
+        if chances is not None:
+            leads_to = chances.reached(leads_to.shape[1])
         while frontier.any():
             reached |= frontier
             state, place, counter = np.nonzero(frontier)
-            arrival = self.world.successors[place]
+            arrival = leads_to[place]
             state, counter = state[:, None], counter[:, None]
             triples = np.stack(np.broadcast_arrays(state, arrival, counter), axis=-1).reshape(-1, 3)
             for u, s, k in np.unique(triples, axis=0).tolist():

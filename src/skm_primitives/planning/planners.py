@@ -31,7 +31,8 @@ def make_policy(
     if planner == "paper":
         return PaperPolicy(mission, skills)
     if isinstance(skills.behind_goals, PlaceWorld):
-        if mission.events or (mission.machine.endless and not slip):
+        sure = not slip and skills.behind_goals.chances is None
+        if mission.events or (mission.machine.endless and sure):
             return StandingPolicy(mission, skills, skills.behind_goals)
         return GroundedPolicy(mission, skills, skills.behind_goals, slip)
     if isinstance(skills.behind_goals, KnownWorld):

@@ -38,7 +38,8 @@ class Decision:
     goal: int
     value: float
     noise: float = 0.0
-    """By how much its logarithm must grow to have grown at all; 0 where values are exact."""
+    """By how much its logarithm must grow to have grown at all; 0 where values are exact, −∞ where
+    chance may throw a robot back: then no growth is expected."""
     waiting: bool = False
     """Whether nothing can be done until an event happens: then no progress is expected."""
 

@@ -95,6 +95,13 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
             "state_goals": number[behind.label_ids],
             "state_near": np.asarray(near, np.uint32),
         }
+    chances = {}
+    if behind.chances is not None:
+        chances = {
+            "outcome_pair": behind.chances.pair.astype(np.int32),
+            "outcome_place": behind.chances.place.astype(np.int32),
+            "outcome_chance": behind.chances.chance.astype(np.float64),
+        }
     return {
         "goal_probability": behind.goal_probability.astype(np.float32).ravel(),
         "place_successors": behind.successors.astype(np.int32).ravel(),
@@ -103,4 +110,5 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
             for place, visits in behind.visit_labels.items()
             for visit, labels in enumerate(visits, start=1)
         ],
+        **chances,
     }

@@ -113,6 +113,10 @@ class Tables:
         stop = self.stop[state, :, target]
         return np.where((violated == wanted)[:, None], np.maximum(values, stop), values)
 
+    def slips(self) -> bool:
+        """Return whether some action led to more than one target."""
+        return bool(((self.arrivals > 0).sum(axis=2) > 1).any())
+
     def grow(self, targets: int) -> None:
         """Make room for more targets."""
         more = targets - self.move.shape[-1]

@@ -10,6 +10,7 @@ from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
+from skm_primitives.chances import Chances
 from skm_primitives.checkpoint import Card
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import GoalToGoal, GoalValues, PlaceWorld
@@ -31,6 +32,9 @@ class TabularPrimitives:
         self.goals: tuple[Goal, ...] = tuple(state.goal_buffer())
         self.action_space: Space[Any] = Discrete(tables.next_state.shape[1])
         self._visits = state.visits
+        slips = state.settings.places and tables.slips()
+        self._arrivals = tables.arrivals if slips else None
+        """How often each action led to each place, where that is more than one."""
         target, probability = _targets_of_goals(state, self.goals)
         self._goal_probability: Float32Array = probability
         wanted = np.array([histories.bits(goal.violated) for goal in self.goals], np.int64)
@@ -76,7 +80,10 @@ class TabularPrimitives:
             rows.append(np.where(stop.max(axis=0) > 0, reached, number[place]))
         successors = np.array(rows, np.int64)
         visit_labels = self._visits.visit_labels()
-        return PlaceWorld(places, successors, visit_labels, self._goal_probability)
+        chances = None
+        if self._arrivals is not None:
+            chances = Chances.counted(self._arrivals[np.ix_(places, range(len(rows[0])), places)])
+        return PlaceWorld(places, successors, visit_labels, self._goal_probability, chances)
 
     def _goal_to_goal(self) -> Float32Array:
         """Return the mean best values of all goals over the places that show a goal's labels."""

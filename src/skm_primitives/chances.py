@@ -1,0 +1,57 @@
+"""Where actions lead by chance: how often each action led to each place, as sparse arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skm_sim.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """The places that each action leads to and how likely each is, of a world in which actions slip.
+
+    Entries go by `pair` = place × actions + action; every pair has at least one.
+    """
+
+    pair: IntArray
+    place: IntArray
+    """The index of a place that the pair leads to."""
+    chance: FloatArray
+    """How likely that is; those of a pair add up to 1."""
+
+    @classmethod
+    def counted(cls, counts: IntArray) -> Chances:
+        """Return the chances from `counts[place, action, place]`; what was never tried leads nowhere."""
+        places, actions, _ = counts.shape
+        tried = counts.sum(axis=2)
+        here, action = np.nonzero(tried == 0)
+        known = counts.copy()
+        known[here, action, here] = 1
+        pair, place = np.nonzero(known.reshape(places * actions, -1))
+        total = np.maximum(tried, 1).reshape(-1)[pair]
+        return cls(pair, place, known.reshape(places * actions, -1)[pair, place] / total)
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """Where the entries of each pair begin."""
+        first: IntArray = np.searchsorted(self.pair, np.arange(self.pair[-1] + 1))
+        return first
+
+    def expected(self, arriving: FloatArray) -> FloatArray:
+        """Return `[u, place, action, …]`: the mean of `arriving[u, place, …]` over what follows."""
+        weights = self.chance.reshape(-1, *(1,) * (arriving.ndim - 2))
+        mean = np.add.reduceat(arriving[:, self.place] * weights, self._first, axis=1)
+        shaped: FloatArray = mean.reshape(len(arriving), arriving.shape[1], -1, *arriving.shape[2:])
+        return shaped
+
+    def reached(self, actions: int) -> IntArray:
+        """Return `[place, …]`: every place that some action leads to, the first again as filling."""
+        source = self.pair // actions
+        counts = np.bincount(source)
+        rows = np.split(self.place, np.cumsum(counts)[:-1])
+        most = int(counts.max())
+        return np.array([np.resize(row, most) for row in rows], np.int64)
