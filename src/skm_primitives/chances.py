@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skm_sim.arrays import FloatArray, IntArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,8 @@ class Chances:
     place: IntArray
     """The index of a place that the pair leads to."""
     chance: FloatArray
-    """How likely that is; those of a pair add up to 1."""
+    """How likely that is, in single precision (so that it can be sent as it is); those of a pair add up
+    to 1."""
 
     @classmethod
     def counted(cls, counts: IntArray) -> Chances:
@@ -33,7 +34,21 @@ class Chances:
         known[here, action, here] = 1
         pair, place = np.nonzero(known.reshape(places * actions, -1))
         total = np.maximum(tried, 1).reshape(-1)[pair]
-        return cls(pair, place, known.reshape(places * actions, -1)[pair, place] / total)
+        share = known.reshape(places * actions, -1)[pair, place] / total
+        return cls(pair, place, share.astype(np.float32).astype(np.float64))
+
+    @classmethod
+    def of_table(cls, table: Float32Array) -> Chances:
+        """Return the chances of a table `[place, action, place]`, as `table` makes it."""
+        rows = table.reshape(-1, table.shape[2])
+        pair, place = np.nonzero(rows)
+        return cls(pair, place, rows[pair, place].astype(np.float64))
+
+    def table(self, places: int, actions: int) -> Float32Array:
+        """Return `[place, action, place]`: how likely each action leads to each place."""
+        table: Float32Array = np.zeros((places * actions, places), np.float32)
+        table[self.pair, self.place] = self.chance
+        return table.reshape(places, actions, places)
 
     @cached_property
     def _first(self) -> IntArray:

@@ -133,21 +133,14 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
 
 
 def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:
-    """Return where actions lead by chance, checked: every pair leads somewhere, surely."""
-    if not len(info.outcome_pair):
+    """Return where actions lead by chance, checked: every one leads somewhere, surely."""
+    if not len(info.goal_to_goal):
         return None
-    pair, place = np.array(info.outcome_pair, np.int64), np.array(info.outcome_place, np.int64)
-    chance = np.array(info.outcome_chance, np.float64)
-    if not pair.size == place.size == chance.size:
-        raise ConversionError(
-            "primitives_info has outcomes, places and chances of different number"
-        )
-    whole = pair.min() >= 0 and np.array_equal(np.unique(pair), np.arange(successors.size))
-    inside = ((place >= 0) & (place < len(successors))).all() and (np.diff(pair) >= 0).all()
-    likely = np.isfinite(chance).all() and (chance > 0).all()
-    if not (whole and inside and likely) or np.abs(np.bincount(pair, chance) - 1).max() > 1e-6:
-        raise ConversionError("primitives_info has outcomes that do not fit its places, or chances")
-    return Chances(pair, place, chance)
+    chances = table(info.goal_to_goal, (*successors.shape, len(successors)))
+    sure = np.isfinite(chances).all() and (chances >= 0).all()
+    if not sure or np.abs(chances.sum(axis=2) - 1).max() > 1e-4:
+        raise ConversionError("primitives_info has chances of places that do not add up to 1")
+    return Chances.of_table(chances)
 
 
 def _observation_space(info: PrimitivesInfo) -> Space[Any]:

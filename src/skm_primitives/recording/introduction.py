@@ -97,11 +97,8 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
         }
     chances = {}
     if behind.chances is not None:
-        chances = {
-            "outcome_pair": behind.chances.pair.astype(np.int32),
-            "outcome_place": behind.chances.place.astype(np.int32),
-            "outcome_chance": behind.chances.chance.astype(np.float64),
-        }
+        # With places, `goal_to_goal` has another use: how likely each action leads to each place.
+        chances = {"goal_to_goal": behind.chances.table(*behind.successors.shape).ravel()}
     return {
         "goal_probability": behind.goal_probability.astype(np.float32).ravel(),
         "place_successors": behind.successors.astype(np.int32).ravel(),
