@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
@@ -32,6 +34,9 @@ from skm_primitives.recording.cdr import Message, codec_of
 from skm_primitives.recording.files import Recorded, RunFile, read_recording
 from skm_primitives.recording.missions import ENDED, recorded_missions
 from skm_primitives.recording.writer import RunWriter
+
+if TYPE_CHECKING:
+    from skm_ros.client.ros_client import RosClient
 
 MISSIONS = {
     "office": (
@@ -95,6 +100,7 @@ def ros(folder: Path, runs: int) -> None:
     """Record runs through nodes: one system a domain, missions one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     from skm_ros.bench.private_domain import private_domain_id, private_environment  # noqa: PLC0415
+    from skm_ros.client.ros_client import RosClient  # noqa: PLC0415
 
     domains = [name for name in MISSIONS if name != "hall"] + ["hall"]
     for domain in domains:
@@ -114,19 +120,26 @@ def ros(folder: Path, runs: int) -> None:
             up += ["--record", str(folder / f"{domain}_{int(time.time())}")]
             with subprocess.Popen(up, env=environment, stderr=subprocess.DEVNULL) as system:
                 try:
-                    for index in range(done, wanted):
-                        text = MISSIONS[domain][index % len(MISSIONS[domain])]
-                        steps = random.Random(index).choice((3, 40, 120))
-                        command = [sys.executable, "-m", "skm_cli.main", "mission", text]
-                        command += ["--when-ready", "--timeout", "120", "--json", "--seed"]
-                        command += [str(index), "--max-steps", str(steps)]
-                        ended = subprocess.run(
-                            command, env=environment, capture_output=True, text=True, check=False
-                        )
-                        print(domain, index, ended.returncode, ended.stderr[-200:], flush=True)
+                    with RosClient(domain_id=number) as client:
+                        for index in range(done, wanted):
+                            text = MISSIONS[domain][index % len(MISSIONS[domain])]
+                            send(client, text, index, random.Random(index).choice((3, 40, 120)))
+                    time.sleep(4)  # the recorder goes on for a little while
                 finally:
                     system.send_signal(signal.SIGINT)
                     system.wait()
+
+
+def send(client: RosClient, text: str, seed: int, steps: int) -> None:
+    """Run one mission on a system that is up."""
+    from skm_ros.client.mission_goal import MissionGoal, MissionRequest  # noqa: PLC0415
+
+    goal = MissionGoal(client, MissionRequest(text, seed=seed, max_steps=steps).goal())
+    goal.wait_ready(180)
+    goal.send(60)
+    client.spin_until(lambda: goal.done, 300)
+    print(text, seed, goal.result.outcome, goal.result.steps, flush=True)
+    goal.close()
 
 
 # Mutations: each takes a recording and writes another, or says that it cannot be done here.
@@ -224,7 +237,7 @@ def change_mission(file: RunFile, rng: random.Random) -> list[Recorded] | None:
     if not names or not others:
         return None
     old, new = rng.choice(names), rng.choice(others)
-    text = " ".join(new if word == old else word for word in _words(mission.text))
+    text = re.sub(rf"\b{re.escape(old)}\b", new, mission.text)
     if not _differs(mission, text):
         return None
     changed = []
@@ -235,12 +248,6 @@ def change_mission(file: RunFile, rng: random.Random) -> list[Recorded] | None:
         changed.append(message)
     file.metadata.get("skm.mission", {})["mission"] = text
     return changed
-
-
-def _words(text: str) -> list[str]:
-    import re  # noqa: PLC0415
-
-    return re.findall(r"\w+|\S", text)
 
 
 def _differs(mission: object, text: str) -> bool:

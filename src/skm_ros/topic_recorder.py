@@ -42,6 +42,7 @@ AFTER_SECONDS: Final = 1.0
 """How long a file goes on after its mission's end: an action that comes then is evidence, too."""
 MOST_AFTER_SECONDS: Final = 10.0
 """How much longer, at most, where the mission's last messages have not come yet."""
+STATES: Final = "skm/MachineState"
 LEFT_OUT: Final = re.compile(r"/_action/|/parameter_events$|/rosout$|/transition_event$")
 
 ASKED: Final = (
@@ -190,7 +191,7 @@ class TopicRecorder:
         topic.keep(message)
         if topic.kind == "skm/MissionLog":
             self._begin_if_new(codec_of(topic.kind).decode(data), message[2])
-        elif topic.kind == "skm/MachineState" and self._early:
+        elif topic.kind == STATES and self._early:
             self._begin_early(codec_of(topic.kind).decode(data))
         for run in self._runs:
             self._write(run, topic, message)
@@ -223,9 +224,11 @@ class TopicRecorder:
             del self._early[goal]
             log = self._topics[self._node.resolve_topic_name("mission_log")]
             entries = [codec_of(log.kind).decode(data) for data, *_ in log.recent]
-            self._begin(next(entry for entry in entries if goal_id(entry) == goal))
+            first = next(entry for entry in entries if goal_id(entry) == goal)
+            self._begin(first, taking=False)
 
-    def _begin(self, entry: Message) -> None:
+    def _begin(self, entry: Message, *, taking: bool = True) -> None:
+        """Open a file; `taking`: the latest entry of the log is about to be written to it."""
         goal = goal_id(entry)
         path = _free_path(self._folder, str(entry.mission))
         run = _Run(goal, RunWriter(path))
@@ -246,11 +249,12 @@ class TopicRecorder:
             (message, topic)
             for topic in self._topics.values()
             if topic.kind != "skm/MissionLog"
-            for message in topic.recent
+            for message in list(topic.recent)[: -1 if not taking and topic.kind == STATES else None]
         ]
         log = self._topics[self._node.resolve_topic_name("mission_log")]
         decoded = [(message, codec_of(log.kind).decode(message[0])) for message in log.recent]
-        own = [(message, log) for message, value in decoded[:-1] if goal_id(value) == goal]
+        earlier = decoded[:-1] if taking else decoded
+        own = [(message, log) for message, value in earlier if goal_id(value) == goal]
         for message, topic in sorted(latest + own, key=lambda pair: pair[0][1]):
             self._write(run, topic, message)
         self._runs.append(run)

@@ -53,7 +53,7 @@ def test_run_prints_for_people_and_draws(capsys, tmp_path):
         assert picture.size[0] > 200
     svg = tmp_path / "run.svg"
     assert call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(svg))[0] == 0
-    assert "in state u1" not in svg.read_text()  # text is drawn as paths, with no font needed
+    assert "<!-- in state u1 -->" in svg.read_text()  # the legend; letters are drawn as paths
     assert svg.read_text().count("<svg") == 3  # the run, and its machine below it
     assert call(capsys, "run", "office", COFFEE, "--start", "2,2", "--render", str(gif))[0] == 0
     with Image.open(gif) as film:

@@ -10,7 +10,7 @@ from skm_cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-QUICK = ("check", "patterns", "run", "eval", "map")
+QUICK = ("check", "patterns", "run", "eval", "map", "verify")
 """Commands that tests run; training and nodes have tests of their own."""
 
 
@@ -39,9 +39,20 @@ def hall(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory):
+    """The recording that the page on recordings makes first."""
+    path = tmp_path_factory.mktemp("recordings") / "run.mcap"
+    mission = "F(coffee & X F office) & G !decoration"
+    assert main(["run", "office", mission, "--start", "2,2", "--record", str(path)]) == 0
+    return path
+
+
 @pytest.mark.parametrize(("command", "output"), list(console_examples()))
-def test_console_examples(command, output, capsys, tmp_path, monkeypatch, hall):
+def test_console_examples(command, output, capsys, tmp_path, monkeypatch, hall, run_file):
     monkeypatch.chdir(tmp_path)
+    if command.startswith("skm verify"):
+        (tmp_path / "run.mcap").symlink_to(run_file)
     capsys.readouterr()
     if "map" not in command.split():
         (tmp_path / "hall").symlink_to(hall)

@@ -39,7 +39,7 @@ def film_frames(run: RecordedRun, scenes: Sequence[Sequence[Shape]]) -> list[Ima
     """Return a frame for every state; `scenes` has the world in each of them."""
     still = [shape for shape in scenes[0] if all(shape in scene for scene in scenes[1:])]
     kept = set(still)
-    figure = run_figure(replace(run, scene=scenes[0]), shown=still)
+    figure = run_figure(replace(run, scene=scenes[0], gone=()), shown=still)
     figure.set_dpi(DPI * FINER)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

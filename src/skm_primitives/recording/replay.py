@@ -77,6 +77,11 @@ class Replay:
         began = states[0].time
         state = machine.initial
         for expected, entry in enumerate(states):
+            if entry.step and not expected:
+                steps = f"steps 0 to {entry.step - 1} were not recorded"
+                found.missing.append(f"{steps}: how the mission began is unknown")
+                found.verdict = UNKNOWN
+                return
             if entry.step != expected:
                 gap = f"{expected} to {entry.step - 1}" if entry.step > expected + 1 else expected
                 found.disagree("missing step", expected, f"no labels of step {gap} were recorded")

@@ -1,0 +1,90 @@
+"""Judging recordings again: true ones agree, every mutation of tools/recordings.py is caught."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from skm_cli.commands.verify import verify_file
+from skm_cli.main import main
+
+TOOL = Path(__file__).parents[2] / "tools" / "recordings.py"
+spec = importlib.util.spec_from_file_location("recordings", TOOL)
+recordings = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(recordings)
+
+RUNS = {
+    "accepted": ("office", "F(coffee & X F office) & G !decoration", "--start", "2,2"),
+    "standing": ("office", "G F A & G F B", "--max-steps", "60"),
+    "events": (
+        *("office", "G(battery_low -> F office) & G F A & G F B", "--max-steps", "60"),
+        *("--events", "battery_low@10-30"),
+    ),
+    "timed out": ("moving_targets", "F(blue & square)", "--max-steps", "3", "--seed", "1"),
+}
+KINDS = (*recordings.MUTATIONS, "tail cut off", "end left out")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Recorded runs, which others must not change."""
+    made = tmp_path_factory.mktemp("recorded")
+    for name, command in RUNS.items():
+        main(["run", *command, "--record", str(made / f"{name}.mcap")])
+    return made
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_was_recorded_agrees_with_its_replay(folder, name):
+    found = verify_file(folder / f"{name}.mcap", None, recover=False)
+    assert (found.disagreements, found.missing) == ([], [])
+    assert found.satisfied == (name != "timed out")
+    assert found.nearest_metres is None or found.nearest_metres.distance >= 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutations_are_caught(folder, tmp_path, kind):
+    made = 0
+    for number, name in enumerate(RUNS):
+        target = tmp_path / "mutated.mcap"
+        if recordings.mutate(folder / f"{name}.mcap", kind, number, target):
+            made += 1
+            assert recordings.is_caught(target)[0], name
+    assert made
+
+
+def test_the_command_has_a_code_for_each_result_and_a_document(folder, tmp_path, capsys):
+    run = folder / "accepted.mcap"
+    assert main(["verify", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "satisfied after 8 steps" in out
+    assert "1 steps" in out  # from a decoration, in the office
+    assert main(["verify", str(run), "--mission", "G !coffee", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], document["result"]) == ("violated", "not satisfied")
+    assert document["violations"] == [{"step": 4, "labels": ["coffee"]}]
+    assert main(["verify", str(run), "--mission", "F cofee"]) == 2
+    assert "did you mean 'coffee'" in capsys.readouterr().err
+    wrong = tmp_path / "wrong.mcap"
+    assert recordings.mutate(run, "label flipped", 1, wrong)
+    assert main(["verify", str(wrong)]) == 3
+    cut = tmp_path / "cut.mcap"
+    assert recordings.mutate(run, "tail cut off", 1, cut)
+    assert main(["verify", str(cut)]) == 2
+    assert "--recover" in capsys.readouterr().err
+    rows = main(["verify", str(folder), "--json"])
+    assert rows == 1  # one of them was timed out
+    assert len(json.loads(capsys.readouterr().out)) == len(RUNS)
+
+
+def test_runs_are_listed_and_opened(folder, tmp_path, capsys):
+    assert main(["runs", str(folder), "--json"]) == 0
+    rows = {Path(row["file"]).stem: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["accepted"]["outcome"] == "accepted"
+    assert rows["accepted"]["steps"] == 8
+    assert rows["standing"]["mission"] == "G F A & G F B"
+    assert main(["runs", str(folder)]) == 0
+    assert main(["runs", str(folder / "accepted.mcap")]) == 0
+    assert "skm/Labels" in capsys.readouterr().out
+    assert main(["runs", str(tmp_path)]) == 2
