@@ -1,49 +1,111 @@
 """Standing orders on Safety and Moving Targets, zero-shot, on random layouts.
 
     python tools/standing_layouts.py --domain safety --layouts 100 --steps 500
+    python tools/standing_layouts.py --domain moving_targets --layouts 100 --steps 100
 
-For each order: the rounds completed on all layouts together, how many runs violated it, got nowhere, or
-completed no round. Layouts are drawn by the domain, so on some an order may be impossible.
+For each order: the rounds completed on all layouts together, beside those of the reference on the true
+state where the domain has one; how many runs violated it (with the share, as evaluations of finite
+missions give it), got nowhere, or completed no round. The layouts of Safety are those on which the order
+is possible, by the rule that evaluations use. With `--out FILE` every run is a line there, and runs that
+it has already are not done again.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from typing import Final
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
 
 from skm_cli.output import console, plain_table, track
-from skm_machine import compile_mission
+from skm_machine import Mission, compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.planning.keeping import unlearned
+from skm_primitives.primitives import Primitives
 from skm_sim import get_domain
+from skm_sim.domain import DomainSpec, Task
+from skm_sim.safety.feasibility import SKILLS, sample_feasible
+from skm_sim.trials import TrialSet
 
-ORDERS: Final = {
-    "safety": (
-        "G F button & G F region & G F cylinder",
-        "G(button -> F region) & G F button",
-        "G F button & G F cylinder & G !region",
-        "G F(button & X F cylinder)",
-        "G F button | G F region",
-        "F G region",
-        "F G !region & G F button",
-        "G(button -> X(!region U cylinder)) & G F button",
-        "G F cylinder & G(cylinder -> F button) & G !region",
-        "F region & G F button & G F cylinder",
+SAFETY_ORDERS: Final = {
+    "G F button & G F region & G F cylinder": ("button", "region", "cylinder"),
+    "G(button -> F region) & G F button": ("button", "region", "button"),
+    "G F button & G F cylinder & G !region": ("button, no region", "cylinder, no region"),
+    "G F(button & X F cylinder)": ("button", "cylinder"),
+    "G F button | G F region": ("button",),
+    "F G region": ("region",),
+    "F G !region & G F button": ("button, no region",),
+    "G(button -> X(!region U cylinder)) & G F button": (
+        "button",
+        "cylinder, no region",
+        "button, no region",
     ),
-    "moving_targets": (
-        "G F blue & G F square",
-        "G(blue -> F square) & G F blue",
-        "G F blue & G F purple & G F beige",
-        "G F(square & X F circle)",
-        "G F blue | G F purple",
-        "G F(beige & circle) & G F(blue & square)",
-        "F G !blue & G F square",
-        "G(square -> X(!square U circle)) & G F square",
-        "G F circle & G F purple & G(purple -> F blue)",
-        "F beige & G F circle",
+    "G F cylinder & G(cylinder -> F button) & G !region": (
+        "cylinder, no region",
+        "button, no region",
     ),
+    "F region & G F button & G F cylinder": ("region", "button", "cylinder"),
 }
+"""Each order, with the skills that a round of it asks for."""
+
+MOVING_TARGETS_ORDERS: Final = (
+    "G F blue & G F square",
+    "G(blue -> F square) & G F blue",
+    "G F blue & G F purple & G F beige",
+    "G F(square & X F circle)",
+    "G F blue | G F purple",
+    "G F(beige & circle) & G F(blue & square)",
+    "F G !blue & G F square",
+    "G(square -> X(!square U circle)) & G F square",
+    "G F circle & G F purple & G(purple -> F blue)",
+    "F beige & G F circle",
+)
+
+
+def trials_of(spec: DomainSpec, number: int, text: str, count: int, seed: int) -> TrialSet:
+    """Return the layouts of an order."""
+    if spec.name == "safety":
+        stages = [SKILLS[skill] for skill in SAFETY_ORDERS[text]]
+        layouts, share = sample_feasible(np.random.default_rng([seed, number]), count, stages)
+        options = [{"layout": layouts[index]} for index in range(count)]
+        return TrialSet(options, [None] * count, share)
+    drawn: TrialSet = spec.part("trials").draw(Task(text, text), count, seed, "random")
+    return drawn
+
+
+def runs(
+    spec: DomainSpec,
+    skills: Primitives,
+    mission: Mission,
+    trials: TrialSet,
+    todo: Iterable[int],
+    steps: int,
+) -> Iterator[dict[str, Any]]:
+    """Yield how the order fared on each layout of `todo`."""
+    policy, env = make_policy(mission, skills), spec.make()
+    for index in todo:
+        episode = run_episode(
+            env,
+            skills,
+            policy,
+            max_steps=steps,
+            seed=trials.seeds[index],
+            options=trials.options[index],
+        )
+        line = {
+            "order": mission.text,
+            "layout": index,
+            "outcome": episode.outcome,
+            "steps": episode.steps,
+            "rounds": episode.accepting_visits,
+        }
+        if trials.reference is not None:
+            line["reference"] = trials.reference(index, mission.machine, steps)
+        yield line
+    env.close()
 
 
 def main() -> int:
@@ -51,25 +113,42 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--domain", choices=ORDERS, default="safety")
+    orders = {"safety": tuple(SAFETY_ORDERS), "moving_targets": MOVING_TARGETS_ORDERS}
+    parser.add_argument("--domain", choices=orders, default="safety")
     parser.add_argument("--layouts", type=int, default=100)
     parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a file of JSON lines, continued if it exists")
     args = parser.parse_args()
     spec = get_domain(args.domain)
-    skills, env = load_primitives(spec), spec.make()
-    columns = ("rounds", "violations", "no progress", "no round", "unlearned")
-    title = f"{spec.name}, {args.layouts} layouts, {args.steps} steps"
+    skills = load_primitives(spec)
+    known = [] if args.out is None or not args.out.exists() else args.out.read_text().splitlines()
+    done = {(line["order"], line["layout"]): line for line in map(json.loads, known)}
+    columns = ("rounds", "reference", "violations", "no progress", "no round", "unlearned")
+    title = f"{spec.name}, {args.layouts} layouts, {args.steps} steps, seed {args.seed}"
     table = plain_table(title, ("order", *columns))
-    for text in track(ORDERS[args.domain], "orders"):
+    for number, text in track(list(enumerate(orders[spec.name])), "orders"):
         mission = compile_mission(text, propositions=spec.propositions)
-        policy, rounds, ends = make_policy(mission, skills), 0, Counter[str]()
-        for seed in range(args.layouts):
-            episode = run_episode(env, skills, policy, max_steps=args.steps, seed=seed)
-            rounds += episode.accepting_visits
-            ends[episode.outcome] += 1
-            ends["no round"] += not episode.accepting_visits
-        counts = rounds, ends["failed"], ends["no progress"], ends["no round"]
-        table.add_row(text, *map(str, counts), ", ".join(unlearned(mission, skills)))
+        trials = trials_of(spec, number, text, args.layouts, args.seed)
+        todo = [index for index in range(args.layouts) if (text, index) not in done]
+        for line in runs(spec, skills, mission, trials, todo, args.steps):
+            done[text, line["layout"]] = line
+            if args.out is not None:
+                with args.out.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+        lines = [done[text, index] for index in range(args.layouts)]
+        ends = [line["outcome"] for line in lines]
+        reference = sum(line.get("reference", 0) for line in lines)
+        failed = ends.count("failed")
+        table.add_row(
+            text,
+            str(sum(line["rounds"] for line in lines)),
+            str(reference) if trials.reference is not None else "–",
+            f"{failed} ({failed / len(lines):.3f})",
+            str(ends.count("no progress")),
+            str(sum(not line["rounds"] for line in lines)),
+            ", ".join(unlearned(mission, skills)),
+        )
     console().print(table)
     return 0
 

@@ -158,6 +158,38 @@ class DecisionTable:
                     stack.append(other)
         return frozenset(found)
 
+    def sources(self, outcomes: Iterable[int]) -> frozenset[int]:
+        """Return the states in which some label set has one of `outcomes`."""
+        above, states_of = self._upward
+        marked = {self._diagrams.leaf(outcome) for outcome in outcomes}
+        stack, found = list(marked), set[int]()
+        while stack:
+            node = stack.pop()
+            found.update(states_of.get(node, ()))
+            for other in above.get(node, ()):
+                if other not in marked:
+                    marked.add(other)
+                    stack.append(other)
+        return frozenset(found)
+
+    @cached_property
+    def _upward(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The nodes that lead to each node, and the states that each node is the root of."""
+        above: dict[int, list[int]] = {}
+        states_of: dict[int, list[int]] = {}
+        for state, root in enumerate(self._roots):
+            states_of.setdefault(root, []).append(state)
+        seen, stack = set(states_of), list(states_of)
+        while stack:
+            node = stack.pop()
+            if self._diagrams.value(node) is None:
+                for child in (self._diagrams.low[node], self._diagrams.high[node]):
+                    above.setdefault(child, []).append(node)
+                    if child not in seen:
+                        seen.add(child)
+                        stack.append(child)
+        return above, states_of
+
     def all_outcomes(self, ends: Collection[int] = ()) -> set[int]:
         """Return the outcomes that some label set has in some state that is not one of `ends`."""
         seen, found = set[int](), set[int]()

@@ -25,7 +25,7 @@ from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams
 from skm_machine.automata.minimise import minimise
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 
-MAX_OBLIGATIONS: Final = 800
+MAX_OBLIGATIONS: Final = 4000
 MAX_STATES: Final = 20_000
 MAX_SECONDS: Final = 3.0
 SMALL: Final = 50_000
@@ -109,6 +109,7 @@ class _Translation:
         self.later: dict[Formula, int] = {}
         self.delayed: dict[int, int] = {ZERO: ZERO, ONE: ONE}
         self.formula = until_form(formula)
+        self._order_delays()
         self.care = ONE if small else self._laws()
 
     def _check(self) -> None:
@@ -158,6 +159,35 @@ class _Translation:
                 laws = diagrams.conjunction(laws, law)
         return laws
 
+    def _order_delays(self) -> None:
+        """Number the obligations of long chains of X before all others, the longest delays first.
+
+        So `F[0,n] a` is a test of the last step above `F[0,n-1] a`: the states of a bound share their
+        diagrams, and each takes the work of one node.
+        """
+        delays: dict[Formula, int] = {}
+        for sub in reversed(list(self.formula.subformulas())):
+            delay = delays.get(sub, 0)
+            if sub.is_boolean() or sub.operator in ("F", "U"):
+                continue
+            below = delay + 1 if sub.operator == "X" else delay
+            for operand in sub.operands:
+                delays[operand] = max(delays.get(operand, 0), below)
+        chains = {
+            sub: delay
+            for sub, delay in delays.items()
+            if delay > 1 and (sub.is_boolean() or sub.operator in ("F", "U"))
+        }
+        if chains:
+            chains[TRUE] = max(chains.values())
+        levels: list[list[Formula]] = [[] for _ in range(max(chains.values(), default=0))]
+        for sub, delay in chains.items():
+            for level in range(delay):
+                levels[level].append(sub)
+                sub = Formula("X", (sub,))
+        for formula in (formula for level in reversed(levels) for formula in level):
+            self._obligation(formula)
+
     def _table(self, transitions: dict[int, int], number: dict[int, int]) -> DecisionTable:
         """Return the transitions with the states numbered."""
         diagrams, memo = Diagrams(), dict[int, int]()
@@ -184,8 +214,15 @@ class _Translation:
 
     def _expansion(self, formula: Formula) -> int:
         """Return what `formula` asks of the current step and, as obligations, of the next."""
-        for sub in formula.subformulas():
-            if sub not in self.expansions:
+        stack = [formula]
+        while stack:
+            sub = stack[-1]
+            missing = [operand for operand in sub.operands if operand not in self.expansions]
+            if sub in self.expansions:
+                stack.pop()
+            elif missing:
+                stack += missing
+            else:
                 operands = [self.expansions[operand] for operand in sub.operands]
                 expansion = self.diagrams.operation(sub, operands, self._atom)
                 self.expansions[sub] = self.diagrams.constrained(expansion, self.care)
@@ -248,14 +285,22 @@ class _Translation:
 
     def _successor(self, state: int) -> int:
         """Return the function `state` with every obligation replaced by its expansion."""
-        found = self.successors.get(state)
-        if found is None:
-            variable = self.diagrams.variable[state] - len(self.names)
-            expansion = self._expansion(self.obligation_formulas[variable])
-            low = self._successor(self.diagrams.low[state])
-            high = self._successor(self.diagrams.high[state])
-            found = self.successors[state] = self.diagrams.if_then_else(expansion, high, low)
-        return found
+        stack, diagrams = [state], self.diagrams
+        while stack:
+            node = stack[-1]
+            low, high = diagrams.low[node], diagrams.high[node]
+            missing = [child for child in (low, high) if child not in self.successors]
+            if node in self.successors:
+                stack.pop()
+            elif missing:
+                stack += missing
+            else:
+                variable = diagrams.variable[node] - len(self.names)
+                expansion = self._expansion(self.obligation_formulas[variable])
+                self.successors[node] = diagrams.if_then_else(
+                    expansion, self.successors[high], self.successors[low]
+                )
+        return self.successors[state]
 
     def _ends(self, state: int) -> bool:
         """Tell whether a trace may end in `state`: is it true with every obligation false?"""
