@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from skm_machine.errors import UnsupportedMissionError
 T = TypeVar("T")
 _ATTEMPTS: Final = 0.4
 _PART: Final = 0.5
+MAX_DEPTH: Final = 10_000
+"""How deep diagrams may be walked, in calls: one for each variable on the way down."""
 
 
 class LimitReachedError(UnsupportedMissionError):
@@ -23,11 +27,37 @@ class TooManyStatesError(LimitReachedError):
     """A translation needs more states than it may have."""
 
 
+class _DeepCalls:
+    """Python's limit of nested calls, raised while any thread is at a translation."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._usual = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._usual, MAX_DEPTH))
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setrecursionlimit(self._usual)
+
+
+_DEEP_CALLS: Final = _DeepCalls()
+
+
 @contextmanager
 def deep_diagrams_are_a_limit() -> Iterator[None]:
-    """Say of diagrams that are too deep for Python's stack that a limit is reached."""
+    """Let diagrams be deep, and say of those that are too deep that a limit is reached."""
     try:
-        yield
+        with _DEEP_CALLS:
+            yield
     except RecursionError as error:
         raise LimitReachedError("temporal operators nested too deep in one another") from error
 

@@ -13,10 +13,10 @@ from typing import Final
 
 from skm_machine.automata.bdd import ONE, ZERO, Diagrams
 from skm_machine.automata.limits import LimitReachedError, Limits
-from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.normal_form import chains_of_next, negation_normal_form
 from skm_machine.logic.syntax import Formula
 
-MAX_OBLIGATIONS: Final = 800
+MAX_OBLIGATIONS: Final = 4000
 
 Key = tuple[str, int, int]
 """An obligation: its operator, and the functions (for `X`: the variable) that it applies to."""
@@ -50,10 +50,30 @@ class Residuals:
     def function(self, formula: Formula) -> int:
         """Return what `formula` asks from now on, as a function over obligations."""
         form = negation_normal_form(formula)
+        self._order_delays(form)
         functions: dict[Formula, int] = {}
         for sub in form.subformulas():
             functions[sub] = self._operation(sub, functions)
         return functions[form]
+
+    def _order_delays(self, formula: Formula) -> None:
+        """Number the propositions below long chains of X first, the longest delays before all others.
+
+        So the residuals of a bound share their diagrams: see `translation`.
+        """
+        delays: dict[Key, int] = {}
+        for sub, delay in chains_of_next(formula).items():
+            for name in sub.propositions() if sub.is_boolean() else ():
+                key = ("prop", self.names.index(name), 0)
+                if key not in self._variables:
+                    delays[key] = max(delay, delays.get(key, 0))
+        numbers: dict[tuple[Key, int], int] = {}
+        for level in reversed(range(max(delays.values(), default=-1) + 1)):
+            for key, delay in delays.items():
+                if level <= delay:
+                    numbers[key, level] = self.first + len(self.keys) + len(numbers)
+        for key, level in numbers:
+            self._obligation(("X", numbers[key, level - 1], 0) if level else key)
 
     def _operation(self, formula: Formula, functions: dict[Formula, int]) -> int:
         diagrams = self.diagrams

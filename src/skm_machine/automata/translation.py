@@ -23,6 +23,7 @@ from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
 from skm_machine.automata.minimise import minimise
+from skm_machine.logic.normal_form import chains_of_next
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 
 MAX_OBLIGATIONS: Final = 4000
@@ -165,19 +166,7 @@ class _Translation:
         So `F[0,n] a` is a test of the last step above `F[0,n-1] a`: the states of a bound share their
         diagrams, and each takes the work of one node.
         """
-        delays: dict[Formula, int] = {}
-        for sub in reversed(list(self.formula.subformulas())):
-            delay = delays.get(sub, 0)
-            if sub.is_boolean() or sub.operator in ("F", "U"):
-                continue
-            below = delay + 1 if sub.operator == "X" else delay
-            for operand in sub.operands:
-                delays[operand] = max(delays.get(operand, 0), below)
-        chains = {
-            sub: delay
-            for sub, delay in delays.items()
-            if delay > 1 and (sub.is_boolean() or sub.operator in ("F", "U"))
-        }
+        chains = chains_of_next(self.formula)
         if chains:
             chains[TRUE] = max(chains.values())
         levels: list[list[Formula]] = [[] for _ in range(max(chains.values(), default=0))]

@@ -45,3 +45,21 @@ def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Fo
         case operator:
             dual = operator if positive else _DUAL[operator]
             return Formula(dual, tuple(forms[operand, positive] for operand in operands))
+
+
+def chains_of_next(formula: Formula) -> dict[Formula, int]:
+    """Return what stands below two X or more, with only Boolean operators between: and how many.
+
+    Such subformulas are Boolean, or F, G, U, … of others; of a Boolean one, only the whole is named.
+    """
+    delays: dict[Formula, int] = {}
+    for sub in reversed(list(formula.subformulas())):
+        if not _is_base(sub):
+            below = delays.get(sub, 0) + (sub.operator == "X")
+            for operand in sub.operands:
+                delays[operand] = max(delays.get(operand, 0), below)
+    return {sub: delay for sub, delay in delays.items() if delay > 1 and _is_base(sub)}
+
+
+def _is_base(formula: Formula) -> bool:
+    return formula.is_boolean() or formula.operator in ("F", "G", "U", "R", "W", "M")
