@@ -118,6 +118,7 @@ def main() -> int:
     parser.add_argument("--layouts", type=int, default=100)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="only the orders with this in their text")
     parser.add_argument("--out", type=Path, help="a file of JSON lines, continued if it exists")
     args = parser.parse_args()
     spec = get_domain(args.domain)
@@ -127,7 +128,8 @@ def main() -> int:
     columns = ("rounds", "reference", "violations", "no progress", "no round", "unlearned")
     title = f"{spec.name}, {args.layouts} layouts, {args.steps} steps, seed {args.seed}"
     table = plain_table(title, ("order", *columns))
-    for number, text in track(list(enumerate(orders[spec.name])), "orders"):
+    chosen = [o for o in enumerate(orders[spec.name]) if args.only is None or args.only in o[1]]
+    for number, text in track(chosen, "orders"):
         mission = compile_mission(text, propositions=spec.propositions)
         trials = trials_of(spec, number, text, args.layouts, args.seed)
         todo = [index for index in range(args.layouts) if (text, index) not in done]

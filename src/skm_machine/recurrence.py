@@ -2,22 +2,27 @@
 
 Recurrences `G F p` (p Boolean) are counted in any order; all other clauses are watched by one automaton:
 the finite one, if a prefix decides each of them (safe, `G !c`, or co-safe, `F(a & X F b)`), else that of
-all of LTL. `rounds` makes the machine of both.
+all of LTL (with the finite one of long bounds beside it). `rounds` makes the machine of both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.infinite import as_automaton, best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
-from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_automaton
-from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, translated
+from skm_machine.logic.normal_form import chains_of_next, negation_normal_form
 from skm_machine.logic.syntax import Formula, conjunction, negation
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.rounds import Rounds
 from skm_machine.watch import Watch, watch_finite, watch_omega
+from skm_machine.watch_product import watch_both
+
+LONG: Final = 8
+"""Bounds of more steps than this are watched apart."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,27 @@ class Clauses:
 
     recurrences: tuple[Formula, ...]
     """Each p of a `G F p`, Boolean."""
-    rest: Formula
-    """All other clauses."""
-    finite: Formula | None
-    """The same as it reads on prefixes, if a prefix decides each clause."""
+    others: tuple[tuple[Formula, Formula | None], ...]
+    """All other clauses, each with how it reads on prefixes, if a prefix decides it."""
+
+    @property
+    def apart(self) -> tuple[Formula | None, Formula | None]:
+        """What is watched on prefixes, and what on infinite traces: one automaton, where that is small.
+
+        Two where a prefix decides clauses with long bounds, and others only the whole run decides.
+        """
+        decided = [finite for _, finite in self.others if finite is not None]
+        if len(decided) == len(self.others):
+            return conjunction(*decided), None
+        bounds = [finite for _, finite in self.others if finite is not None and _is_long(finite)]
+        rest = [clause for clause, finite in self.others if finite is None or finite not in bounds]
+        return conjunction(*bounds) if bounds else None, conjunction(*rest)
 
 
 def sort_clauses(formula: Formula) -> Clauses:
     """Sort the conjuncts of a standing order."""
     recurrences: dict[Formula, None] = {}
-    rest: list[Formula] = []
-    finite: list[Formula] = []
+    others: list[tuple[Formula, Formula | None]] = []
     stack = [negation_normal_form(formula)]
     while stack:
         clause = _without_repetition(stack.pop())
@@ -47,14 +62,17 @@ def sort_clauses(formula: Formula) -> Clauses:
             stack.extend(Formula("G", (operand,)) for operand in reversed(inner.operands))
         elif clause.operator == "G" and inner.operator == "F" and inner.operands[0].is_boolean():
             recurrences[inner.operands[0]] = None
+        elif _lacks(clause, "G", "R", "W"):
+            others.append((clause, clause))
+        elif _lacks(clause, "F", "U", "M"):
+            others.append((clause, _with_weak_next(clause)))
         else:
-            rest.append(clause)
-            if _lacks(clause, "G", "R", "W"):
-                finite.append(clause)
-            elif _lacks(clause, "F", "U", "M"):
-                finite.append(_with_weak_next(clause))
-    decided = conjunction(*finite) if len(finite) == len(rest) else None
-    return Clauses(tuple(recurrences), conjunction(*rest), decided)
+            others.append((clause, None))
+    return Clauses(tuple(recurrences), tuple(others))
+
+
+def _is_long(formula: Formula) -> bool:
+    return any(delay > LONG for delay in chains_of_next(formula).values())
 
 
 def _without_repetition(formula: Formula) -> Formula:
@@ -101,13 +119,14 @@ def _standing_machine(formula: Formula, limits: Limits) -> RewardMachine:
 
 
 def _watch(clauses: Clauses, limits: Limits) -> Watch:
-    if clauses.finite is not None:
-        states, seconds = limits.max_states, limits.max_seconds
-        return watch_finite(
-            minimal_automaton(clauses.finite, max_states=states, max_seconds=seconds)
-        )
-    graph = best_graph(clauses.rest, limits.max_states, limits.max_seconds)
-    return watch_omega(as_automaton(graph, clauses.rest.propositions()))
+    finite, rest = clauses.apart
+    watched = None if finite is None else watch_finite(translated(finite, limits))
+    if rest is None:
+        assert watched is not None
+        return watched
+    graph = best_graph(rest, limits.max_states, limits.max_seconds)
+    endless = watch_omega(as_automaton(graph, rest.propositions()))
+    return endless if watched is None else watch_both(watched, endless, limits)
 
 
 def _count(formula: Formula, limits: Limits) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skm_machine.automata.bdd import Diagrams
+from skm_machine.automata.bdd import ZERO, Diagrams
 from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.limits import Limits
 from skm_machine.logic.syntax import Formula
@@ -126,16 +126,16 @@ class Rounds:
                 credit = self.watch.credits[state.watched, outcome]
                 branch = self._after(credit, target, NO_PROMISE, state.seen)
             else:
-                branch = self._under_promise(state, target)
+                branch = self._under_promise(state, target, condition)
             root = self.diagrams.if_then_else(condition, branch, root)
         return root
 
-    def _under_promise(self, state: _State, target: int) -> int:
-        """Return the diagram of what is under a promise, where what is without it goes to `target`."""
+    def _under_promise(self, state: _State, target: int, where: int) -> int:
+        """Return the diagram of what is under a promise, `where` what is without it goes to `target`."""
         branch = self._leaf(self._state(target))
         for outcome, condition in self._conditions(state.promise).items():
             kept = self.watch.target(outcome)
-            if kept is not None:
+            if kept is not None and self.diagrams.conjunction(where, condition) != ZERO:
                 credit = self.watch.credits[state.promise, outcome]
                 after = self._after(credit, target, kept, state.seen)
                 branch = self.diagrams.if_then_else(condition, after, branch)

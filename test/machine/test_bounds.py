@@ -7,6 +7,7 @@ import time
 import pytest
 from bounded_semantics import holds_bounded, random_tree, text_of
 from lasso_semantics import random_lasso
+from machine_lassos import accepted_forever
 
 from skm_machine import MissionError, compile_mission, holds, parse, translate, translate_omega
 from skm_sim import get_domain
@@ -164,3 +165,64 @@ def test_what_is_too_deep_is_refused_in_time(text):
 def test_a_sequence_of_300_targets_has_a_machine():
     text = "".join(f"F(p{i} & X " for i in range(299)) + "F p299" + ")" * 299
     assert compile_mission(text).machine.num_states == 301
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("F[0,500] a", 503),
+        ("G[0,300] !b", 303),
+        ("a U[10,400] b", 403),
+        ("a U[10,1000] b", 1003),
+        ("G(a -> F[0,500] b) & G F c", 1004),
+        ("F[0,500] a & F[0,400] b", 1303),
+        ("G(a -> F[0,300] b) & G(c -> F d)", 603),
+        ("G(a -> F[0,50] b) & F G c", 105),
+        ("G(a -> F[5,20] b)", 273),
+    ],
+)
+def test_long_bounds_are_counters(text, states):
+    start = time.thread_time()
+    assert compile_mission(text).machine.num_states <= states
+    assert time.thread_time() - start < 5
+
+
+def test_long_bounds_mean_what_their_definition_says():
+    rng = random.Random(4)
+    for _ in range(15):
+        first, last = sorted((rng.randint(0, 60), rng.randint(20, 200)))
+        operands = ("a",) if rng.random() < 0.4 else ("a", "b")
+        operator = rng.choice("FG" if len(operands) == 1 else "UWRM")
+        tree = (operator, first, last, *operands)
+        automaton = translate(parse(text_of(tree)))
+        for _ in range(10):
+            chance = rng.choice((0.01, 0.99))
+            trace = [
+                frozenset(n for n in NAMES if rng.random() < chance)
+                for _ in range(rng.randint(last - 2, last + 3))
+            ]
+            assert automaton.accepts(trace) == holds_bounded(tree, trace), text_of(tree)
+
+
+def test_responses_with_bounds_and_promises_together_mean_what_they_say():
+    rng = random.Random(5)
+    for last in (9, 13):
+        response = ("G", 0, None, ("|", ("!", "a"), ("F", 0, last, "b")))
+        lasting = ("F", 0, None, ("G", 0, None, "c"))
+        again = ("G", 0, None, ("F", 0, None, "a"))
+        owed = ("G", 0, None, ("|", ("!", "c"), ("F", 0, None, "a")))
+        for other in (lasting, ("|", lasting, again), owed):
+            tree = ("&", response, other)
+            machine = compile_mission(text_of(tree), horizon="infinite").machine
+            for _ in range(40):
+                prefix, loop = random_lasso(rng, NAMES)
+                silence = [frozenset("c")] * rng.randint(0, 2 * last)
+                expected = holds_bounded(tree, prefix + silence, loop)
+                assert accepted_forever(machine, prefix + silence, loop) == expected
+
+
+def test_a_delayed_window_that_is_too_large_is_refused_with_the_reason():
+    start = time.thread_time()
+    with pytest.raises(MissionError, match=r"F\[20,60\] b.* begins 20 steps later.*F\[0,60\] b"):
+        compile_mission("G(a -> F[20,60] b) & G F c")
+    assert time.thread_time() - start < 5

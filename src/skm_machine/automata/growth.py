@@ -9,6 +9,7 @@ from typing import Final
 
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.errors import UnsupportedMissionError
+from skm_machine.logic.bounds import Bounded, all_bounds, bounded
 from skm_machine.logic.syntax import Formula
 
 _TRIAL_STATES: Final = 200
@@ -51,7 +52,29 @@ def too_large(
             f". Its {len(growing)} parts multiply{many}; "
             f"'{_shortened(largest)}' alone has {growing[largest]}"
         )
+    window = _delayed_window(clause)
+    if window is not None:
+        at_once = window._replace(first=0)
+        reason += (
+            f". '{_shortened(bounded(*window))}' begins {window.first} steps later, so that the machine "
+            "has to remember each of these steps by itself; "
+            f"'{_shortened(bounded(*at_once))}' only takes a counter"
+        )
+        return UnsupportedMissionError(f"{reason}.")
     return UnsupportedMissionError(f"{reason}. Split it into several missions.")
+
+
+def _delayed_window(formula: Formula) -> Bounded | None:
+    """Return the bound with the latest beginning that has to be kept again and again, if any."""
+    found = [
+        bound
+        for sub in formula.subformulas()
+        if sub.operator in ("G", "R", "W", "F", "U", "M")
+        for inner in sub.operands
+        for bound in all_bounds(inner)
+        if bound.first > 1
+    ]
+    return max(found, key=lambda bound: bound.first, default=None)
 
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:

@@ -43,12 +43,12 @@ def minimal_automaton(
     """
     limits = Limits(max_states, max_seconds)
     try:
-        return _translated(formula, limits)
+        return translated(formula, limits)
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
 
 
-def _translated(formula: Formula, limits: Limits) -> Automaton:
+def translated(formula: Formula, limits: Limits) -> Automaton:
     """Return the automaton: depth first while it is small, else in a way that shares more."""
     with deep_diagrams_are_a_limit():
         try:
@@ -58,7 +58,7 @@ def _translated(formula: Formula, limits: Limits) -> Automaton:
 
 
 def _count(formula: Formula, limits: Limits) -> int:
-    return _translated(formula, limits).num_states
+    return translated(formula, limits).num_states
 
 
 class _GrowingError(Exception):
@@ -171,9 +171,10 @@ class _Translation:
             chains[TRUE] = max(chains.values())
         levels: list[list[Formula]] = [[] for _ in range(max(chains.values(), default=0))]
         for sub, delay in chains.items():
-            for level in range(delay):
-                levels[level].append(sub)
-                sub = Formula("X", (sub,))
+            later = sub
+            for level in levels[:delay]:
+                level.append(later)
+                later = Formula("X", (later,))
         for formula in (formula for level in reversed(levels) for formula in level):
             self._obligation(formula)
 

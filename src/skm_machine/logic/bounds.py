@@ -65,12 +65,33 @@ def _later(operator: str, formula: Formula) -> Formula:
 
 def written_with_bounds(formula: Formula) -> Bounded | None:
     """Return how `formula` is written with bounds, if it is."""
+    return _written(formula).get(formula)
+
+
+def all_bounds(formula: Formula) -> list[Bounded]:
+    """Return how its parts are written with bounds; not the steps that a longer bound is made of."""
+    known = _written(formula)
+    found: list[Bounded] = []
+    stack, seen = [formula], {formula}
+    while stack:
+        sub = stack.pop()
+        bound = known.get(sub)
+        if bound is not None:
+            found.append(bound)
+        for operand in sub.operands if bound is None else bound.operands:
+            if operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return found
+
+
+def _written(formula: Formula) -> dict[Formula, Bounded]:
     known: dict[Formula, Bounded] = {}
     for sub in formula.subformulas():
         found = as_bounded(sub, known)
         if found is not None:
             known[sub] = found
-    return known.get(formula)
+    return known
 
 
 def as_bounded(formula: Formula, known: dict[Formula, Bounded]) -> Bounded | None:

@@ -13,6 +13,7 @@ than the worst that these do to the machine: nothing, if one of them fails the m
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
+from skm_primitives.planning.goal_events import hopeful, paying_debts, without_risk
 from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
 from skm_primitives.planning.policy import (
@@ -59,14 +61,22 @@ class GroundedGoalPolicy:
     def __init__(self, mission: Mission, skills: Skills, behind: GoalToGoal) -> None:
         self.mission = mission
         outcomes = goal_outcomes(mission.machine, skills)
+        hope = frozenset[int]()
+        if mission.events:
+            outcomes, hope = without_risk(outcomes, mission, skills), hopeful(mission, skills)
         self.weights, anywhere = goal_weights(outcomes, skills, behind)
         self._anywhere = anywhere
+        self._hope = hope
         self._idle = outcomes.idle(anywhere, skills.gamma)
-        if anywhere[mission.machine.initial] <= 0:
+        if anywhere[mission.machine.initial] <= 0 and mission.machine.initial not in hope:
             labels = set(label_sets_of(skills.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
+        self._debts = np.zeros_like(self.weights)
+        if mission.events and mission.machine.calm:
+            debts = paying_debts(outcomes, mission.machine)
+            self._debts, _ = goal_weights(debts, skills, behind)
         self._skills = skills
         self._state = -1
         self._pursuit = Pursuit()
@@ -112,11 +122,16 @@ class GroundedGoalPolicy:
         worth: FloatArray = np.maximum(values.move, values.stop) * weights[:, None]
         return worth
 
+    def _typical_weights(self, state: int) -> FloatArray:
+        """Return what each goal is worth on average; what is owed comes first."""
+        debts = self._debts[state]
+        weights: FloatArray = debts if debts.any() else self.weights[state]
+        return weights
+
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return what each goal is worth: as seen from here, or on average."""
-        if values.onward is None:
-            weights: FloatArray = self.weights[state]
-            return weights
+        if values.onward is None or self._debts[state].any():
+            return self._typical_weights(state)
         states = (state, *self.mission.machine.promises(state))
         seen = [self._lookahead.weights(each, values.onward) for each in states]
         best: FloatArray = np.max(seen, axis=0)
@@ -124,8 +139,11 @@ class GroundedGoalPolicy:
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, or one that shows nothing if that is better."""
-        if self._idle[state] >= max(self._anywhere[state], CONVERGED):
+        owing = self._debts[state].any()
+        if not owing and self._idle[state] >= max(self._anywhere[state], CONVERGED):
             return self._show_nothing(state, values)
+        if not owing and self._anywhere[state] <= 0 and state in self._hope:
+            return replace(self._show_nothing(state, values), waiting=True)
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
         worth = self._worth(state, values)
@@ -144,7 +162,7 @@ class GroundedGoalPolicy:
         if state != self._state:
             self._pursuit.restart()
             self._state = state
-        worth = self.weights[state].astype(np.float32)
+        worth = self._typical_weights(state).astype(np.float32)
         chosen = self._pursuit.choose(values, worth > 0, worth)
         return chosen.decision(self._skills)
 
