@@ -20,6 +20,7 @@ COMMANDS = (
     "eval",
     "finetune",
     "baseline",
+    "reproduce",
     "plot",
     "up",
     "demo",

@@ -75,14 +75,28 @@ def _skilled(planner: str, *, learns: bool) -> Runner:
     ) -> FloatArray:
         loop = few_shot.learn if learns else few_shot.zero_shot
         skills = {
-            number: few_shot.compose(
-                problem, pretrained(spec, number), planner, settings.test_epsilon
-            )
+            number: _composed(problem, spec, number, planner, settings.test_epsilon)
             for number in sorted({seed % PRETRAINED for seed in seeds})
         }
         return np.array([loop(skills[seed % PRETRAINED], settings.numbers, seed) for seed in seeds])
 
     return run
+
+
+_COMPOSED: dict[tuple[str, tuple[str, ...], int, str, float], few_shot.Skilled] = {}
+"""The latest zero-shot policies as arrays: asking for every situation takes longer than a run."""
+
+
+def _composed(
+    problem: Problem, spec: DomainSpec, seed: int, planner: str, slip: float
+) -> few_shot.Skilled:
+    texts = tuple(f"{mission.text} {mission.machine.endless}" for mission in problem.missions)
+    key = spec.name, texts, seed, planner, slip
+    if key not in _COMPOSED:
+        while len(_COMPOSED) >= 4 * PRETRAINED:
+            del _COMPOSED[next(iter(_COMPOSED))]
+        _COMPOSED[key] = few_shot.compose(problem, pretrained(spec, seed), planner, slip)
+    return _COMPOSED[key]
 
 
 _LEARNED: dict[tuple[str, int], Primitives] = {}

@@ -1,0 +1,67 @@
+"""`skm reproduce`: the figures and tables of the paper, made again by one command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from skm_cli.output import print_json, steps_bar
+from skm_machine.errors import SkmError
+
+EPILOG = """\
+examples:
+  skm reproduce paper --quick --out runs/paper_quick
+  skm reproduce paper --workers auto --out runs/paper
+  skm reproduce paper --only figure-2 figure-3 --runs 10
+
+Parts: figure-2 (ow_returns), figure-2-best, planners, figure-3 (returns), figure-6 (ow_values_base),
+figure-7 (ow_trajectories), figure-8 (gr1), figure-9 (gr2), figure-12 (rm_sm), figure-13 (safety). The
+folder has report.html, figures/, tables/ and raw/; what is in raw/ is not done again.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm reproduce` to the command."""
+    parser = subparsers.add_parser(
+        "reproduce",
+        help="make the paper's figures and tables again",
+        description="Make the figures and tables of the Skill Machines paper again, into a folder with"
+        " pictures, tables, raw data and a report page.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=("paper",), help="what to make again")
+    parser.add_argument("--out", type=Path, default=Path("runs") / "paper", help="folder to write")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="PART", help="parts (default: all)"
+    )
+    parser.add_argument("--runs", type=int, default=60, help="runs of each method (default: 60)")
+    parser.add_argument(
+        "--quick", action="store_true", help="5 runs, 10 episodes: for a first look"
+    )
+    parser.add_argument(
+        "--workers", default="auto", help="processes, auto (the default), ray, ray://HOST or slurm"
+    )
+    parser.add_argument("--json", action="store_true", help="print where the report is as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the parts, showing progress on stderr; an interrupted run goes on where it was."""
+    from skm_primitives.paper import ReproduceOptions, reproduce  # noqa: PLC0415
+
+    if args.runs < 1:
+        raise SkmError(f"--runs is {args.runs}; it must be at least 1.")
+    with steps_bar() as progress:
+        bar = progress.add_task("reproduce", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            progress.update(bar, completed=done, total=total, description=what or "reproduce")
+
+        options = ReproduceOptions(args.out, args.only, args.runs, args.quick, args.workers, show)
+        report = reproduce(options)
+    if args.json:
+        print_json({"report": str(report), "parts": options.parts()})
+    else:
+        print(f"the report is {report}")
+    return 0
