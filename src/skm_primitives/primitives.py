@@ -62,6 +62,8 @@ class PlaceWorld:
     """For each goal, the chance that arriving at its place shows its labels (1 as a rule)."""
     chances: Chances | None = None
     """Where actions lead to several places: to which, how often. None in a deterministic world."""
+    goal_values: Float32Array | None = None
+    """`[g, h]`: the value of goal h at the place of goal g; None where it is not known."""
 
 
 @dataclass(frozen=True, eq=False)

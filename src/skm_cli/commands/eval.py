@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="instead of tasks: N feasible missions drawn by chance, from --episodes starts each "
         "(default: 100)",
     )
-    parser.add_argument("--planner", choices=("grounded", "paper"), default="grounded")
+    parser.add_argument("--planner", choices=("grounded", "paper", "values"), default="grounded")
     parser.add_argument(
         "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"
     )
@@ -64,6 +64,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="moving_targets: perfect skills, from the true state: what the planner alone can do",
     )
     parser.add_argument("--seed", type=seed_number, default=0, help="seed of the evaluation itself")
+    parser.add_argument(
+        "--workers", default="1", help="--task all: processes, auto, ray, ray://HOST or slurm"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -71,8 +74,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Evaluate one domain, and print a table or JSON."""
     from skm_cli.reports.eval_report import print_evaluation  # noqa: PLC0415
-    from skm_primitives.evaluation import EvaluationOptions, evaluate  # noqa: PLC0415
-    from skm_sim import get_domain  # noqa: PLC0415
+    from skm_primitives.evaluation import EvaluationOptions  # noqa: PLC0415
+    from skm_primitives.evaluation.spread import evaluate_spread  # noqa: PLC0415
 
     options = EvaluationOptions(
         task=args.task,
@@ -87,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         track=track,
     )
-    evaluation = evaluate(get_domain(args.domain), options)
+    evaluation = evaluate_spread(args.domain, options, args.workers)
     if args.json:
         print_json(evaluation.document())
     else:

@@ -35,7 +35,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("domain", help="a tabular domain: office, office_absorbing, or your own")
     parser.add_argument("--task", required=True, help="a task of the domain, such as coffee_mail")
     parser.add_argument(
-        "--planner", choices=("paper", "grounded"), help="of the skill machine (default: paper)"
+        "--planner",
+        choices=("paper", "grounded", "values"),
+        help="of the skill machine (default: paper)",
     )
     parser.add_argument(
         "--steps",

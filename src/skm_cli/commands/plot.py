@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
     paths.add_argument(
         "--planner",
-        choices=("grounded", "paper"),
+        choices=("grounded", "paper", "values"),
         help="default: paper in the office, else grounded",
     )
     paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
@@ -104,7 +104,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"kind": args.kind, "domain": args.domain, "out": str(out), **drawn.document})
     else:
-        print(f"{args.kind} of {args.domain} -> {out}")
+        planner = drawn.document.get("planner")
+        by = f", planner {planner}" if planner else ""
+        print(f"{args.kind} of {args.domain}{by} -> {out}")
     return 0
 
 

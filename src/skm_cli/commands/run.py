@@ -39,7 +39,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "mission", metavar="MISSION", nargs="?", help="a formula, plain words, or a mission's file"
     )
     add_reading_options(parser, limits=True)
-    parser.add_argument("--planner", choices=("grounded", "paper"), help="default: grounded")
+    parser.add_argument(
+        "--planner", choices=("grounded", "paper", "values"), help="default: grounded"
+    )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument("--seed", type=seed_number, default=0, help="of the world (default: 0)")
     parser.add_argument(

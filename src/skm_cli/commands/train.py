@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skm_cli.output import steps_bar
+from skm_cli.many_seeds import train_seeds
+from skm_cli.output import seed_list, steps_bar
 from skm_cli.reports.train_report import print_settings, print_training
 from skm_machine.errors import SkmError
 
@@ -21,7 +22,7 @@ examples:
   skm train office --steps 100000 --seed 0 --out runs/office
   skm train office --steps 200000 --out runs/office --resume
   skm train safety --seed 0 --out runs/safety
-  skm train safety --learner td3 --out runs/safety_td3
+  skm train safety --seeds 0-7 --workers ray
   skm train safety --help-settings
   skm train my_package.spec:KITCHEN --set hidden=128,128 --set agents=16
 
@@ -47,6 +48,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " many as their preset plans)",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
+    parser.add_argument(
+        "--seeds", type=seed_list, help="a run for each of 0-7 or 3,5, to OUT_seed0 and so on"
+    )
+    parser.add_argument("--workers", default="1", help="--seeds: processes, auto, ray or slurm")
     parser.add_argument("--out", type=Path, help="checkpoint to write (default: runs/DOMAIN)")
     parser.add_argument("--resume", action="store_true", help="continue the checkpoint at --out")
     parser.add_argument("--overwrite", action="store_true", help="replace the checkpoint at --out")
@@ -103,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm", "device")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     options |= parse_settings(learner_class(spec).settings_class, args.settings)
+    if args.seeds:
+        return train_seeds(args, options, out)
     planned = learner_class(spec).plans_ahead and "horizon" not in options
     if args.steps and not args.resume and planned:
         options["horizon"] = args.steps

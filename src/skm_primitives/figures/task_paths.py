@@ -48,6 +48,7 @@ def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
         for kind, policy in _policies(spec, primitives, task, planner, few_shot).items()
     ]
     figure = artist.figure(env.unwrapped, panels)
+    figure.text(0.995, 0.004, f"planner: {planner}", ha="right", va="bottom", size=7)
     env.close()
     return Drawn(figure, {"planner": planner, **artist.document(panels, options.seed)})
 

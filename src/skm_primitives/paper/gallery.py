@@ -12,7 +12,7 @@ from skm_primitives.paper.experiments import METHODS_SHOWN, REACHABILITY
 from skm_primitives.paper.learning import Get, Learning, best_possible
 from skm_primitives.paper.pictures import as_files
 from skm_primitives.paper.report import Section, Table
-from skm_primitives.planning.planners import PLANNERS
+from skm_primitives.planning.planners import EVERY_PLANNER
 from skm_primitives.workers import Job
 
 PICTURES = "skm_primitives.paper.pictures"
@@ -62,7 +62,7 @@ def machine_job(name: str, domain: str, task: str) -> Job:
 
 def planners_job(domain: str, seeds: int) -> Job:
     """Return the tasks of a tabular domain with every planner."""
-    arguments = {"domain": domain, "seeds": seeds, "names": list(PLANNERS)}
+    arguments = {"domain": domain, "seeds": seeds, "names": list(EVERY_PLANNER)}
     return Job(f"planners {domain} {seeds}", f"{PICTURES}:planners", arguments)
 
 
@@ -236,14 +236,14 @@ def safety_section(episodes: int, get: Get) -> Section:
 def planners_section(seeds: int, get: Get) -> Section:
     """Return what plans what: all planners on all office tasks."""
     rows: list[tuple[str, ...]] = [
-        ("task", *(f"{name}: {what}" for name in PLANNERS for what in ("success", "return")))
+        ("task", *(f"{name}: {what}" for name in EVERY_PLANNER for what in ("success", "return")))
     ]
     for domain in ("office", "office_absorbing"):
         found = get(planners_job(domain, seeds))["document"]
-        for task in found[PLANNERS[0]]:
+        for task in found[EVERY_PLANNER[0]]:
             cells = [
                 f"{found[name][task][what] or 0:.3f}"
-                for name in PLANNERS
+                for name in EVERY_PLANNER
                 for what in ("success", "return_ratio")
             ]
             rows.append((f"{domain}: {task}", *cells))

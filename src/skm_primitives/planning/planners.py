@@ -6,6 +6,7 @@ from typing import Final
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
+from skm_primitives.planning.composed_values import ComposedValuesPolicy
 from skm_primitives.planning.grounded import GroundedPolicy
 from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
 from skm_primitives.planning.known_policy import KnownWorldPolicy
@@ -15,6 +16,9 @@ from skm_primitives.planning.standing import StandingPolicy
 from skm_primitives.primitives import KnownWorld, PlaceWorld, Skills
 
 PLANNERS: Final = ("grounded", "paper")
+"""Those of every domain, in process and in the machine node."""
+EVERY_PLANNER: Final = (*PLANNERS, "values")
+"""And one to measure with: see `composed_values`."""
 
 
 def make_policy(
@@ -25,9 +29,12 @@ def make_policy(
     `planner="paper"` is Algorithm 2 as printed; `"grounded"` plans with what the skills know of the
     world, and refuses what they prove unachievable. `slip` is the chance that a random action is taken
     instead of the chosen one, which the grounded planner takes into account where goals are places.
+    `"values"` is grounded weights over composed long-range values only, to compare with.
     """
-    if planner not in PLANNERS:
-        raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, PLANNERS)}")
+    if planner not in EVERY_PLANNER:
+        raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, EVERY_PLANNER)}")
+    if planner == "values":
+        return ComposedValuesPolicy(mission, skills)
     if planner == "paper":
         return PaperPolicy(mission, skills)
     if isinstance(skills.behind_goals, PlaceWorld):

@@ -42,7 +42,7 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import checkpoint
 from skm_primitives.loading import load_primitives
-from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.exact_evaluation import UNREACHABLE
 from skm_primitives.tabular.finetuned_policy import (
@@ -87,8 +87,10 @@ class FinetuneSettings:
     """The primitives to begin with; None: those that come with skm."""
 
     def __post_init__(self) -> None:
-        if self.planner not in PLANNERS:
-            raise SkmError(f"unknown planner '{self.planner}'; there are {', '.join(PLANNERS)}.")
+        if self.planner not in EVERY_PLANNER:
+            raise SkmError(
+                f"unknown planner '{self.planner}'; there are {', '.join(EVERY_PLANNER)}."
+            )
         if not 0 < self.alpha <= 1:
             raise SkmError(f"alpha is {self.alpha}; it must be above 0 and at most 1.")
         if not 0 <= self.epsilon <= 1:

@@ -83,7 +83,11 @@ class TabularPrimitives:
         chances = None
         if self._arrivals is not None:
             chances = Chances.counted(self._arrivals[np.ix_(places, range(len(rows[0])), places)])
-        return PlaceWorld(places, successors, visit_labels, self._goal_probability, chances)
+        best = np.maximum(self._move[:, 0], self._stop[:, 0]).max(axis=2)
+        at_goals: Float32Array = best[[goal.place for goal in self.goals]]
+        return PlaceWorld(
+            places, successors, visit_labels, self._goal_probability, chances, at_goals
+        )
 
     def _goal_to_goal(self) -> Float32Array:
         """Return the mean best values of all goals over the places that show a goal's labels."""
