@@ -54,6 +54,18 @@ def test_mutations_are_caught(folder, tmp_path, kind):
     assert made
 
 
+def test_labels_that_came_before_the_machines_word_are_no_disagreement(folder, tmp_path):
+    """A recorder that is killed may have the labels of a move, and not yet the log of it."""
+    file = recordings.read_recording(folder / "standing.mcap")
+    kept, middle = [], 2 * len(file.recorded) // 5
+    for number, message in enumerate(file.recorded):
+        if number < middle or message.name in ("labels", "observation"):
+            kept.append(message)
+    recordings.write(file, kept, tmp_path / "late.mcap")
+    found = verify_file(tmp_path / "late.mcap", None, recover=False)
+    assert (found.result, found.disagreements, found.steps) == ("incomplete", [], 60)
+
+
 def test_the_command_has_a_code_for_each_result_and_a_document(folder, tmp_path, capsys):
     run = folder / "accepted.mcap"
     assert main(["verify", str(run)]) == 0

@@ -65,6 +65,7 @@ class Replay:
         """The step at which the mission was decided, by the labels."""
         self.rounds: list[int] = [0]
         self._moves = {} if found.other else _recorded_moves(recorded)
+        self._heard = -1 if found.other else _heard(recorded)
 
     def run(self) -> None:
         """Step through the labels; note transitions and disagreements."""
@@ -102,8 +103,8 @@ class Replay:
         said = self._moves.get(step)
         took = eager(machine, state, options)
         stays = Outcome(state, 0.0)
-        if found.other:
-            pass
+        if step > self._heard:
+            pass  # nobody has said what the machine did there
         elif said is not None:
             claimed = Outcome(said.target, said.reward)
             if said.source != state or claimed not in options or said.labels != entry.labels:
@@ -139,6 +140,15 @@ def _recorded_moves(recorded: RecordedMission) -> dict[int, Transition]:
         for _, entry in recorded.log
         for move in entry.transitions
     }
+
+
+def _heard(recorded: RecordedMission) -> int:
+    """Return the last step of which the machine's word was recorded: of a killed file, not the last."""
+    if recorded.ended is not None:
+        return 1 << 62
+    said: list[Any] = [entry for _, entry in recorded.log]
+    said += [state for _, state in recorded.machine_states]
+    return max((int(message.mission_steps) for message in said), default=-1)
 
 
 def _difference(found: Verification, said: Transition, entry: RecordedState, took: Outcome) -> str:
