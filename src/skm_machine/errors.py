@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Final
+
+MOST_QUOTED: Final = 100
+"""Characters that an error or a line of a log quotes of what somebody sent."""
+MOST_TEXT: Final = 4000
+"""Characters of a whole error."""
+_KEPT: Final = MOST_QUOTED - 1 - 30, 30
+"""Characters of a quotation's two ends."""
+_LONG_QUOTE: Final = re.compile(rf"(?<!\w)'(?![\s.,;:)?])([^'\n]{{{MOST_QUOTED + 1},}})'")
+_LONG_WORD: Final = re.compile(r"(\S{500})\S+")
+
+
+def concise(text: str) -> str:
+    """Return a text for people with what it quotes, its longest words and itself cut to size.
+
+    What is sent to skm may be of any length, and ends up in errors, results and logs.
+    """
+    if len(text) <= MOST_QUOTED:
+        return text
+    before, after = _KEPT
+    text = _LONG_QUOTE.sub(lambda m: f"'{m[1][:before]}…{m[1][-after:]}'", text)
+    text = _LONG_WORD.sub(r"\1…", text)
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 
 class SkmError(Exception):
     """Base of every error that skm raises on bad input; the command line prints it and exits with 2."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(concise(a) if isinstance(a, str) else a for a in arguments))
 
 
 class MissionError(SkmError):
     """A mission that cannot be read: its text, the offending position, and a caret under it."""
 
     def __init__(self, message: str, text: str = "", position: int | None = None) -> None:
-        self.message = message
+        self.message = concise(message)
         self.text = text
         self.position = position
-        super().__init__(message if position is None else f"{message}\n{_caret(text, position)}")
+        where = "" if position is None else f"\n{_caret(text, position)}"
+        super().__init__(self.message + where)
 
 
 class UnsupportedMissionError(MissionError):
@@ -48,6 +76,8 @@ def _caret(text: str, position: int, width: int = 72) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be, or None."""
+    if len(name) > MOST_QUOTED:
+        return None
     candidates = sorted(known)
     folded = {candidate.casefold(): candidate for candidate in candidates}
     matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)

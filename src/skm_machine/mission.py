@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,6 +26,9 @@ from skm_machine.words.tokens import looks_like_words
 
 FORMATS: Final = ("auto", "ltl", "words", "hoa", "rm")
 HORIZONS: Final = ("auto", "finite", "infinite")
+MAX_CHARACTERS: Final = {"ltl": 100_000, "words": 100_000, "hoa": 5_000_000, "rm": 5_000_000}
+"""The longest text that is read as a mission, by format."""
+_LONG_NUMBER: Final = re.compile(r"(?<![\w.])\d{19,}")
 
 
 class _Limits(NamedTuple):
@@ -90,7 +94,7 @@ def compile_mission(
     check_choice("translator", translator, TRANSLATORS)
     if propositions is not None:
         propositions = tuple(dict.fromkeys((*propositions, *events)))
-    format = detect_format(text, propositions) if format == "auto" else format
+    format = _checked_format(text, propositions, format)
     if format in ("ltl", "words"):
         read = parse if format == "ltl" else read_words
         formula = read(text, propositions, step_seconds=step_seconds)
@@ -111,6 +115,20 @@ def compile_mission(
         standing=machine.endless,
         events=_named(events, machine),
     )
+
+
+def _checked_format(text: str, propositions: Collection[str] | None, format: str) -> str:
+    """Return the format of a mission, or say what makes it too long to be read."""
+    known = detect_format(text[: max(MAX_CHARACTERS.values())], propositions)
+    format = known if format == "auto" else format
+    if len(text) > MAX_CHARACTERS[format]:
+        raise MissionError(
+            f"the mission has {len(text)} characters; at most {MAX_CHARACTERS[format]} are read ({format})"
+        )
+    long = _LONG_NUMBER.search(text)
+    if long is not None:
+        raise MissionError("this number has too many digits", text, long.start())
+    return format
 
 
 def _named(events: Collection[str], machine: RewardMachine) -> tuple[str, ...]:
@@ -141,7 +159,9 @@ def detect_format(text: str, propositions: Collection[str] | None = None) -> str
         return "hoa"
     if looks_like_words(text, propositions):
         return "words"
-    return "rm" if re.match(r"\s*(#.*\s*)*\d+\s*(#.*)?\s*\[[\d\s,]*\]", text) else "ltl"
+    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
+    begin = " ".join(islice(filter(None, lines), 20))
+    return "rm" if re.match(r"\d+ *\[[\d\s,]*\]", begin) else "ltl"
 
 
 def read_mission_text(argument: str) -> str:

@@ -24,7 +24,7 @@ _EDGE: Final = re.compile(
     r"\(\s*(?P<source>\d+)\s*,\s*(?P<target>\d+)\s*,\s*(?P<quote>['\"])(?P<label>.*)(?P=quote)\s*,\s*"
     rf"(?:ConstantRewardFunction\(\s*(?P<constant>{_NUMBER})\s*\)|(?P<reward>{_NUMBER}))\s*\)"
 )
-_TERMINAL: Final = re.compile(r"\[\s*(\d+(?:\s*,\s*\d+)*)?\s*\]")
+_TERMINAL: Final = re.compile(r"\[\s*(?:\d+\s*(?:,\s*\d+\s*)*)?\]")
 
 
 def read_reward_machine(text: str, propositions: Collection[str] | None = None) -> RewardMachine:

@@ -293,9 +293,11 @@ class BridgeNode(SkmNode):
     def _on_reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
         if request.options.strip() or request.seed >= 0:
             response.message = "a robot cannot be put elsewhere: reset takes no seed and no options"
+            self.counts["resets refused"] += 1
             return response
         if not self._drive.tracker.known:
             response.message = "nothing has been heard of the robot yet"
+            self.counts["resets refused"] += 1
             return response
         self._gate.forget()
         self._timing.stopped()

@@ -18,7 +18,7 @@ from skm.action import ExecuteMission
 from skm.msg import MachineState
 from skm.srv import Reset
 
-from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.errors import SkmError, UnachievableMissionError, concise
 from skm_machine.event_script import check_events
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
@@ -278,7 +278,7 @@ class Execution:
         """End the mission: stop the robot, then give the goal its terminal status and result. Once."""
         if self.outcome != Result.UNKNOWN:
             return
-        self.outcome, self.reason = outcome, reason
+        self.outcome, self.reason = outcome, concise(reason)
         if self.steps is not None:
             self.steps.close()
             self.node.stop_robot(self.steps.state.key)

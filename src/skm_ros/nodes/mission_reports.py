@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skm.action import ExecuteMission
 from skm.msg import MachineState
 
+from skm_machine.errors import MOST_QUOTED, MOST_TEXT
 from skm_ros.conversions import goal_message, transition_message
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def mission_result(execution: Execution) -> ExecuteMission.Result:
 def describe_mission(execution: Execution, state: MachineState) -> None:
     """Fill in what the machine state says about a mission."""
     state.goal_id = execution.handle.goal_id
-    state.mission, state.planner = execution.goal.mission, execution.planner
+    state.mission = execution.goal.mission[:MOST_TEXT]
+    state.planner = execution.planner[:MOST_QUOTED]
     state.outcome, state.reason = execution.outcome, execution.reason
     if execution.steps is None:
         return

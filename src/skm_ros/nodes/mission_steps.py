@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Result = ExecuteMission.Result
 LATE_PERIODS: Final = 2.0
 """After so many periods a state, or an answer, is late."""
+EARLY_PERIODS: Final = 0.25
+"""By so much may a state come early: answers are looked at when states come, the second one at the latest."""
 
 
 class MissionSteps:
@@ -206,7 +208,7 @@ class MissionSteps:
 
     def _answer_is_late(self) -> bool:
         """Stop the robot, and ask anew, if the primitives have not answered for two periods."""
-        limit = LATE_PERIODS * self.state.period
+        limit = (LATE_PERIODS - EARLY_PERIODS) * self.state.period
         if self._query is None or not limit or time.monotonic() - self._asked_at <= limit:
             return False
         self.hold("the primitives do not answer in time")

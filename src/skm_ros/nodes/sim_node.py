@@ -295,6 +295,7 @@ class SimNode(SkmNode):
             self._world.reset(None if request.seed < 0 else request.seed, request.options)
         except SkmError as error:
             response.message = str(error)
+            self.counts["resets refused"] += 1
             return response
         self._held = None
         self._gate.forget()
