@@ -13,12 +13,14 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 from geometry_msgs.msg import Twist
 from skm.action import ExecuteMission
 from skm.msg import Action, MachineState
 
+from skm_machine.errors import SkmError
 from skm_ros import qos
 from skm_ros.bench.bench_system import START_SECONDS, BenchSystem
 from skm_ros.client.mission_goal import MissionGoal
@@ -210,18 +212,26 @@ def measure_faults(
     trials: int,
     say: Callable[[str], None],
 ) -> list[Fault]:
-    """Return what followed each fault: every node, both signals, so many times."""
+    """Return what followed each fault: every node, both signals, so many times.
+
+    If it breaks off half-way, by SIGINT, SIGTERM or a node that does not come back, what was found until
+    then is returned; `say` is told why.
+    """
     bench = FaultBench(domain, mission, rate, seed, system)
+    found: list[Fault] = []
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        found = []
-        for _ in range(trials):
-            for name in NODES[system]:
-                for kind in FAULTS:
-                    found.append(bench.fault(name, kind))
-                    say(str(found[-1]))
-        return found
+        for _, name, kind in product(range(trials), NODES[system], FAULTS):
+            found.append(bench.fault(name, kind))
+            say(str(found[-1]))
+    except (KeyboardInterrupt, SkmError) as error:
+        if not found:
+            raise
+        say(f"ended after {len(found)} faults: {str(error) or 'interrupted'}")
     finally:
         bench.close()
+        signal.signal(signal.SIGTERM, before)
+    return found
 
 
 def summary(faults: Sequence[Fault]) -> list[dict[str, Any]]:

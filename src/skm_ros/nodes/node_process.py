@@ -32,6 +32,10 @@ LAST_WORDS_SECONDS: Final = 0.5
 """How long a node may go on answering once it has said its last word: its client wants the result."""
 ENDING_SECONDS: Final = 8.0
 """How long the end may take once it is asked for; then the process says where it hangs, and is gone."""
+SELDOM_SECONDS: Final = 0.02
+"""How often a node that is busy looks for what is seldom called."""
+IDLE_SECONDS: Final = 0.1
+"""How long it may take to be heard where nothing else happens."""
 
 NodeMaker = Callable[..., SkmNode]
 
@@ -120,8 +124,13 @@ class _Spinner(threading.Thread):
     def run(self) -> None:
         """Take messages until asked to stop."""
         try:
+            seldom, opened, before = self.node.seldom, 0.0, 0.0
             while not self._stop_request.made:
-                self.executor.spin_once(timeout_sec=1.0)
+                now = time.monotonic()
+                seldom.open = now - opened > SELDOM_SECONDS or now - before > 0.9 * IDLE_SECONDS
+                opened = now if seldom.open else opened
+                before = now
+                self.executor.spin_once(timeout_sec=IDLE_SECONDS)
         except BaseException as error:  # raised again in `close`
             self._error = error
             self._stop_request.make()

@@ -86,6 +86,21 @@ LIFECYCLE: Final = Setting(
 )
 
 
+class SeldomGroup(ReentrantCallbackGroup):  # type: ignore[misc]
+    """What is seldom called, such as the services of parameters: waited for only now and then.
+
+    Whatever an executor of rclpy waits for costs time at every message, whether it comes or not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = True
+
+    def can_execute(self, entity: Any) -> bool:  # noqa: ANN401, ARG002
+        """Tell whether to wait for it this time."""
+        return self.open
+
+
 class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     """A node in skm's namespace, with declared settings and a diagnostic status every second.
 
@@ -95,8 +110,10 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
         self._profiles: dict[str, QoSProfile] = {}
         self._mismatched: set[str] = set()
-        self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
+        self._group: CallbackGroup = SeldomGroup()
+        self.seldom = self._group
         Node.__init__(self, name, namespace=NAMESPACE, **options)
+        self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._warned_at = -WARNING_SECONDS
         self.counts: Counter[str] = Counter()
