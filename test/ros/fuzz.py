@@ -60,7 +60,7 @@ def _random(kind, value, dice):
         if base == "boolean":
             return [dice.random() < 0.5] * min(size, 100_000)
         if base == "string":
-            return [dice.choice(TEXTS) for _ in range(min(size, 100))]
+            return [dice.choice(TEXTS[:-1]) for _ in range(min(size, 100))]
         return list(value)[: dice.randrange(3)] if value else None
     if base in ("float", "double"):
         return dice.choice(FLOATS[:6] if base == "double" else (0.0, 1.0, -1.0, 1e30, 0.05))
