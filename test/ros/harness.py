@@ -28,8 +28,8 @@ MODULES = {
     "monitor": "skm_ros.nodes.monitor_node",
 }
 NODES = ("sim", "primitives", "machine")
-START_SECONDS = 30.0
-MISSION_SECONDS = 30.0
+START_SECONDS = 120.0
+MISSION_SECONDS = 120.0
 PATROL = "F(A & X F(B & X F(C & X F D))) & G !decoration"
 
 
@@ -56,7 +56,7 @@ class Process(CapturedProcess):
         group = self.pid
         if self.returncode is None:
             self.signal_group(signal.SIGINT)
-        self.wait_for(lambda: self.returncode is not None, "a clean end", timeout=15)
+        self.wait_for(lambda: self.returncode is not None, "a clean end", timeout=40)
         try:
             os.killpg(group, 0)
             left_behind = True

@@ -174,7 +174,7 @@ def test_demo_ends_with_the_mission_accepted_and_a_picture(
     picture = tmp_path / "demo.svg"
     process = skm_process(domain_id, "demo", *options, "--picture", picture, "--json")
     processes.append(process)
-    process.wait_for(lambda: process.returncode is not None, "its end", timeout=60)
+    process.wait_for(lambda: process.returncode is not None, "its end", timeout=150)
     process.stop_cleanly()
     document = json.loads("\n".join(process.answers))
     assert document["outcome"] == "accepted"
@@ -189,7 +189,7 @@ def test_demo_whose_mission_fails_is_exit_code_1(domain_id, processes, tmp_path)
     picture = tmp_path / "demo.svg"
     process = skm_process(domain_id, "demo", "X button", "--picture", picture, "--json")
     processes.append(process)
-    process.wait_for(lambda: process.returncode is not None, "its end", timeout=60)
+    process.wait_for(lambda: process.returncode is not None, "its end", timeout=150)
     process.stop_cleanly(code=1)
     assert json.loads("\n".join(process.answers))["outcome"] == "failed"
     assert "failed after" in picture.read_text()
@@ -209,7 +209,7 @@ def test_bench_gives_the_keys_that_the_claim_is_about(processes):
     with private_domain_id() as domain_id:
         process = skm_process(domain_id, "bench", "loop", "--steps", 40, "--rounds", 1, "--json")
         processes.append(process)
-        process.wait_for(lambda: process.returncode is not None, "the benchmark", 120)
+        process.wait_for(lambda: process.returncode is not None, "the benchmark", 240)
         process.stop_cleanly()
     document = json.loads("\n".join(process.answers))
     for variant in ("three_processes", "single_process"):
@@ -224,7 +224,7 @@ def test_bench_of_real_time_tells_what_was_late(processes):
         arguments = ("bench", "realtime", "--rate", 20, "--steps", 40, "--json")
         process = skm_process(domain_id, *arguments)
         processes.append(process)
-        process.wait_for(lambda: process.returncode is not None, "the benchmark", 90)
+        process.wait_for(lambda: process.returncode is not None, "the benchmark", 240)
         process.stop_cleanly()
     document = json.loads("\n".join(process.answers))
     assert document["steps"] == 40

@@ -235,7 +235,7 @@ def test_late_joiner_sees_the_machine_state(office):
     office.wait_running(ENDLESS["mission"])
     with RosClient(domain_id=office.domain_id) as late:
         states = Topic(late, MachineState, "machine_state", qos.LATCHED)
-        assert late.spin_until(lambda: states.messages, 10)
+        assert late.spin_until(lambda: states.messages, 60)
         assert states.messages[0].phase == MachineState.RUNNING
         assert states.messages[0].mission == ENDLESS["mission"]
     goal.cancel()
@@ -243,7 +243,7 @@ def test_late_joiner_sees_the_machine_state(office):
     office.wait_ready()
     with RosClient(domain_id=office.domain_id) as late:
         states = Topic(late, MachineState, "machine_state", qos.LATCHED)
-        assert late.spin_until(lambda: states.messages, 10)
+        assert late.spin_until(lambda: states.messages, 60)
         assert states.messages[0].phase == MachineState.IDLE
         assert states.messages[0].outcome == RESULT.CANCELLED
 

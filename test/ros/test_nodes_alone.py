@@ -198,7 +198,7 @@ raise SystemExit(node_process.run_node(Stuck))
     ) as process:
         assert process.stdout.readline() == "spinning\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=90)
     assert process.returncode == 1
     assert "in close" in errors
 

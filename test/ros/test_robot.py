@@ -112,10 +112,10 @@ def test_it_stops_in_front_of_what_is_not_on_the_map(system):
 
 
 def test_the_robot_cannot_be_put_elsewhere_but_an_episode_can_begin(system):
-    refused = system.client.call(Reset, "reset", Reset.Request(seed=3), 5)
+    refused = system.client.call(Reset, "reset", Reset.Request(seed=3), 30)
     assert not refused.success
     assert "cannot be put" in refused.message
-    begun = system.client.call(Reset, "reset", Reset.Request(seed=-1), 5)
+    begun = system.client.call(Reset, "reset", Reset.Request(seed=-1), 30)
     assert begun.success
     assert begun.episode == 2
 
