@@ -123,7 +123,8 @@ def _checked_format(text: str, propositions: Collection[str] | None, format: str
     format = known if format == "auto" else format
     if len(text) > MAX_CHARACTERS[format]:
         raise MissionError(
-            f"the mission has {len(text)} characters; at most {MAX_CHARACTERS[format]} are read ({format})"
+            f"the mission has {len(text)} characters; at most {MAX_CHARACTERS[format]} are read"
+            f" ({format})"
         )
     long = _LONG_NUMBER.search(text)
     if long is not None:

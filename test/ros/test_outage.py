@@ -1,4 +1,4 @@
-"""Short outages and ends: a mission goes on, or ends, as `resume_after` says; a stop is the last command."""
+"""Short outages and ends: a mission goes on, or ends, as `resume_after` says; a stop comes last."""
 
 import os
 import signal

@@ -26,7 +26,7 @@ Result = ExecuteMission.Result
 LATE_PERIODS: Final = 2.0
 """After so many periods a state, or an answer, is late."""
 EARLY_PERIODS: Final = 0.25
-"""By so much may a state come early: answers are looked at when states come, the second one at the latest."""
+"""By so much may a state come early: answers are looked at when states come, at the second at last."""
 
 
 class MissionSteps:

@@ -110,8 +110,8 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
         self._profiles: dict[str, QoSProfile] = {}
         self._mismatched: set[str] = set()
-        self._group: CallbackGroup = SeldomGroup()
-        self.seldom = self._group
+        self.seldom = SeldomGroup()
+        self._group: CallbackGroup = self.seldom
         Node.__init__(self, name, namespace=NAMESPACE, **options)
         self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
