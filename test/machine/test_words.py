@@ -142,6 +142,9 @@ def test_more_words(words, formula):
         ("visit A at most 2.5 times", 16, "whole number"),
         ("visit A at least 0 times", 8, "no mission"),
         ("visit A, B at most twice", 11, "each place alone"),
+        ("visit A twice", 8, "'exactly', 'at least' or 'at most' before 'twice'"),
+        ("visit A 3 times", 8, "'exactly', 'at least' or 'at most' before '3'"),
+        ("visit A and then go to B", 8, "write 'then' for what comes after it, ';'"),
         ("visit A, B in order within 3 steps", 20, "in any order"),
         ("visit A within 5 stps", 17, "did you mean 'steps'"),
         ("visit A within 5 s", 15, "only a domain with a rate"),
@@ -220,3 +223,11 @@ def test_the_reader_survives_any_text(text):
     except MissionError as error:
         assert error.position is not None  # noqa: PT017 - either is fine, nothing else is
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("word", ["visit", "patrol", "Never", "avoid", "stay", "go", "whenever"])
+def test_a_lone_word_is_the_beginning_of_a_clause_unless_a_proposition_is_called_so(word):
+    with pytest.raises(MissionError, match="expected|goes on") as caught:
+        compile_mission(word, propositions=["A"])
+    assert caught.value.position == len(word)
+    assert compile_mission(word, propositions=[word]).format == "ltl"

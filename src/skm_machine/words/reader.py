@@ -76,6 +76,8 @@ class _Reader:
             conjuncts += self._clause()
             if self.token.kind != "end" and self.token.text != ";":
                 hint = _alike(self.token.text, _CONTINUATIONS)
+                if self.token.text in ("once", "twice") or self.token.kind == "number":
+                    hint = f", or 'exactly', 'at least' or 'at most' before '{self.token.text}'"
                 raise self._unexpected(f"the clause ends here: expected ';'{hint}")
         if not conjuncts:
             raise MissionError("the mission is empty", self.text, 0)
@@ -239,6 +241,10 @@ class _Reader:
         if not found:
             before = f" after '{self.tokens[begin - 1].text}'" if begin else ""
             raise self._unexpected(f"expected a place{before}")
+        if found[-1].text in JOINS and self.token.kind == "keyword":
+            hint = "'then' for what comes after it, ';' for a clause of its own"
+            self.index -= 1
+            raise self._error(f"'{found[-1].text}' stands between two places: write {hint}")
         start = found[0].position
         pieces = "".join(
             JOINS.get(token.text, token.text).ljust(len(token.text))

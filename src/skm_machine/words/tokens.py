@@ -108,9 +108,10 @@ def looks_like_words(text: str, propositions: Collection[str] | None = None) -> 
 
     No formula begins so: between two propositions there is an operator.
     """
+    alone = text.strip().lower() in BEGINNINGS and text.strip() not in (propositions or ())
     match = re.match(r'\s*([^\W\d]\w*)\s+(?=([^\W\d]\w*)|["(!])', text)
     if match is None:
-        return False
+        return alone and propositions is not None
     first, second = match[1], match[2]
     if operator_prefix(first) == first or second in (*TEMPORAL_BINARY, "xor"):
         return False
