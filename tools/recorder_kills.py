@@ -119,7 +119,7 @@ def _one(
     goal.cancel()
     client.spin_until(lambda: goal.done, 60)
     goal.close()
-    (path,) = folder.glob("*.mcap")
+    path = max(folder.glob("*.mcap"), key=lambda file: file.stat().st_mtime)
     file = read_recording(path, recover=True)
     there = {(m.value.session, m.value.episode, m.value.step) for m in file.messages("labels")}
     first = min(m.publish_time for m in file.messages("labels"))

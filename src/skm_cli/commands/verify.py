@@ -90,7 +90,7 @@ def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
     from skm_primitives.recording.files import read_recording  # noqa: PLC0415
     from skm_primitives.recording.missions import recorded_missions  # noqa: PLC0415
-    from skm_primitives.recording.replay import verify_mission  # noqa: PLC0415
+    from skm_primitives.recording.verification import verify_mission  # noqa: PLC0415
     from skm_primitives.recording.writer import compact  # noqa: PLC0415
 
     file = read_recording(path, recover=recover)
