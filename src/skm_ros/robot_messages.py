@@ -61,6 +61,12 @@ def amcl_value(message: PoseWithCovarianceStamped) -> Pose:
     return pose_value(message.pose.pose)
 
 
+def amcl_spread(message: PoseWithCovarianceStamped) -> float:
+    """Return how uncertain that is: the standard deviation in metres along x or y, the greater."""
+    most = max(message.pose.covariance[0], message.pose.covariance[7])
+    return math.sqrt(most) if 0 <= most < math.inf else math.inf
+
+
 def velocity_value(message: Twist) -> Velocity:
     """Return a velocity on the floor."""
     speed, turn = message.linear.x, message.angular.z
@@ -89,7 +95,10 @@ def scan_value(message: LaserScan) -> tuple[FloatArray, FloatArray]:
         raise ConversionError("a scan's angles or ranges are no finite numbers")
     distances = np.frombuffer(message.ranges, np.float32).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        usable = (distances >= message.range_min) & (distances <= message.range_max)
+        telling = distances >= message.range_min  # infinite: nothing is there
+        usable = telling & (distances <= message.range_max)
+    if not telling.any():
+        raise ConversionError("a scan tells nothing: none of its rays holds a distance")
     angles = message.angle_min + message.angle_increment * np.arange(count)
     return np.where(usable, distances, np.inf), angles
 

@@ -35,8 +35,9 @@ def odometry(x, y, heading, speed=0.0):
     return message
 
 
-def localised(x, y, heading):
+def localised(x, y, heading, spread=0.05):
     message = PoseWithCovarianceStamped()
+    message.pose.covariance[0] = message.pose.covariance[7] = spread**2
     fill_pose(message.pose.pose, (x, y, heading))
     return message
 
@@ -55,6 +56,23 @@ def test_odometry_goes_on_from_where_the_localiser_says():
     node.callbacks["odom"](odometry(math.inf, 0.0, 0.0))
     assert node.drops == ["unusable pose", "unusable odometry"]
     assert len(node.poses) == 1
+
+
+def test_a_localiser_that_is_lost_leaves_nobody_knowing_where_the_robot_is():
+    node = Listener()
+    OdometrySource(node, node.heard, "odom", "amcl_pose", 0.5)
+    node.callbacks["odom"](odometry(0.0, 0.0, 0.0))
+    node.callbacks["amcl_pose"](localised(1.0, 1.0, 0.0))
+    node.callbacks["odom"](odometry(0.1, 0.0, 0.0))
+    assert len(node.poses) == 1
+    for spread in (2.0, math.nan, math.inf):
+        node.callbacks["amcl_pose"](localised(1.0, 1.0, 0.0, spread))
+        node.callbacks["odom"](odometry(0.2, 0.0, 0.0))
+        assert len(node.poses) == 1, "the bridge stops the robot: no pose comes"
+    assert set(node.drops) == {"pose of a localiser that is too uncertain"}
+    node.callbacks["amcl_pose"](localised(3.0, 1.0, 0.0))
+    node.callbacks["odom"](odometry(0.2, 0.0, 0.0))
+    assert node.poses[-1][0] == pytest.approx((3.0, 1.0, 0.0))
 
 
 def transform(parent, child, x, y, heading):

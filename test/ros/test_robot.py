@@ -19,6 +19,7 @@ import skm_sim.maps
 from skm_primitives.known.map_domains import make_map_domain
 from skm_ros.bench.fault_bench import FaultBench
 from skm_ros.bench.robot_system import RobotSystem
+from skm_ros.conversions import ConversionError
 from skm_ros.nodes.pose_sources import READINGS
 from skm_ros.robot_messages import fill_pose, pose_value, scan_message, scan_value
 from skm_sim.driving.velocities import REST
@@ -144,6 +145,14 @@ def test_messages_that_make_no_sense_are_dropped_and_counted(system):
     system.until(counted, 10, "a line in the diagnostics")
 
 
+def test_a_robot_that_listens_for_the_other_kind_of_command_is_told_of(folder):
+    """The bridge sends Twist, the Car waits for TwistStamped: nothing would ever move."""
+    with RobotSystem(folder, RATE, parameters={"car": {"stamped": True}}) as made:
+        made.until(
+            lambda: "set stamped true" in made.messages.get("bridge", ""), 30, "a word of warning"
+        )
+
+
 @pytest.fixture(scope="module")
 def bench(folder):
     """The robot on a patrol, whose nodes can be killed and frozen."""
@@ -178,6 +187,19 @@ def test_what_is_missing_is_said(domain_id, folder, parameters, complaint):
     assert process.stop() == 2
     assert complaint in process.transcript()
     assert "Traceback" not in process.transcript()
+
+
+def test_a_scan_that_tells_nothing_is_none_and_one_that_sees_nothing_is_one():
+    angles = np.linspace(-1, 1, 5)
+    seen, _ = scan_value(scan_message(np.full(5, np.inf), angles, 5.0))
+    assert np.isinf(seen).all()
+    for nothing in (np.nan, -np.inf):
+        with pytest.raises(ConversionError, match="tells nothing"):
+            scan_value(scan_message(np.full(5, nothing), angles, 5.0))
+    mixed = np.array([np.nan, 1.0, np.inf, np.nan, 2.0])
+    assert scan_value(scan_message(mixed, angles, 5.0))[0].tolist() == [
+        *(np.inf, 1.0, np.inf, np.inf, 2.0)
+    ]
 
 
 def test_scans_and_poses_are_read_as_they_were_written():

@@ -48,6 +48,7 @@ class BenchSystem:
         self.client = self._stack.enter_context(RosClient(domain_id=domain_id))
         self.diagnostics: dict[str, Mapping[str, str]] = {}
         """What each node last said of itself, by its name."""
+        self.messages: dict[str, str] = {}
         self.client.node.create_subscription(
             DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS
         )
@@ -59,7 +60,8 @@ class BenchSystem:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             values = {entry.key: entry.value for entry in status.values}
-            self.diagnostics[status.name.rsplit("/", 1)[-1]] = values
+            name = status.name.rsplit("/", 1)[-1]
+            self.diagnostics[name], self.messages[name] = values, status.message
 
     def until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         """Take messages until something is so; an error with the nodes' last lines if it is not."""

@@ -149,14 +149,16 @@ class BridgeNode(SkmNode):
             self._source: object = TransformSource(self, self._on_pose, frames, odom)
         else:
             pose = self.setting("pose") if source == "pose" else ""
-            self._source = OdometrySource(self, self._on_pose, odom, pose)
+            spread = self.setting("pose_spread")
+            self._source = OdometrySource(self, self._on_pose, odom, pose, spread)
         if self.setting("scan"):
             self.create_subscription(LaserScan, self.setting("scan"), self._on_scan, READINGS)
 
     # What the robot says
 
     def _on_pose(self, pose: Pose, velocity: Velocity, now: float, stamp: Any) -> None:  # noqa: ANN401
-        self._drive.tracker.read(pose, velocity, now)
+        if self._drive.tracker.read(pose, velocity, now):
+            self.counts["poses far from the last one"] += 1
         self._observation.header.stamp = stamp
 
     def _on_scan(self, message: LaserScan) -> None:
@@ -167,7 +169,7 @@ class BridgeNode(SkmNode):
             return
         now = time.monotonic()
         self._scanned_at = now
-        mount = self.setting("scan_x"), 0.0, self.setting("scan_yaw")
+        mount = self.setting("scan_x"), self.setting("scan_y"), self.setting("scan_yaw")
         self._drive.scan(distances, angles, now, mount)
 
     def _watch_robot(self, now: float) -> None:
@@ -322,6 +324,8 @@ class BridgeNode(SkmNode):
         }
         if self._gate.stopped:
             return WARN, f"stopped: {self._gate.stopped}", values
+        if problem := self._driver.problem():
+            return WARN, problem, values
         if not self.active:
             return OK, "not active", values
         return OK, "driving" if self._gate.in_control else "waiting for an action", values

@@ -59,6 +59,14 @@ SETTINGS: Final = (
         fixed=True,
     ),
     Setting(
+        "pose_spread",
+        0.5,
+        "standard deviation, in metres, above which a localiser's pose is none",
+        low=0.001,
+        high=1000.0,
+        fixed=True,
+    ),
+    Setting(
         "pose_timeout",
         0.0,
         "seconds without a reading after which the robot is stopped; 0: as short as can be",
@@ -78,6 +86,7 @@ SETTINGS: Final = (
         high=5.0,
         fixed=True,
     ),
+    Setting("scan_y", 0.0, "metres to the left of it", low=-5.0, high=5.0, fixed=True),
     Setting("scan_yaw", 0.0, "heading of the laser on the robot", low=-3.2, high=3.2, fixed=True),
     Setting(
         "scan_margin",

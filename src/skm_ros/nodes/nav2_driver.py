@@ -76,3 +76,7 @@ class Nav2Driver:
         if self._handle is not None:
             self._handle.cancel_goal_async()
             self._handle = None
+
+    def problem(self) -> str:
+        """Return why nobody obeys: there is no Nav2; else nothing."""
+        return "" if self._client.server_is_ready() else "Nav2 is not there: no action server"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
@@ -13,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from skm_machine.errors import SkmError
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.skm_node import SkmNode
-from skm_ros.robot_messages import amcl_value, odometry_value, transform_value
+from skm_ros.robot_messages import amcl_spread, amcl_value, odometry_value, transform_value
 from skm_sim.driving.pose_tracker import combined, inverse
 from skm_sim.driving.velocities import REST, Velocity
 from skm_sim.robots.walls import Pose
@@ -38,10 +39,18 @@ class OdometrySource:
     """Poses from odometry; with a localiser's pose now and then, if a topic for it is given.
 
     The localiser says where the odometry's frame is on the map, and the odometry moves on from there.
+    A localiser that is less certain than by `spread` metres has lost the robot: then nobody knows.
     """
 
-    def __init__(self, node: SkmNode, listener: Listener, odom: str, pose: str = "") -> None:
-        self._node, self._listener = node, listener
+    def __init__(
+        self,
+        node: SkmNode,
+        listener: Listener,
+        odom: str,
+        pose: str = "",
+        spread: float = math.inf,
+    ) -> None:
+        self._node, self._listener, self._spread = node, listener, spread
         self._odometry: Pose | None = None
         self._frame: Pose | None = None if pose else (0.0, 0.0, 0.0)
         node.create_subscription(Odometry, odom, self._on_odometry, READINGS)
@@ -63,6 +72,11 @@ class OdometrySource:
             found = amcl_value(message)
         except ConversionError as error:
             self._node.drop("unusable pose", error)
+            return
+        if (spread := amcl_spread(message)) > self._spread:
+            reason = f"± {spread:.2f} m, and pose_spread is {self._spread:g}"
+            self._node.drop("pose of a localiser that is too uncertain", reason)
+            self._frame = None
             return
         if self._odometry is not None:
             self._frame = combined(found, inverse(self._odometry))

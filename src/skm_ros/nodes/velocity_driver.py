@@ -27,6 +27,7 @@ class VelocityDriver:
         self._twist = Twist() if self._stamped is None else self._stamped.twist
         kind = Twist if self._stamped is None else TwistStamped
         self._publisher = node.create_publisher(kind, topic, qos.COMMAND)
+        self._kind = f"geometry_msgs/msg/{kind.__name__}"
         self._drove_at = -1e9
 
     def drive(self, now: float) -> None:
@@ -39,6 +40,16 @@ class VelocityDriver:
         self._drive.halt()
         if last or now - self._drove_at < LAST_WORDS:
             self._send(REST)
+
+    def problem(self) -> str:
+        """Return why a robot would not obey: it listens for commands of the other kind; else nothing."""
+        topic = self._publisher.topic_name
+        kinds = {end.topic_type for end in self._node.get_subscriptions_info_by_topic(topic)}
+        others = sorted(kinds - {self._kind})
+        if not others:
+            return ""
+        setting = "false" if self._stamped is not None else "true"
+        return f"{topic} is listened to for {others[0]}, not {self._kind}: set stamped {setting}"
 
     def _send(self, velocity: Velocity) -> None:
         fill_velocity(self._twist, velocity)

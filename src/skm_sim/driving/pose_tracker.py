@@ -65,8 +65,8 @@ class PoseTracker:
         """Whether there has been a reading."""
         return self._pose is not None
 
-    def read(self, pose: Pose, velocity: Velocity, now: float) -> None:
-        """Take a reading that arrives now."""
+    def read(self, pose: Pose, velocity: Velocity, now: float) -> bool:
+        """Take a reading that arrives now; tell whether it is far off, and believed all the same."""
         self.read_at = now
         part = self._trust
         self.velocity = Velocity(
@@ -76,15 +76,16 @@ class PoseTracker:
         seen = moved(pose, self.velocity, self._late)
         if self._pose is None:
             self._pose, self._when = seen, now
-            return
+            return False
         x, y, heading = self.at(now)
         self._when = now
         if math.dist((x, y), seen[:2]) > JUMP:
             self._pose = seen
-            return
+            return True
         turned = math.remainder(seen[2] - heading, 2 * math.pi)
         heading = math.remainder(heading + part * turned, 2 * math.pi)
         self._pose = x + part * (seen[0] - x), y + part * (seen[1] - y), heading
+        return False
 
     def at(self, now: float) -> Pose:
         """Return the pose at a time at or after the last reading."""
