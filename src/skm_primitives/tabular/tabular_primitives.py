@@ -82,7 +82,8 @@ class TabularPrimitives:
         visit_labels = self._visits.visit_labels()
         chances = None
         if self._arrivals is not None:
-            chances = Chances.counted(self._arrivals[np.ix_(places, range(len(rows[0])), places)])
+            counts = self._arrivals[np.ix_(places, range(len(rows[0])), places)]
+            chances = Chances.counted(counts.astype(np.int64))
         best = np.maximum(self._move[:, 0], self._stop[:, 0]).max(axis=2)
         at_goals: Float32Array = best[[goal.place for goal in self.goals]]
         return PlaceWorld(
