@@ -73,10 +73,11 @@ def space_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
     seen, acted = env.observation_space, env.action_space
     problems = []
     if is_image(seen):
-        problems.append(
-            f"Pictures ({seen}) are learned from only by a learner of the domain's own: name it in"
-            " the spec (`learner`), or observe a vector."
-        )
+        if isinstance(acted, Box):
+            problems.append(
+                f"Pictures ({seen}) are learned from with a choice of actions (Discrete), not with"
+                f" {acted}; observe a vector, or name a learner of the domain's own (`learner`)."
+            )
     elif not isinstance(seen, Discrete) and not is_vector(seen):
         problems.append(
             f"Observe one number of a few (Discrete) or a flat box of numbers, not {seen};"

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_sim.arrays import Float32Array
 from skm_sim.domain import DomainSpec
+from skm_sim.observation_parts import is_image
 
 GRID_DIMENSIONS = 4
 """Dimensions up to which a box of actions is also offered as a grid of choices."""
@@ -32,6 +33,8 @@ class Body(Protocol):
 
     inputs: int
     """How many features there are."""
+    stored: type[np.generic]
+    """The type in which features are remembered: half precision, or bytes."""
     observations: int
     """How many numbers an observation has."""
     actions: Float32Array
@@ -63,6 +66,8 @@ class GenericBody:
     What the usual range is, `look` finds out before learning begins, and checkpoints hold it.
     """
 
+    stored: type[np.generic] = np.float16
+
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         seen, acted = env.observation_space, env.action_space
         if not isinstance(seen, Box) or len(seen.shape) != 1:
@@ -71,6 +76,10 @@ class GenericBody:
         self.waves = 0
         self.shift: Float32Array = np.zeros(self.inputs, np.float32)
         self.scale: Float32Array = np.ones(self.inputs, np.float32)
+        self._act(acted)
+
+    def _act(self, acted: Space[Any]) -> None:
+        """Take note of the actions: choices, or a box of them."""
         if isinstance(acted, Discrete):
             if acted.start != 0:
                 raise SkmError(f"the network learner wants choices from 0, not {acted}.")
@@ -156,6 +165,10 @@ def body_for(spec: DomainSpec) -> Body:
         return body
     env = spec.make()
     try:
+        if is_image(env.observation_space):
+            from skm_primitives.deep.image_body import ImageBody  # noqa: PLC0415
+
+            return ImageBody(env.unwrapped)
         return GenericBody(env.unwrapped)
     finally:
         env.close()

@@ -1,4 +1,4 @@
-"""Algorithm 1 with networks, for domains that observe vectors and act by choices or by boxes.
+"""Algorithm 1 with networks, for domains that observe vectors or pictures and act by choices or boxes.
 
 What is as in the paper: goals of a buffer that grows with what is achieved, every goal learned from
 every step, an agent that pursues goals and explores. What differs, and why it is sound:
@@ -30,6 +30,7 @@ from skm_primitives.deep.bodies import GenericBody, body_for
 from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.goal_space import GoalSpace
+from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.validation import Validator
@@ -39,6 +40,8 @@ from skm_sim.faults import check_finite, environment_faults
 
 NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
+REPLAY_BYTES = 1 << 30
+"""The most that the remembered features may take: pictures are large."""
 
 
 class BoxLearner(DeepLearner):
@@ -59,11 +62,13 @@ class BoxLearner(DeepLearner):
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
         self._heads = heads(self.space)
         self.algorithm: Algorithm = _algorithm(self)
+        features = np.zeros(self.body.inputs, self.body.stored)
+        fit = REPLAY_BYTES // (features.nbytes * self.round_steps)
         self.replay = Replay(
-            max(1, settings.replay // self.round_steps),
+            max(1, min(settings.replay // self.round_steps, fit)),
             spec.primitive_steps,
             settings.agents,
-            self.body.inputs,
+            features,
             self.algorithm.action_example,
             self._heads,
         )
@@ -92,6 +97,8 @@ class BoxLearner(DeepLearner):
         looked = np.concatenate(seen)
         check_finite(looked, self.spec.name, "reset() or step()")
         self.body.look(looked)
+        if isinstance(self.body, ImageBody):  # The planes of its network are known only now.
+            self.algorithm = _algorithm(self)
 
     @property
     def default_steps(self) -> int:
@@ -114,7 +121,7 @@ class BoxLearner(DeepLearner):
         slots = np.empty((steps + 1, agents), np.int64)
         slots[0] = self._discover(info)
         ended, over, between = np.zeros((3, steps, agents), np.bool_)
-        states = np.empty((steps + 1, agents, self.body.inputs), np.float32)
+        states = np.empty((steps + 1, agents, self.body.inputs), features.dtype)
         states[0] = features
         example = self.algorithm.action_example
         actions = np.empty((steps, agents, *example.shape), example.dtype)
@@ -242,6 +249,8 @@ class BoxLearner(DeepLearner):
             self._grow()
         if isinstance(self.body, GenericBody):
             self.body.restore(arrays)
+        if isinstance(self.body, ImageBody):
+            self.algorithm = _algorithm(self)
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])

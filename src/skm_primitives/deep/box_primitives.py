@@ -18,6 +18,8 @@ from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.deep.bodies import Body, GenericBody, body_for
 from skm_primitives.deep.goal_space import HEADS, GoalSpace
+from skm_primitives.deep.image_body import ImageBody
+from skm_primitives.deep.served_image import ServedImageNetwork
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
@@ -129,7 +131,9 @@ class BoxPrimitives:
             estimates.detour,
         )
 
-    def _check(self, observations: NDArray[Any]) -> Float32Array:
+    def _check(self, observations: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(self._body, ImageBody):
+            return self._checked_pictures(np.asarray(observations), self._body.shape)
         seen = np.asarray(observations, np.float32)
         if seen.ndim != 2 or seen.shape[1] != self._body.observations:
             raise ObservationError(
@@ -138,6 +142,15 @@ class BoxPrimitives:
             )
         if not np.isfinite(seen).all():
             raise ObservationError("the observation holds a value that is not a finite number.")
+        return seen
+
+    def _checked_pictures(
+        self, seen: NDArray[Any], shape: tuple[int, int, int]
+    ) -> NDArray[Any]:
+        if seen.shape[1:] != shape or seen.dtype != np.uint8:
+            raise ObservationError(
+                f"the observation is {seen.dtype} {seen.shape[1:]}, '{self.domain}' has uint8 {shape}."
+            )
         return seen
 
 
@@ -154,7 +167,11 @@ class _DqnNetworks:
     """Values of the best of a few actions; a detour is any that is nearly as good."""
 
     def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
-        self._network = ServedMLP("network", arrays)
+        self._network = (
+            ServedImageNetwork("network", arrays, body)
+            if isinstance(body, ImageBody)
+            else ServedMLP("network", arrays)
+        )
         self._actions: Float32Array = arrays["actions"]
         self._goals = goals
         if self._network.inputs != body.inputs:
@@ -224,7 +241,7 @@ _NETWORKS: dict[str, Callable[[Arrays, Body, int], _Networks]] = {
 }
 
 
-def _chance(observations: Float32Array) -> IntArray:
+def _chance(observations: NDArray[Any]) -> IntArray:
     """Return a number for each observation that is the same for the same one, and else arbitrary.
 
     So that serving has no state, and repeats itself exactly.

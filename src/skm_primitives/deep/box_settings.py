@@ -68,6 +68,8 @@ class DeepSettings(TrainerSettings):
     """TD3: of the noise on the next action in targets, clipped at 0.5."""
     goals_each: int = 2
     """TD3: goals drawn for each transition of a batch."""
+    channels: int = 32
+    """Images: planes of each convolution."""
     waves: int = 0
     """Sines and cosines of every observed number, at this many frequencies, that are added to the
     inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""
@@ -83,7 +85,7 @@ class DeepSettings(TrainerSettings):
         if self.algorithm not in ALGORITHMS:
             hint = did_you_mean(self.algorithm, ALGORITHMS)
             raise SkmError(f"no algorithm '{self.algorithm}'{hint}")
-        positive = ("agents", "batch", "update_every", "replay", "horizon", "slots", "goals_each")
+        positive = ("agents", "batch", "update_every", "replay", "horizon", "slots", "goals_each", "channels")
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")

@@ -29,7 +29,8 @@ from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
-from skm_primitives.deep.networks import EnsembleMLP, blend, chosen_device, from_arrays, to_arrays
+from skm_primitives.deep.image_networks import make_network
+from skm_primitives.deep.networks import blend, chosen_device, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -49,7 +50,7 @@ class Dqn:
         generator = torch.Generator().manual_seed(settings.seed)
         self._shape = (heads(space), len(body.actions))
         outputs = self._shape[0] * self._shape[1]
-        self.network = EnsembleMLP(body.inputs, settings.hidden, outputs, MEMBERS, generator)
+        self.network = make_network(body, settings, outputs, MEMBERS, generator)
         with torch.no_grad():
             self.network.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
         self._device = chosen_device(settings.device)

@@ -17,8 +17,9 @@ Arrays = dict[str, NDArray[Any]]
 class Batch:
     """Transitions drawn from the memory; `(n, …)` each."""
 
-    state: Float32Array
-    next_state: Float32Array
+    state: NDArray[Any]
+    """Features: numbers, or the bytes of pictures."""
+    next_state: NDArray[Any]
     action: NDArray[Any]
     slot: IntArray
     next_slot: IntArray
@@ -30,15 +31,21 @@ class Batch:
 class Replay:
     """A ring of rounds. A round is an episode of every agent, so states lie side by side in it.
 
-    Features are kept in half precision, which halves the memory and the file to resume from; with
+    Features that are numbers are kept in half precision, which halves the memory and the file to resume from; with
     three decimals of a lidar reading they are as precise as the labels need.
     """
 
     def __init__(
-        self, rounds: int, steps: int, agents: int, features: int, action: NDArray[Any], goals: int
+        self,
+        rounds: int,
+        steps: int,
+        agents: int,
+        features: NDArray[Any],
+        action: NDArray[Any],
+        goals: int,
     ) -> None:
         shape = (rounds, steps, agents)
-        self._states = np.zeros((rounds, steps + 1, agents, features), np.float16)
+        self._states = np.zeros((rounds, steps + 1, agents, *features.shape), features.dtype)
         self._actions = np.zeros((*shape, *action.shape), action.dtype)
         self._slots = np.zeros((rounds, steps + 1, agents), np.uint16)
         self._ended = np.zeros(shape, np.bool_)
@@ -87,14 +94,19 @@ class Replay:
             step[bad] = random.integers(steps, size=bad.size)
             agent[bad] = random.integers(agents, size=bad.size)
         return Batch(
-            self._states[row, step, agent].astype(np.float32),
-            self._states[row, step + 1, agent].astype(np.float32),
+            self._drawn(self._states[row, step, agent]),
+            self._drawn(self._states[row, step + 1, agent]),
             self._actions[row, step, agent],
             self._slots[row, step, agent].astype(np.int64),
             self._slots[row, step + 1, agent].astype(np.int64),
             self._steps_to_goals[row, step, agent],
             self._ended[row, step, agent],
         )
+
+    @staticmethod
+    def _drawn(states: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers in single precision, and bytes as they are."""
+        return states if states.dtype == np.uint8 else states.astype(np.float32)
 
     def arrays(self) -> Arrays:
         """Return what is stored, for a checkpoint."""
