@@ -33,14 +33,12 @@ class Body(Protocol):
 
     inputs: int
     """How many features there are."""
-    stored: type[np.generic]
-    """The type in which features are remembered: half precision, or bytes."""
     observations: int
     """How many numbers an observation has."""
     actions: Float32Array
     """`(count, dimensions)`: a choice of actions, for learners with discrete ones; may be empty."""
 
-    def features(self, observations: NDArray[Any]) -> Float32Array:
+    def features(self, observations: NDArray[Any]) -> NDArray[Any]:
         """Return the networks' inputs `(n, inputs)` for observations `(n, observations)`."""
         ...
 
@@ -65,8 +63,6 @@ class GenericBody:
 
     What the usual range is, `look` finds out before learning begins, and checkpoints hold it.
     """
-
-    stored: type[np.generic] = np.float16
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         seen, acted = env.observation_space, env.action_space
@@ -124,7 +120,7 @@ class GenericBody:
         if "input_waves" in arrays:
             self.sharpen(int(arrays["input_waves"][0]))
 
-    def features(self, observations: NDArray[Any]) -> Float32Array:
+    def features(self, observations: NDArray[Any]) -> NDArray[Any]:
         """Return the observations, scaled, and their waves."""
         scaled = (np.asarray(observations, np.float32) - self.shift) * self.scale
         bounded: Float32Array = np.clip(scaled, -FAR, FAR)

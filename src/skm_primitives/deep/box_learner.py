@@ -40,8 +40,8 @@ from skm_sim.faults import check_finite, environment_faults
 
 NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
-REPLAY_BYTES = 1 << 30
-"""The most that the remembered features may take: pictures are large."""
+FRAME_BYTES = 1 << 30
+"""The most that remembered pictures may take."""
 
 
 class BoxLearner(DeepLearner):
@@ -62,10 +62,13 @@ class BoxLearner(DeepLearner):
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
         self._heads = heads(self.space)
         self.algorithm: Algorithm = _algorithm(self)
-        features = np.zeros(self.body.inputs, self.body.stored)
-        fit = REPLAY_BYTES // (features.nbytes * self.round_steps)
+        pictures = isinstance(self.body, ImageBody)
+        features = np.zeros(self.body.inputs, np.uint8 if pictures else np.float16)
+        rounds = settings.replay // self.round_steps
+        if pictures:
+            rounds = min(rounds, FRAME_BYTES // (features.nbytes * self.round_steps))
         self.replay = Replay(
-            max(1, min(settings.replay // self.round_steps, fit)),
+            max(1, rounds),
             spec.primitive_steps,
             settings.agents,
             features,

@@ -144,9 +144,7 @@ class BoxPrimitives:
             raise ObservationError("the observation holds a value that is not a finite number.")
         return seen
 
-    def _checked_pictures(
-        self, seen: NDArray[Any], shape: tuple[int, int, int]
-    ) -> NDArray[Any]:
+    def _checked_pictures(self, seen: NDArray[Any], shape: tuple[int, int, int]) -> NDArray[Any]:
         if seen.shape[1:] != shape or seen.dtype != np.uint8:
             raise ObservationError(
                 f"the observation is {seen.dtype} {seen.shape[1:]}, '{self.domain}' has uint8 {shape}."

@@ -85,7 +85,16 @@ class DeepSettings(TrainerSettings):
         if self.algorithm not in ALGORITHMS:
             hint = did_you_mean(self.algorithm, ALGORITHMS)
             raise SkmError(f"no algorithm '{self.algorithm}'{hint}")
-        positive = ("agents", "batch", "update_every", "replay", "horizon", "slots", "goals_each", "channels")
+        positive = (
+            "agents",
+            "batch",
+            "update_every",
+            "replay",
+            "horizon",
+            "slots",
+            "goals_each",
+            "channels",
+        )
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")

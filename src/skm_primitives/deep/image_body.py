@@ -29,8 +29,6 @@ CODED_SIDE: Final = 32
 class ImageBody(GenericBody):
     """Pictures `(height, width, channels)` of bytes, with a choice of actions."""
 
-    stored: type[np.generic] = np.uint8
-
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         seen, acted = env.observation_space, env.action_space
         if not is_image(seen) or not isinstance(acted, Discrete):
@@ -77,7 +75,7 @@ class ImageBody(GenericBody):
         if "input_codes" in arrays:
             self.codes = arrays["input_codes"].astype(np.int64)
 
-    def features(self, observations: NDArray[Any]) -> ByteArray:  # type: ignore[override]
+    def features(self, observations: NDArray[Any]) -> ByteArray:
         """Return the bytes of each picture in a row."""
         seen = np.asarray(observations, np.uint8)
         return np.ascontiguousarray(seen.reshape(len(seen), self.inputs))
