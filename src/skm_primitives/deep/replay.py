@@ -31,8 +31,8 @@ class Batch:
 class Replay:
     """A ring of rounds. A round is an episode of every agent, so states lie side by side in it.
 
-    Features that are numbers are kept in half precision, which halves the memory and the file to resume from; with
-    three decimals of a lidar reading they are as precise as the labels need.
+    Features that are numbers are kept in half precision, which halves the memory and the file to resume
+    from; with three decimals of a lidar reading they are as precise as the labels need.
     """
 
     def __init__(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.served_network import ServedMLP
-from skm_sim.arrays import ByteArray, Float32Array
+from skm_sim.arrays import Float32Array
 
 
 class ServedImageNetwork:
@@ -28,7 +30,7 @@ class ServedImageNetwork:
         fits = count > 0 and len(self._filters[0]) == body.planes * 9
         self.inputs = body.inputs if fits else -1
 
-    def __call__(self, pixels: ByteArray) -> Float32Array:
+    def __call__(self, pixels: NDArray[Any]) -> Float32Array:
         """Return `(members, n, outputs)` for bytes `(n, inputs)`."""
         hidden = self._seen(pixels)
         for filters, offsets in zip(self._filters, self._offsets, strict=True):
@@ -36,7 +38,7 @@ class ServedImageNetwork:
         flat = hidden.transpose(0, 3, 1, 2).reshape(len(hidden), -1)
         return self._head(np.ascontiguousarray(flat))
 
-    def _seen(self, pixels: ByteArray) -> Float32Array:
+    def _seen(self, pixels: NDArray[Any]) -> Float32Array:
         """Return the planes `(n, height, width, planes)` of bytes."""
         body = self._body
         picture = pixels.reshape(-1, *body.shape)

@@ -42,8 +42,9 @@ def film_frames(run: RecordedRun, scenes: Sequence[Sequence[Shape]]) -> list[Ima
     figure = run_figure(replace(run, scene=scenes[0], gone=()), shown=still)
     figure.set_dpi(DPI * FINER)
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    ground = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+    ground = Image.fromarray(np.asarray(pixels)).convert("RGB")
     to_data: Any = figure.axes[0].transData
 
     def to_pixels(points: FloatArray) -> FloatArray:
