@@ -72,7 +72,9 @@ def trials_of(spec: DomainSpec, number: int, text: str, count: int, seed: int) -
         layouts, share = sample_feasible(np.random.default_rng([seed, number]), count, stages)
         options = [{"layout": layouts[index]} for index in range(count)]
         return TrialSet(options, [None] * count, share)
-    drawn: TrialSet = spec.part("trials").draw(Task(text, text), count, seed, "random")
+    drawn: TrialSet = spec.part("trials").draw(
+        Task(text, text, repeat=False, max_steps=1), count, seed, "random"
+    )
     return drawn
 
 
