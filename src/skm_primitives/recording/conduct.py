@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_machine.logic.labels import labels_text
-from skm_primitives.recording.findings import Verification
+from skm_primitives.recording.findings import SATISFIED, VIOLATED, Verification
 from skm_primitives.recording.introduction import DISCRETE, NO_PLACE
 from skm_primitives.recording.missions import STOP, RecordedAction, RecordedMission
 
@@ -59,7 +59,9 @@ def _check_stop(recorded: RecordedMission, over: int, found: Verification) -> No
                 "action after the stop", step, "the mission had ended, the robot moved on"
             )
             break
-    late = next((a for a in before if a.kind != STOP and a.key[2] - first >= over), None)
+    # A mission that was not decided, but cancelled or broken off, may have acted in its last state.
+    done = over if found.verdict in (SATISFIED, VIOLATED) else over + 1
+    late = next((a for a in before if a.kind != STOP and a.key[2] - first >= done), None)
     if late is not None:
         step = late.key[2] - first
         text = f"the mission was decided at step {over}; an action answered step {step}"
