@@ -120,6 +120,11 @@ class MissionRun:
             self.policy.doubt()
         return self.decision
 
+    @property
+    def values(self) -> AnyGoalValues | None:
+        """The values that the last decision was made from; None before the first."""
+        return self._values
+
     def _promise(self) -> float:
         """Return γ to the number of steps after which the last decision promised something."""
         assert self.decision is not None
@@ -174,11 +179,12 @@ class MissionRun:
         if self._ended:
             return ()
         state = self.tracker.state
-        fatal = [outcome for outcome in self.machine.successors(state) if self._is_fatal(outcome)]
+        fatal = [outcome for outcome in self.machine.successors(state) if self.is_fatal(outcome)]
         label = self.machine.label(state, fatal) if fatal else None
         return () if label is None else tuple(sorted(label.propositions()))
 
-    def _is_fatal(self, outcome: Outcome) -> bool:
+    def is_fatal(self, outcome: Outcome) -> bool:
+        """Tell whether a step of the machine fails the mission."""
         ended = outcome.target in self.machine.terminal and outcome.reward <= 0
         return ended or outcome.target in self.machine.failure
 

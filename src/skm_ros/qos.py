@@ -38,7 +38,7 @@ COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE,
 command must never reach a robot that joins late."""
 
 LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
-"""`image`: only the last one counts, also for late joiners."""
+"""`image`, `decision`: only the last one counts, also for late joiners."""
 
 LOG: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 200)
 """`mission_log`: none may be missing; whoever comes late hears how the mission came where it is."""

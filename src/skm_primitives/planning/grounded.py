@@ -100,6 +100,11 @@ class GroundedPolicy(PlacePolicy):
         best: Float32Array = weighted.sum(axis=0) if slips else weighted.max(axis=0)
         return best
 
+    def weights_of_goals(self, state: int, values: AnyGoalValues) -> Float32Array:  # noqa: ARG002
+        """Return what arriving at each goal is worth, for those who watch."""
+        weights: Float32Array = self._weights[state, self._counter, :, 0]
+        return weights
+
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, and the goal at which the machine moves next."""
         if isinstance(values, ContinuousGoalValues):

@@ -137,6 +137,13 @@ class GroundedGoalPolicy:
         best: FloatArray = np.max(seen, axis=0)
         return best
 
+    def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
+        """Return what arriving at each goal is worth, for those who watch."""
+        if isinstance(values, GoalValues):
+            return self._weights_here(state, values)
+        weights: FloatArray = self.weights[state]
+        return weights
+
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, or one that shows nothing if that is better."""
         owing = self._debts[state].any()

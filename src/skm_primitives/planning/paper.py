@@ -79,6 +79,12 @@ class PaperPolicy:
         )
         return best
 
+    def weights_of_goals(self, state: int, values: AnyGoalValues) -> Float32Array:  # noqa: ARG002
+        """Return 1 for the goals in the mask and 0 for the others, for those who watch."""
+        weights = np.zeros(len(self._skills.goals), np.float32)
+        weights[self._wanted[state]] = 1
+        return weights
+
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
         wanted = self._wanted[state]

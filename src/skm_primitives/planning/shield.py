@@ -77,6 +77,8 @@ class Shield:
         self._place, self._counter = UNKNOWN, 0
         self.replaced = 0
         """How many actions it has replaced."""
+        self.veto = ""
+        """What it did about the last action, for people; empty: it let it pass."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin where the robot is."""
@@ -103,14 +105,18 @@ class Shield:
     ) -> Decision | None:
         """Return the decision, or the best that is not lost instead of it; None: stop."""
         lost = self.lost_actions(state)
+        self.veto = ""
         if not lost[decision.action]:
             return decision
         self.replaced += 1
+        self.veto = f"after action {decision.action} the mission could only fail: "
         if lost.all():
+            self.veto += "so after all others, and the robot stops"
             return None
         assert isinstance(values, GoalValues), "known worlds have discrete actions"
         worth = np.where(lost, -np.inf, policy.composed(state, values))
         action = int(worth.argmax())
+        self.veto += f"action {action} takes its place"
         return Decision(action, decision.goal, float(worth[action]), decision.noise)
 
 

@@ -8,6 +8,7 @@ Relative to its namespace (/skm):
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
                 mission_log (skm/MissionLog), latched: all that is needed to judge a mission again
+                decision (skm/Decision), latched: why, while somebody listens
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
 
 Nothing is done before the peers are there, whichever starts first: until the primitives have introduced
@@ -35,6 +36,7 @@ from skm_primitives.planning.planners import PLANNERS
 from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
 from skm_ros.conversions import OUTCOMES, fill_action, fill_stop, needed_parts, values_reader
+from skm_ros.nodes.decision_topic import DecisionTopic
 from skm_ros.nodes.event_topics import SETTING as EVENTS
 from skm_ros.nodes.event_topics import EventTopics
 from skm_ros.nodes.mission_execution import Execution
@@ -116,6 +118,7 @@ class MachineNode(SkmNode):
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
         self._machine_states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
+        self.decisions = DecisionTopic(self)
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset")

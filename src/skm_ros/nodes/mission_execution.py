@@ -202,6 +202,7 @@ class Execution:
     def _on_decision(self) -> None:
         if self._moved or self._unseen:
             self._publish_feedback(transition=self._moved)
+        self.node.decisions.publish(self)
 
     # Meanwhile
 

@@ -91,6 +91,9 @@ SETTINGS: Final = (
         high=100.0,
         fixed=True,
     ),
+    Setting(
+        "marker_rate", 0.0, "least markers per second; 0: no more", low=0.0, high=100.0, fixed=True
+    ),
     *ROBOT_SETTINGS,
 )
 
@@ -319,7 +322,7 @@ class SimNode(SkmNode):
 
     def _set_up_pictures(self, render: str) -> None:
         self._images = self._markers = None
-        self._pictured = -1
+        self._pictured = self._marked = -1
         if render in ("image", "all"):
             if self._world.draws:
                 self._images = self.create_publisher(Image, "image", qos.LATCHED)
@@ -331,9 +334,13 @@ class SimNode(SkmNode):
         if render != "none" and not self._pictures_of_all:
             period = 1 / self.setting("render_rate")
             self.create_timer(period, self._publish_pictures, clock=self.steady_clock)
+            if self._markers is not None and self.setting("marker_rate") * period > 1:
+                period = 1 / self.setting("marker_rate")
+                self.create_timer(period, self._publish_markers, clock=self.steady_clock)
 
     def _publish_pictures(self) -> None:
         """Publish image and markers if the world has changed since the last ones."""
+        self._publish_markers()
         if self._pictured == self._published:
             return
         self._pictured = self._published
@@ -344,7 +351,11 @@ class SimNode(SkmNode):
             image.header.stamp, image.header.frame_id = stamp, self.frame(FRAME)
             fill_image(image, pixels)
             self._images.publish(image)
-        if self._markers is not None:
+
+    def _publish_markers(self) -> None:
+        if self._markers is not None and self._marked != self._published:
+            self._marked = self._published
+            stamp = self._observation.header.stamp
             self._markers.publish(marker_array(self._world.scene(), self.frame(MAP_FRAME), stamp))
 
     # Health
