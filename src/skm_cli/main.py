@@ -29,6 +29,7 @@ COMMANDS = (
     "monitor",
     "runs",
     "status",
+    "view",
     "bench",
 )
 """Each is the module `skm_cli.commands.<name>` with `add_parser(subparsers)` and `run(args)`."""

@@ -13,7 +13,7 @@ import pytest
 from skm_sim.registry import SHIPPED
 
 SRC = Path(__file__).parents[2] / "src"
-PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_ros", "skm_cli")
+PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_web", "skm_ros", "skm_cli")
 FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
 THE_PAPER = "skm_primitives/paper/"

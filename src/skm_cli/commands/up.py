@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skm_cli.output import print_json
+from skm_cli.web_options import add_web_options, keep_token
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ examples:
   skm up demo --domain office --mission "F(coffee & X F office) & G !decoration"
   skm up office --mode lockstep --single-process
   skm up robot --domain hall --mission "F(coffee & X F office) & G !wet_floor"
+  skm up office --web
   skm up demo --list --json
 
 The same systems as those of `ros2 launch skm SYSTEM.launch.py`, from the same description,
@@ -31,6 +33,7 @@ ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
     *("respawn", "events", "record", "monitor", "robot", "start", "objects"),
+    *("marker_rate", "web", "web_host", "web_port", "web_read_only"),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 
@@ -46,7 +49,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("system", nargs="?", default="demo", help="such as demo (the default)")
     for name in ARGUMENTS:
-        parser.add_argument(f"--{name.replace('_', '-')}", help="see --list")
+        if not name.startswith("web"):
+            parser.add_argument(f"--{name.replace('_', '-')}", help="see --list")
+    add_web_options(parser)
     parser.add_argument("--namespace", help="of all nodes (default: /skm)")
     parser.add_argument(
         "--single-process", action="store_true", help="all nodes in this process, not one each"
@@ -70,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
     system = get_system(args.system)
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}
+    keep_token(given)
     nodes = system.nodes(given, args.namespace)
     mission = mission_command(system, given, nodes[0].namespace)
     if args.single_process:

@@ -14,15 +14,13 @@ from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace
 from skm_machine.event_game import event_risks
 from skm_machine.logic.labels import labels_text
-from skm_machine.logic.syntax import TRUE
+from skm_machine.meaning import meaning
 
 MOST_ROWS = 40
 """Larger machines are cut short in the table; --json gives more of them."""
 
 MOST_EDGES, MOST_SKILLS = 1000, 500
 """What --json gives at most; `complete` says whether that is all."""
-
-MOST_PROMISES = 6
 
 
 def check_document(
@@ -140,7 +138,7 @@ def print_check(
     if reading is not None:
         out.print(f"  read as {escape(f'{reading.kind}: {reading.why}')}", soft_wrap=True)
         out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
-    for line in _meaning(mission, analysis):
+    for line in meaning(mission, analysis):
         out.print(f"  {escape(line)}")
     for remark in remarks:
         out.print(f"  [yellow]{escape(remark)}[/yellow]", soft_wrap=True)
@@ -173,54 +171,3 @@ def print_check(
         elif machine.endless:
             verdict += f" so far; rounds completed: {judgement.visits}"
         out.print(f"  trace {verdict}")
-
-
-def _meaning(mission: Mission, analysis: Analysis) -> list[str]:
-    """Return, in sentences, how the mission succeeds and fails."""
-    machine = mission.machine
-    count = (
-        f"{machine.num_states} states over {', '.join(mission.propositions) or 'no propositions'}"
-    )
-    if not analysis.satisfiable:
-        return [count, "unsatisfiable: no trace can ever succeed"]
-    lines = [count]
-    if machine.endless:
-        lines.append("has no end: every completed round counts 1")
-        lines += [
-            f"may promise in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
-            + ("only this from now on" if edge.label is TRUE else f"always {edge.label}")
-            for edge in machine.promise_edges[:MOST_PROMISES]
-        ]
-    elif machine.co_safe:
-        lines.append("success is for good (co-safe): nothing that follows could undo it")
-    else:
-        lines.append("success is 'so far': the mission ends at its first accepting step")
-    if analysis.witness is not None:
-        lines.append(f"shortest success:  {_trace_text(analysis.witness)}")
-    if analysis.counterexample is not None:
-        lines.append(f"shortest failure:  {_trace_text(analysis.counterexample)}")
-        lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
-    else:
-        lines.append("cannot fail: success stays possible whatever happens")
-    return lines + _events(mission)
-
-
-def _events(mission: Mission) -> list[str]:
-    """Return, in sentences, what events can do to the mission."""
-    if not mission.events:
-        return []
-    risks = event_risks(mission.machine, mission.events)
-    if not risks:
-        return [f"no event can make it fail, of: {', '.join(mission.events)}"]
-    lines = []
-    for risk in risks:
-        story = [_trace_text(list(part)) for part in (risk.story.steps, risk.story.forever) if part]
-        if risk.story.forever:
-            story[-1] += ", and so for ever"
-        names = " and ".join(risk.events)
-        lines.append(f"{names} can make it fail whatever the robot does: {' ; then '.join(story)}")
-    return lines
-
-
-def _trace_text(trace: Trace) -> str:
-    return " ; ".join(labels_text(labels) for labels in trace)

@@ -16,6 +16,7 @@ from skm_machine.drawing.edge_paths import Paths, Piece, Shape
 from skm_machine.drawing.layering import Node
 from skm_machine.drawing.lettering import LINE_HEIGHT, broken, symbolic, text_width
 from skm_machine.drawing.machine_layout import MachineLayout, Route, lay_out
+from skm_machine.drawing.machine_parts import DrawnMachine, whole_machine
 from skm_machine.drawing.sketch import sketch_machine
 from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
 from skm_machine.logic.syntax import FALSE
@@ -45,10 +46,23 @@ def draw_machine(
     `outlines` are colours of states, such as those that a picture of a run has them in. Machines of
     more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
     """
+    canvas = Canvas()
     small = machine.num_states <= MAX_STATES
     if not small or sum(map(len, map(machine.successors, range(machine.num_states)))) > MAX_EDGES:
-        return sketch_machine(machine, skills or {}, title)
-    return _Picture(machine, skills or {}, outlines or {}).svg(title)
+        sketch_machine(canvas, machine, skills or {}, machine.successors)
+    else:
+        draw_parts(canvas, whole_machine(machine), skills or {}, outlines or {})
+    return canvas.document(title)
+
+
+def draw_parts(
+    canvas: Canvas,
+    machine: DrawnMachine,
+    skills: Mapping[int, Skill],
+    outlines: Mapping[int, str] | None = None,
+) -> None:
+    """Draw parts of a machine on a canvas; skills and outlines go by the machine's own numbers."""
+    _Picture(canvas, machine, skills, outlines or {}).draw()
 
 
 @dataclass(frozen=True)
@@ -88,12 +102,17 @@ class _Picture:
     """One picture in the making."""
 
     def __init__(
-        self, machine: RewardMachine, skills: Mapping[int, Skill], outlines: Mapping[int, str]
+        self,
+        canvas: Canvas,
+        machine: DrawnMachine,
+        skills: Mapping[int, Skill],
+        outlines: Mapping[int, str],
     ) -> None:
+        self.canvas = canvas
         self.machine = machine
         self.outlines = outlines
         self.figures = [
-            self._figure(state, skills.get(state)) for state in range(machine.num_states)
+            self._figure(state, skills.get(number)) for state, number in enumerate(machine.numbers)
         ]
         self.labels: dict[Route, _Label] = {}
         edges = [*machine.edges, *machine.promise_edges]
@@ -106,16 +125,16 @@ class _Picture:
                 self.labels[Route(edge.source, edge.target, node)] = label
         nodes = [figure.node() for figure in self.figures]
         self.layout: MachineLayout = lay_out(
-            nodes, list(self.labels), machine.initial, self._lane()
+            nodes, list(self.labels), max(0, machine.initial), self._lane()
         )
-        self.canvas = Canvas()
 
-    def svg(self, title: str) -> str:
+    def draw(self) -> None:
         """Draw everything, lines first."""
         paths = Paths(self.layout, [figure.shape for figure in self.figures])
         rail = paths.rail()
         if rail:
-            self.canvas.open("rail", {"target": self.layout.lane})
+            assert self.layout.lane is not None
+            self.canvas.open("rail", {"target": self.machine.numbers[self.layout.lane]})
             self.canvas.path(rail, FAILED, dashed=True, arrow=True)
             self.canvas.close()
         for route, label in self.labels.items():
@@ -123,7 +142,6 @@ class _Picture:
             self._edge(label, paths.of(route), (node.x, node.y - 5), arrow=not route.joins_rail)
         for state in range(self.machine.num_states):
             self._state(state)
-        return self.canvas.document(title)
 
     def _lines(self, edge: Edge) -> list[str]:
         lines = broken(edge.label)
@@ -172,8 +190,8 @@ class _Picture:
     ) -> None:
         """Draw an edge, with the foot of its label centred at a point."""
         edge, tone = label.edge, self._edge_tone(label.edge)
-        names = self.machine.names
-        self.canvas.open("edge", {"source": edge.source, "target": edge.target})
+        names, numbers = self.machine.names, self.machine.numbers
+        self.canvas.open("edge", {"source": numbers[edge.source], "target": numbers[edge.target]})
         what = f"{'promise: ' if edge.promise else ''}{symbolic(edge.label)}"
         self.canvas.tooltip(f"{names[edge.source]} → {names[edge.target]}: {what}")
         self.canvas.path(list(path), tone, dashed=tone is FAILED or edge.promise, arrow=arrow)
@@ -185,9 +203,10 @@ class _Picture:
 
     def _state(self, state: int) -> None:
         figure, node, tone = self.figures[state], self.layout.states[state], self._tone(state)
-        tone = replace(tone, outline=self.outlines.get(state, tone.outline))
+        number, hidden = self.machine.numbers[state], self.machine.hidden.get(state, 0)
+        tone = replace(tone, outline=self.outlines.get(number, tone.outline))
         self._loops(figure, node)
-        self.canvas.open("state", {"state": state})
+        self.canvas.open("state", {"state": number, **({"hidden": hidden} if hidden else {})})
         shape = figure.shape
         if state == self.machine.initial:
             tip = node.x - shape.half_width

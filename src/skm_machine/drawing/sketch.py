@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 from typing import Final
 
@@ -25,16 +25,24 @@ PITCH: Final = 26.0
 COLUMN: Final = 170.0
 
 
-def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: str) -> str:
-    """Return an SVG document with every state and edge of a large machine; labels show on hovering."""
+def sketch_machine(
+    canvas: Canvas,
+    machine: RewardMachine,
+    skills: Mapping[int, Skill],
+    successors: Callable[[int], Iterable[Outcome]],
+) -> None:
+    """Draw every state and edge of a large machine on a canvas; labels show on hovering.
+
+    `successors` are what can happen in a state: where that is not all, states without are left out.
+    """
     links: list[tuple[int, Outcome]] = []
     for state in range(machine.num_states):
         if state not in machine.terminal:
-            links += ((state, outcome) for outcome in machine.successors(state))
+            links += ((state, outcome) for outcome in successors(state))
         if len(links) > MAX_LINKS:
             raise SkmError(f"a machine of more than {MAX_LINKS} edges is too large to draw")
     nodes = _place(machine, [(source, outcome.target) for source, outcome in links])
-    canvas = Canvas()
+    linked = {machine.initial, *(end for state, o in links for end in (state, o.target))}
     opacity = max(0.15, min(0.6, 10 / sqrt(max(1, len(links)))))
     for source, outcome in links:
         target = outcome.target
@@ -48,6 +56,8 @@ def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: s
         canvas.path([piece], tone, dashed=tone is FAILED, width=0.5, opacity=opacity)
         canvas.close()
     for state, node in enumerate(nodes):
+        if state not in linked:
+            continue
         canvas.open("state", {"state": state})
         canvas.tooltip(_description(machine, state, skills.get(state)))
         tone = _tone(machine, state)
@@ -63,7 +73,6 @@ def sketch_machine(machine: RewardMachine, skills: Mapping[int, Skill], title: s
             name = machine.names[state]
             canvas.text(beside, node.y + 3, name, 9.0, tone.text, bold=True, anchor="start")
         canvas.close()
-    return canvas.document(title)
 
 
 def _place(machine: RewardMachine, links: list[tuple[int, int]]) -> list[Node]:

@@ -34,7 +34,11 @@ class DecisionTopic:
     def publish(self, execution: Execution) -> None:
         """Publish why the last decision of a mission is as it is, if somebody listens."""
         steps = execution.steps
-        if steps is None or steps.run.values is None or not self._publisher.get_subscription_count():
+        if (
+            steps is None
+            or steps.run.values is None
+            or not self._publisher.get_subscription_count()
+        ):
             return
         run, now = steps.run, time.monotonic()
         moved = run is not self._run or run.tracker.moves != self._moves

@@ -1,0 +1,55 @@
+"""`skm view`: a recording in a browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from skm_cli.web_options import add_address_options
+
+EPILOG = """\
+examples:
+  skm view runs/office.mcap
+  skm view runs/killed.mcap --recover --port 0
+
+The same page as that of `skm up … --web`, with play, pause, speed and a time line: docs/web.md. No ROS
+is needed. Ctrl-C ends it.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm view` to the command."""
+    parser = subparsers.add_parser(
+        "view",
+        help="show a recording in a browser",
+        description="Serve a page that plays a recording: the world, the machine, why, and when.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recording", metavar="RUN.mcap", type=Path, help="a recording of skm")
+    parser.add_argument(
+        "--recover", action="store_true", help="show what there is of a file without its end"
+    )
+    add_address_options(parser, read_only=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C."""
+    from skm_cli.web_options import serve_until_interrupted  # noqa: PLC0415
+    from skm_web import Hub, PageServer  # noqa: PLC0415
+    from skm_web.replay import replay_file  # noqa: PLC0415
+
+    hub = Hub()
+    replay = replay_file(args.recording, hub, recover=args.recover)
+    host, port = args.web_host or "127.0.0.1", args.web_port
+    server = PageServer(
+        hub, replay.handle, host, 8765 if port is None else port, source=args.recording.name
+    )
+    replay.start()
+    try:
+        with server:
+            serve_until_interrupted(server.url)
+    finally:
+        replay.stop()
+    return 0

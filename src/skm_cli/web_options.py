@@ -1,0 +1,66 @@
+"""The options of commands that serve the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import threading
+from collections.abc import MutableMapping
+from typing import Any
+
+ON = {"nargs": "?", "const": "true", "metavar": "true|false"}
+
+
+def add_web_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--web` and what goes with it; what is not said is as config/graph.yaml has it."""
+    parser.add_argument("--web", **ON, help="serve the page: the run in a browser")  # type: ignore[arg-type]
+    add_address_options(parser)
+
+
+def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    """Add where the page is served, and whether it only shows."""
+    parser.add_argument(
+        "--host",
+        "--web-host",
+        dest="web_host",
+        metavar="ADDRESS",
+        help="address of the page (default: 127.0.0.1); one that others reach takes a token",
+    )
+    parser.add_argument(
+        "--port",
+        "--web-port",
+        dest="web_port",
+        type=int,
+        metavar="N",
+        help="port of the page (default: 8765; 0: any)",
+    )
+    if not read_only:
+        return
+    parser.add_argument(
+        "--read-only",
+        "--web-read-only",
+        dest="web_read_only",
+        **ON,  # type: ignore[arg-type]
+        help="the page shows, and takes no command",
+    )
+
+
+def keep_token(given: MutableMapping[str, Any]) -> None:
+    """Settle the token, if one is needed, so that a web node that is started again keeps it."""
+    host = str(given.get("web_host") or "")
+    if host:
+        from skm_web.gate import TOKEN_VARIABLE, token_for  # noqa: PLC0415
+
+        token = token_for(host)
+        if token:
+            os.environ[TOKEN_VARIABLE] = token
+
+
+def serve_until_interrupted(url: str) -> None:
+    """Say where the page is, and wait for Ctrl-C or SIGTERM."""
+    print(f"the page is at {url}", flush=True)
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    over.wait()

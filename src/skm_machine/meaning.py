@@ -1,0 +1,65 @@
+"""What a mission means in sentences: how it succeeds, how it fails, what events can do to it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_machine.analysis import Analysis, Trace
+from skm_machine.event_game import event_risks
+from skm_machine.logic.labels import labels_text
+from skm_machine.logic.syntax import TRUE
+from skm_machine.mission import Mission
+
+MOST_PROMISES: Final = 6
+
+
+def meaning(mission: Mission, analysis: Analysis) -> list[str]:
+    """Return, in sentences, how the mission succeeds and fails."""
+    machine = mission.machine
+    count = (
+        f"{machine.num_states} states over {', '.join(mission.propositions) or 'no propositions'}"
+    )
+    if not analysis.satisfiable:
+        return [count, "unsatisfiable: no trace can ever succeed"]
+    lines = [count]
+    if machine.endless:
+        lines.append("has no end: every completed round counts 1")
+        lines += [
+            f"may promise in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
+            + ("only this from now on" if edge.label is TRUE else f"always {edge.label}")
+            for edge in machine.promise_edges[:MOST_PROMISES]
+        ]
+    elif machine.co_safe:
+        lines.append("success is for good (co-safe): nothing that follows could undo it")
+    else:
+        lines.append("success is 'so far': the mission ends at its first accepting step")
+    if analysis.witness is not None:
+        lines.append(f"shortest success:  {trace_text(analysis.witness)}")
+    if analysis.counterexample is not None:
+        lines.append(f"shortest failure:  {trace_text(analysis.counterexample)}")
+        lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
+    else:
+        lines.append("cannot fail: success stays possible whatever happens")
+    return lines + _events_meaning(mission)
+
+
+def _events_meaning(mission: Mission) -> list[str]:
+    """Return, in sentences, what events can do to the mission."""
+    if not mission.events:
+        return []
+    risks = event_risks(mission.machine, mission.events)
+    if not risks:
+        return [f"no event can make it fail, of: {', '.join(mission.events)}"]
+    lines = []
+    for risk in risks:
+        story = [trace_text(list(part)) for part in (risk.story.steps, risk.story.forever) if part]
+        if risk.story.forever:
+            story[-1] += ", and so for ever"
+        names = " and ".join(risk.events)
+        lines.append(f"{names} can make it fail whatever the robot does: {' ; then '.join(story)}")
+    return lines
+
+
+def trace_text(trace: Trace) -> str:
+    """Return a trace on one line."""
+    return " ; ".join(labels_text(labels) for labels in trace)

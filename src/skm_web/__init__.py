@@ -1,0 +1,8 @@
+"""The page: a run in a browser, live or from a recording. No ROS is imported here."""
+
+from skm_machine.version import __version__
+from skm_web.hub import Hub
+from skm_web.page_server import PageServer
+from skm_web.run_view import RunView
+
+__all__ = ["Hub", "PageServer", "RunView", "__version__"]

@@ -1,0 +1,100 @@
+// Why this action, what happened, and how the nodes are.
+
+import { byId, element, say, setText, show } from "./dom.js";
+
+const OUTCOME_SIGNS = { accepted: "✓", "satisfied so far": "✓", failed: "✕", error: "✕", rejected: "✕" };
+
+/** Show the mission under way. */
+export function showMission(mission, formula) {
+  const running = ["running", "stopped", "preparing"].includes(mission.phase);
+  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? `waiting for ${mission.waiting_for}` : mission.phase);
+  phase.dataset.phase = mission.phase;
+  say("current", mission.text || "none yet");
+  byId("current").title = formula?.words ?? formula?.formula ?? "";
+  const rounds = mission.rounds ? `, ${mission.rounds} ${mission.rounds === 1 ? "success" : "rounds"}` : "";
+  say("progress", mission.text ? `${mission.steps} steps${rounds} · planner ${mission.planner}` : "");
+  const sign = OUTCOME_SIGNS[mission.outcome] ?? "■";
+  const told = mission.outcome ? `${sign} ${mission.outcome}: ${mission.reason}` : mission.reason ? `! ${mission.reason}` : "";
+  const outcome = say("outcome", running && !mission.reason ? "" : told);
+  outcome.className = sign === "✓" && mission.outcome ? "good" : mission.outcome ? "bad" : "warn";
+  show(outcome, Boolean(outcome.textContent));
+}
+
+/** Show why the robot does what it does. */
+export function showWhy(why, mission, names) {
+  const running = ["running", "stopped"].includes(mission.phase) && why && why.goal === mission.goal;
+  show("goals", Boolean(running && why.goals.length));
+  if (!running) {
+    say("why-step", "");
+    say("why-sentence", mission.phase === "running" ? `Going for ${mission.target}.` : "No mission is under way.");
+    byId("why-notes").replaceChildren();
+    return;
+  }
+  say("why-step", `machine state ${names[why.state] ?? why.state}, step ${why.step}`);
+  const pursued = why.goals.find((goal) => goal.pursued);
+  const target = pursued ? `${setText(pursued.labels)}${pursued.steps === null ? "" : `, about ${pursued.steps} ${pursued.steps === 1 ? "step" : "steps"} away`}` : why.target;
+  say("why-sentence", why.waiting ? "Waits for an event: nothing can be done until then." : pursued ? `Goes for ${target}: ${why.goals.length > 1 ? "worth more than the others." : "the one goal that moves the machine on."}` : `Goes for ${target}.`);
+  byId("goals").tBodies[0].replaceChildren(...why.goals.map((goal) => goalRow(goal, why.goals, names)));
+  const notes = [];
+  if (why.others) notes.push(note("muted", `${why.others} further goals are worth less.`));
+  if (why.keep_off) {
+    const near = why.dangers[0];
+    const away = near && near.steps !== null ? ` The nearest is ${near.steps} ${near.steps === 1 ? "step" : "steps"} away.` : " None is in reach.";
+    notes.push(note("", element("strong", {}, "Keeps off "), element("code", {}, why.keep_off), `: it would fail the mission.${away}`));
+  } else notes.push(note("muted", "Nothing can fail the mission from here."));
+  if (why.veto) notes.push(note("warn", element("strong", {}, "Shield: "), `${why.veto}.`));
+  else if (why.lost_actions.length) notes.push(note("", element("strong", {}, "Shield: "), `it keeps ${why.lost_actions.length === 1 ? "action" : "actions"} ${why.lost_actions.join(", ")} out: the mission could only fail after that.`));
+  if (why.vetoes) notes.push(note("muted", `The shield has replaced ${why.vetoes} actions of this mission.`));
+  byId("why-notes").replaceChildren(...notes);
+}
+
+function note(kind, ...children) {
+  return element("li", { class: kind || null }, ...children);
+}
+
+function goalRow(goal, goals, names) {
+  const most = Math.max(...goals.map((each) => each.worth), 1e-9);
+  const name = element("th", { scope: "row" }, goal.pursued ? "➤ " : "", element("code", {}, setText(goal.labels)), element("span", { class: "muted" }, ` → ${names[goal.leads_to] ?? goal.leads_to}`));
+  const bar = element("meter", { min: 0, max: most, value: goal.worth, "aria-label": `worth ${goal.worth}` });
+  return element("tr", { class: goal.pursued ? "pursued" : null }, name, element("td", {}, goal.steps === null ? "out of reach" : String(goal.steps)), element("td", {}, goal.value.toFixed(3)), element("td", {}, goal.weight.toFixed(3)), element("td", {}, goal.worth.toFixed(3), bar));
+}
+
+/** The log of moves, newest first. */
+export class Log {
+  constructor() { this.epoch = -1; }
+
+  take({ epoch, from, items }, clock) {
+    const list = byId("log-lines");
+    if (epoch !== this.epoch || from === 0) { this.epoch = epoch; list.replaceChildren(); }
+    for (const item of items) list.prepend(logLine(item, clock));
+    while (list.childElementCount > 300) list.lastChild.remove();
+    show("no-log", list.childElementCount === 0);
+  }
+}
+
+function logLine(item, clock) {
+  const when = element("time", {}, clock(item.at));
+  const step = element("span", { class: "muted" }, `step ${item.step}`);
+  if (item.kind === "began") return element("li", { class: "began" }, when, element("span", {}, "▶ mission ", element("code", {}, item.text)), step);
+  if (item.kind === "ended") return element("li", { class: "ended" }, when, element("span", {}, `■ ${item.text}`), step);
+  const sign = { accepted: "★ ", failed: "✕ ", moved: "" }[item.kind];
+  const move = element("strong", {}, `${sign}${item.from_name ?? item.from} → ${item.to_name ?? item.to}`);
+  const dot = element("span", { class: "dot", "data-state": item.to % 8 });
+  const because = item.because ? [" since ", element("code", {}, item.because), " held: "] : [" on "];
+  return element("li", { class: item.kind }, when, element("span", {}, dot, move, ...because, element("code", {}, setText(item.labels))), step);
+}
+
+/** The health of every node; who has not been heard for a while is stale. */
+export function showHealth(nodes, silent) {
+  const names = Object.keys(nodes).sort();
+  show("no-nodes", names.length === 0);
+  const open = new Set([...document.querySelectorAll("#nodes details[open]")].map((node) => node.dataset.name));
+  byId("nodes").replaceChildren(...names.map((name) => nodeCard(name, nodes[name], silent.has(name), open.has(name))));
+}
+
+function nodeCard(name, node, stale, open) {
+  const level = stale ? "stale" : node.level;
+  const sign = { ok: "●", warning: "▲", error: "✕", stale: "◌" }[level] ?? "?";
+  const facts = element("dl", {}, ...node.values.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
+  return element("details", { "data-name": name, "data-level": level, open: open || null }, element("summary", {}, element("span", { class: "sign" }, sign), element("strong", {}, name), ` ${stale ? `nothing heard: gone? Last: ${node.message}` : node.message}`), facts);
+}

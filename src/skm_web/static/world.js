@@ -1,0 +1,152 @@
+// The world from above: shapes as the markers show them, the path in the colours of the machine's states, where the robot is going.
+
+import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
+
+const CHUNK = 200;
+
+export class World {
+  constructor() {
+    this.svg = byId("scene");
+    this.layers = ["things", "path", "going", "robot"].map((name) => shape("g", { class: name }));
+    this.svg.append(...this.layers);
+    this.view = new Viewport(this.svg, byId("world-tools"));
+    this.epoch = -1;
+    this.size = 1;
+    this.robotAt = null;
+    this.picture = byId("image");
+    const toggle = element("button", { type: "button", class: "quiet", hidden: true, id: "picture-toggle", title: "shapes or picture" }, "picture");
+    toggle.addEventListener("click", () => { this.wantsPicture = !this.wantsPicture; this.choose(); });
+    byId("world-tools").append(toggle);
+    this.toggle = toggle;
+  }
+
+  scene({ shapes }) {
+    this.hasShapes = shapes.length > 0;
+    this.choose();
+    const [low, high] = extent(shapes.filter((each) => each.kind !== "text"));
+    if (low) {
+      const margin = 0.03 * Math.max(high[0] - low[0], high[1] - low[1]);
+      this.size = Math.max(high[0] - low[0], high[1] - low[1]);
+      this.view.fit([low[0] - margin, -high[1] - margin, high[0] - low[0] + 2 * margin, high[1] - low[1] + 2 * margin]);
+    }
+    this.things = shapes.filter((each) => each.kind !== "text" && !["floor", "wall"].includes(each.group));
+    const drawn = [...shapes].sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
+    this.layers[0].replaceChildren(...drawn);
+  }
+
+  robot({ shapes }) {
+    this.robotAt = shapes.length ? [shapes[0].x, shapes[0].y] : null;
+    this.layers[3].replaceChildren(...shapes.map((each) => this.drawn(each)));
+    this.point();
+  }
+
+  going({ labels, places }) {
+    this.destinations = places;
+    this.goal = labels;
+    this.point();
+  }
+
+  /** Show where the robot is going: rings, and a line where there is but one place, or the nearest is meant. */
+  point() {
+    const places = this.destinations ?? [];
+    const unit = this.size / 100;
+    const marks = places.map(([x, y, radius]) => shape("circle", { cx: x, cy: -y, r: radius + 1.4 * unit, class: "ring", "stroke-width": 0.7 * unit, "stroke-dasharray": `${2 * unit} ${1.2 * unit}` }));
+    if (places.length && this.robotAt) {
+      const [x, y] = this.robotAt;
+      marks.unshift(shape("line", { x1: x, y1: -y, x2: places[0][0], y2: -places[0][1], class: "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
+    }
+    this.layers[2].replaceChildren(...marks);
+  }
+
+  path({ epoch, from, items }) {
+    if (epoch !== this.epoch || from === 0) {
+      this.epoch = epoch;
+      this.layers[1].replaceChildren();
+      this.line = null;
+      this.last = null;
+    }
+    for (const [x, y, state] of items) {
+      const point = `${x},${-y}`;
+      if (!this.line || this.state !== state || this.points.length > CHUNK) {
+        this.points = this.last ? [this.last, point] : [point];
+        this.state = state;
+        this.line = shape("polyline", { class: "way", stroke: stateColour(state), "stroke-width": this.size / 110 });
+        this.layers[1].append(this.line);
+      } else this.points.push(point);
+      this.last = point;
+      this.dirty = true;
+      if (this.points.length > CHUNK) this.flush();
+    }
+    this.flush();
+    while (this.layers[1].childElementCount > 400) this.layers[1].firstChild.remove();
+  }
+
+  flush() {
+    if (this.line && this.dirty) this.line.setAttribute("points", this.points.join(" "));
+    this.dirty = false;
+  }
+
+  image(bytes) {
+    const old = this.url;
+    this.url = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
+    this.picture.src = this.url;
+    if (old) URL.revokeObjectURL(old);
+    this.hasPicture = true;
+    this.choose();
+  }
+
+  choose() {
+    const picture = this.hasPicture && (this.wantsPicture || !this.hasShapes);
+    show(this.svg, this.hasShapes && !picture);
+    show(this.picture, picture);
+    show("no-world", !this.hasShapes && !this.hasPicture);
+    show(this.toggle, this.hasPicture && this.hasShapes);
+    say(this.toggle, picture ? "shapes" : "picture");
+  }
+
+  facts(world, paused) {
+    const rate = world.rate ? `${world.rate} steps a second` : "waits for each action";
+    const state = world.stopped ? `stopped: ${world.stopped}` : world.ended ? "the episode has ended" : paused ? "paused" : "";
+    say("world-facts", `episode ${world.episode}, step ${world.step} · ${rate}${state ? ` · ${state}` : ""}`);
+  }
+
+  /** Return by how much a name is moved down: below the thing that it is written on, if it is wider. */
+  below(name, size) {
+    const near = this.things.filter((each) => Math.hypot(each.x - name.x, each.y - name.y) < 0.05);
+    const widest = Math.max(0, ...near.map((each) => each.width));
+    if (!near.length || widest > 0.62 * size * name.text.length) return 0;
+    return Math.max(...near.map((each) => each.height)) / 2 + 0.62 * size;
+  }
+
+  drawn(each) {
+    const [red, green, blue, opacity] = each.colour;
+    const fill = `rgb(${[red, green, blue].map((part) => Math.round(255 * part)).join(" ")})`;
+    const turn = each.heading ? `rotate(${(-each.heading * 180) / Math.PI} ${each.x} ${-each.y})` : null;
+    const look = { fill, "fill-opacity": opacity, transform: turn };
+    if (each.kind === "text") {
+      const size = Math.max(1.2 * each.letter, this.size / 48);
+      return shape("text", { x: each.x, y: -each.y + this.below(each, size), fill, "font-size": size, class: "name" }, each.text);
+    }
+    if (each.kind === "cube") {
+      return shape("rect", { x: each.x - each.width / 2, y: -each.y - each.height / 2, width: each.width, height: each.height, ...look });
+    }
+    if (each.kind === "arrow") {
+      const [x, y, half] = [each.x, -each.y, each.height / 2];
+      return shape("path", { d: `M${x},${y - half}L${x + each.width},${y}L${x},${y + half}Z`, ...look });
+    }
+    return shape("ellipse", { cx: each.x, cy: -each.y, rx: each.width / 2, ry: each.height / 2, ...look });
+  }
+}
+
+function extent(shapes) {
+  if (!shapes.length) return [];
+  const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
+  for (const each of shapes) {
+    const reach = each.heading ? Math.hypot(each.width, each.height) / 2 : null;
+    low[0] = Math.min(low[0], each.x - (reach ?? each.width / 2));
+    low[1] = Math.min(low[1], each.y - (reach ?? each.height / 2));
+    high[0] = Math.max(high[0], each.x + (reach ?? each.width / 2));
+    high[1] = Math.max(high[1], each.y + (reach ?? each.height / 2));
+  }
+  return [low, high];
+}
