@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt dev.txt ros.txt ros-build.txt)
+REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt web.txt dev.txt ros.txt ros-build.txt)
 ORACLE := requirements/safety-gymnasium.txt  # its own pins do not install: hence --no-deps
 
 .PHONY: help
@@ -57,7 +57,7 @@ test-core: $(CORE)/.installed
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
 	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/dev.txt
+	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/web.txt -r requirements/dev.txt
 	@$(CORE_PIP) --no-deps -r $(ORACLE)
 	@$(CORE_PIP) --no-deps --editable .
 	@touch $@

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import signal
 import threading
 from collections.abc import MutableMapping
 from typing import Any
+
+from skm_machine.errors import SkmError
 
 ON = {"nargs": "?", "const": "true", "metavar": "true|false"}
 
@@ -46,8 +49,16 @@ def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = Tr
     )
 
 
+def require_web() -> None:
+    """Raise an error that says what to install where the package for the page is missing."""
+    if importlib.util.find_spec("websockets") is None:
+        raise SkmError("the page needs the package 'websockets': pip install 'skm[web]'")
+
+
 def keep_token(given: MutableMapping[str, Any]) -> None:
     """Settle the token, if one is needed, so that a web node that is started again keeps it."""
+    if given.get("web"):
+        require_web()
     host = str(given.get("web_host") or "")
     if host:
         from skm_web.gate import TOKEN_VARIABLE, token_for  # noqa: PLC0415

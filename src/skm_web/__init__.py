@@ -2,7 +2,6 @@
 
 from skm_machine.version import __version__
 from skm_web.hub import Hub
-from skm_web.page_server import PageServer
 from skm_web.run_view import RunView
 
-__all__ = ["Hub", "PageServer", "RunView", "__version__"]
+__all__ = ["Hub", "RunView", "__version__"]

@@ -64,9 +64,9 @@ class Gate:
             return name == socket.gethostname().lower()
         return True
 
-    def origin_is_ours(self, origin: str | None, host: str) -> bool:
+    def origin_is_ours(self, origin: str, host: str) -> bool:
         """Tell whether a WebSocket comes from a page that this server has served."""
-        return origin is not None and origin.lower() == f"http://{host.lower()}"
+        return origin.lower() == f"http://{host.lower()}"
 
     def token_is_right(self, cookies: str, query: str = "") -> bool:
         """Tell whether the token is not needed, or given by cookie or query."""

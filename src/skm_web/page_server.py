@@ -138,12 +138,13 @@ class PageServer:
         del connection
         gate, headers = self._gate, request.headers
         target = urlsplit(request.path)
-        host = headers.get("Host", "")
+        hosts = headers.get_all("Host")
+        host = hosts[0] if len(hosts) == 1 else ""
         if not gate.host_is_ours(host):
             return response(HTTPStatus.FORBIDDEN, "This server goes by another name.\n")
-        cookies = headers.get("Cookie", "")
+        cookies = "; ".join(headers.get_all("Cookie"))
         if target.path == SOCKET:
-            if not gate.origin_is_ours(headers.get("Origin"), host):
+            if not gate.origin_is_ours(", ".join(headers.get_all("Origin")), host):
                 return response(HTTPStatus.FORBIDDEN, "Only this server's own page may do that.\n")
             if not gate.token_is_right(cookies):
                 return response(HTTPStatus.UNAUTHORIZED, "The token is missing or wrong.\n")

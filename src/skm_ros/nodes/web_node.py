@@ -30,7 +30,8 @@ from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.page_commands import PageCommands
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
 from skm_ros.skills_conversion import remote_skills
-from skm_web import Hub, PageServer, RunView
+from skm_web import Hub, RunView
+from skm_web.page_server import PageServer
 
 UPDATE_SECONDS: Final = 1 / 15
 WATCH_SECONDS: Final = 0.5

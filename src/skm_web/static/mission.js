@@ -3,7 +3,7 @@
 import { byId, element, say, setText, show } from "./dom.js";
 
 const CHECK_AFTER = 180;
-const WORDS = ["F", "G", "X", "U", "visit", "patrol", "never", "avoid", "until", "whenever", "in order", "in sequence", "and"];
+const WORDS = ["F", "G", "X", "U", "visit", "patrol", "never", "avoid", "until", "whenever", "in order", "in sequence"];
 
 export class MissionBox {
   constructor(ask) {
