@@ -39,7 +39,7 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
 
 
 def _steps(value: float, gamma: float) -> int | None:
-    """Return how many steps away a goal of this value is; None: out of reach."""
+    """Return how many steps away a goal of this value is, 1 or more; None: out of reach."""
     if value <= 0 or not 0 < gamma < 1:
         return None
-    return max(0, round(math.log(min(1.0, value)) / math.log(gamma)))
+    return 1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma)))

@@ -51,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         return _run_faults(args, domain, mission, seed)
     if args.what == "patrol":
         return _run_patrol(args, domain, mission, seed)
+    if args.what == "web":
+        return _run_web(args, domain, mission, steps, seed)
     return _run_real_time(args, domain, mission, steps)
 
 
@@ -96,6 +98,19 @@ def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) 
         print_json({"domain": domain, "mission": mission, "rate": args.rate, **found})
     else:
         print_patrol(found, args.rate)
+    return 0
+
+
+def _run_web(args: argparse.Namespace, domain: str, mission: str, steps: int, seed: int) -> int:
+    """Measure what open pages cost."""
+    from skm_cli.reports.bench_report import print_pages  # noqa: PLC0415
+    from skm_ros.bench.page_bench import measure_pages  # noqa: PLC0415
+
+    found = measure_pages(domain, mission, args.rate, steps, seed, args.pages, _say)
+    if args.json:
+        print_json({"domain": domain, "mission": mission, "rate": args.rate, **found})
+    else:
+        print_pages(found, args.rate)
     return 0
 
 

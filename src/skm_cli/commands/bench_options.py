@@ -15,6 +15,7 @@ examples:
   skm bench patrol --system robot --domain hall --mission "G F kitchen & G F store" --rate 20
   skm bench robot --domain hall --missions 20 --starts 5 --seed 3
   skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
+  skm bench web --pages 5 --rate 50
   skm bench core
 
 core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
@@ -37,6 +38,9 @@ but says how a robot plays its part (safety), the domain's tasks, in arenas draw
 patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
 and CPU share of each node.
 
+web: the point robot patrols with the page served; windows without a page and with some open pages are
+taken in turn. It tells late actions of both, updates a second, and the server's share of a core.
+
 realtime: the point robot patrols at a fixed rate. late = share of the steps at which the action to
 the state had not arrived when it was due, counted by the simulator; latency is from the publication of
 a state to the arrival of its action, both in the simulator.
@@ -47,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what can be said."""
     parser.add_argument(
         "what",
-        choices=("loop", "realtime", "faults", "robot", "patrol", "core"),
+        choices=("loop", "realtime", "faults", "robot", "patrol", "web", "core"),
         help="what to measure",
     )
     parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
@@ -67,6 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--starts", type=int, default=5, help="robot: of each (default: 5)")
     parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
     parser.add_argument("--real-time", action="store_true", help="robot: through real nodes")
+    parser.add_argument("--pages", type=int, default=5, help="web: open pages (default: 5)")
     parser.add_argument(
         "--single-process", action="store_true", help="realtime: all nodes in one process"
     )

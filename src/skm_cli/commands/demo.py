@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from skm_cli.output import print_json, seed_number
+from skm_cli.web_options import add_web_options, keep_token
 
 EPILOG = """\
 examples:
   skm demo
   skm demo "F(button & X F region)" --seed 16
+  skm demo --web
   skm demo --domain office --picture runs/office.svg
   skm demo --domain moving_targets --seed 5
   skm demo "F(mail & X F office) & G !decoration" --domain office --mode lockstep
 
 By default a point robot presses a button, then goes to the cylinder, and never touches a region. The
 picture shows its path from above in the colours of the machine's states; the .svg has the machine, too.
+
+With --web the run is in a browser, too, and the nodes stay up for further missions until Ctrl-C.
 
 The nodes talk over DDS, on ROS_DOMAIN_ID if it is set, else on an id of their own. The exit code is
 0 if the mission is accepted, 1 if it fails or its time is up, 2 if it is rejected or cannot be started.
@@ -47,11 +51,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--picture", metavar="FILE.svg", help="also as .png (default: runs/demo.svg)"
     )
+    add_web_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
 
-OPTIONS: Final = ("mission", "domain", "mode", "rate", "seed", "checkpoint", "picture")
+OPTIONS: Final = (
+    *("mission", "domain", "mode", "rate", "seed", "checkpoint", "picture"),
+    *("web", "web_host", "web_port", "web_read_only"),
+)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.picture:
         check_picture(Path(args.picture))
-    document = run_demo(
-        {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
-    )
+    given = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
+    keep_token(given)
+    document = run_demo(given)
     if args.json:
         print_json(document)
     return {"accepted": 0, "rejected": 2}.get(document["outcome"], 1)

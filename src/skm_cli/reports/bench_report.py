@@ -71,6 +71,18 @@ def print_real_time(found: dict[str, Any], rate: float) -> None:
     out.print(f"load     {found['load_before']:.1f} before, {found['load_after']:.1f} after")
 
 
+def print_pages(found: dict[str, Any], rate: float) -> None:
+    """Print what open pages cost."""
+    out = console()
+    out.print(f"{'at ' + format(rate, 'g') + ' Hz':<16}late actions       server   updates")
+    for name, key in (("without a page", "without"), (f"with {found['pages']} pages", "with")):
+        part = found[key]
+        late = f"{part['late_steps']:g} of {part['steps']:g} ({part['late']:.2%})"
+        updates = f"{part['updates_per_second']:.1f} / s" if part["updates_per_second"] else "–"
+        out.print(f"{name:<16}{late:<19}{part['server_cpu']:>6.1%}   {updates}")
+    out.print(f"load of the machine: {found['load']:.1f}")
+
+
 def print_loops(document: dict[str, Any], variants: Sequence[str]) -> None:
     """Print the rates of the loops, beside the bare ones."""
     out = console()

@@ -16,6 +16,7 @@ from skm_machine.reward_machine import Outcome
 from skm_primitives.goals import label_sets_of
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import best_of_goals
+from skm_primitives.planning.shield import Shield
 from skm_primitives.primitives import AnyGoalValues
 from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
@@ -110,7 +111,7 @@ class Explainer:
             veto="" if shield is None else shield.veto,
             vetoes=0 if shield is None else shield.replaced,
             lost_actions=()
-            if shield is None
+            if not isinstance(shield, Shield)
             else tuple(np.flatnonzero(shield.lost_actions(state)).tolist()),
         )
 

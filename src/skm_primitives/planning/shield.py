@@ -41,6 +41,8 @@ class AnyShield(Protocol):
 
     replaced: int
     """How many actions it has replaced."""
+    veto: str
+    """What it did about the last action, for people; empty: it let it pass."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin where the robot is."""

@@ -53,6 +53,8 @@ class ValueShield:
         self._near = skills.gamma**NEAR_STEPS
         self.replaced = 0
         """How many actions it has replaced."""
+        self.veto = ""
+        """What it did about the last action, for people; empty: it let it pass."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin: nothing is remembered."""
@@ -64,13 +66,17 @@ class ValueShield:
         self, state: int, decision: Decision, values: AnyGoalValues, policy: Policy
     ) -> Decision | None:
         """Return the decision, or a better one instead of it; None: stop."""
+        self.veto = ""
         if not self._can_fail[state] or decision.waiting:
             return decision
         if isinstance(values, ContinuousGoalValues):
             found = self._vet_goal(state, decision, values)
         else:
             found = self._vet_action(state, decision, values, policy)
-        self.replaced += found is not decision
+        if found is not decision:
+            self.replaced += 1
+            self.veto = "what was chosen could fail the mission, by the values: "
+            self.veto += "the robot stops" if found is None else "another choice takes its place"
         return found
 
     def _vet_goal(

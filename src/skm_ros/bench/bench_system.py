@@ -30,13 +30,15 @@ class BenchSystem:
         seed: int,
         system: str = "demo",
         parameters: Mapping[str, Mapping[str, Value]] | None = None,
+        arguments: Mapping[str, Value] | None = None,
     ) -> None:
-        """`parameters` are further ones, by node."""
+        """`parameters` are further ones, by node; `arguments` those of the system."""
         self._stack = ExitStack()
         domain_id = self._stack.enter_context(private_domain_id())
         self._environment = {**node_environment(), **private_environment(domain_id)}
         given: dict[str, Value] = {"domain": domain, "mission": "none", "mode": "realtime"}
         given |= {"rate": rate, "seed": seed, "render": "none", "picture": ""}
+        given |= arguments or {}
         further = parameters or {}
         self._nodes = {
             node.name: replace(node, parameters={**node.parameters, **further.get(node.name, {})})

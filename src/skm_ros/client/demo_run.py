@@ -80,6 +80,9 @@ class Demo:
             if files:
                 self.say(f"picture of the run: {', '.join(files)}")
             sent.close()
+        if values["web"]:
+            self.say("the page stays up for missions of your own; Ctrl-C ends it")
+            self._processes.wait(lambda: False)
         return {
             "domain": values["domain"],
             "mode": values["mode"],
