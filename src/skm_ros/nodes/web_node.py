@@ -63,7 +63,7 @@ class WebNode(SkmNode):
         self.commands = PageCommands(self, self.view)
         for kind, topic, take, profile in (
             (PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED),
-            (MissionLog, "mission_log", self._on_log, qos.STATE),
+            (MissionLog, "mission_log", self._on_log, qos.LOG),
             (MachineState, "machine_state", self.view.on_machine_state, qos.LATCHED),
             (Decision, "decision", self.view.on_decision, qos.LATCHED),
             (DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS),

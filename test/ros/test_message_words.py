@@ -1,0 +1,33 @@
+"""The words that are read without ROS are those of the messages."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from skm.msg import MachineState, MissionLog
+from visualization_msgs.msg import Marker
+
+from skm_ros.conversions import OUTCOMES as BY_NUMBER
+from skm_ros.markers import KINDS
+from skm_web.message_words import (
+    ADD,
+    BEGAN,
+    DELETE_ALL,
+    ENDED,
+    LEVELS,
+    OUTCOMES,
+    PHASES,
+    SHAPES,
+    WENT_ON,
+    word,
+)
+
+
+def test_numbers_mean_the_same_with_and_without_ros():
+    for name in PHASES:
+        assert PHASES[getattr(MachineState, name.upper())] == name
+    assert {number: name for number, name in enumerate(OUTCOMES) if name} == BY_NUMBER
+    for level, name in (("OK", "ok"), ("WARN", "warning"), ("ERROR", "error"), ("STALE", "stale")):
+        assert LEVELS[getattr(DiagnosticStatus, level)[0]] == name
+    assert {number: kind for kind, number in KINDS.items()} == SHAPES
+    assert (ADD, DELETE_ALL) == (Marker.ADD, Marker.DELETEALL)
+    assert (BEGAN, WENT_ON, ENDED) == (MissionLog.BEGAN, MissionLog.WENT_ON, MissionLog.ENDED)
+    assert word(PHASES, 3) == "running"
+    assert word(PHASES, 99) == "99"
