@@ -2,6 +2,8 @@
 
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
 
+const LEGIBLE = 0.6;
+
 export class Machine {
   constructor(ask) {
     this.svg = byId("graph");
@@ -47,7 +49,7 @@ export class Machine {
     const groups = content.groups.map((group) => this.group(group));
     this.svg.replaceChildren(...groups);
     this.view.moved = false;
-    this.view.fit(content.box);
+    this.box = content.box;
     show(this.whole, this.folded.folded);
     say(this.whole, this.unfolded ? "fold" : "all states");
     say("machine-facts", content.folded ? `${content.shown} of ${content.states} states: the rest is folded` : `${content.states} states`);
@@ -77,7 +79,17 @@ export class Machine {
     this.light();
   }
 
+  /** Show the whole picture where it is legible, else what is around the present state. */
+  follow() {
+    const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
+    const here = this.states.get(this.position.state);
+    if (!here || this.unfolded || !width || width / this.box[2] > LEGIBLE) { this.view.fit(this.box); return; }
+    const box = here.getBBox(), scale = LEGIBLE * 1.3;
+    this.view.fit([box.x + box.width / 2 - width / scale / 2, box.y + box.height / 2 - height / scale / 2, width / scale, height / scale]);
+  }
+
   light() {
+    if (this.box) this.follow();
     const { state, way, moves, next } = this.position;
     const been = new Set(way), taken = new Set(moves);
     for (const [number, node] of this.states) {
