@@ -227,7 +227,7 @@ def test_the_reader_survives_any_text(text):
 
 @pytest.mark.parametrize("word", ["visit", "patrol", "Never", "avoid", "stay", "go", "whenever"])
 def test_a_lone_word_is_the_beginning_of_a_clause_unless_a_proposition_is_called_so(word):
-    with pytest.raises(MissionError, match="expected|goes on") as caught:
+    with pytest.raises(MissionError, match=r"expected|goes on") as caught:
         compile_mission(word, propositions=["A"])
     assert caught.value.position == len(word)
     assert compile_mission(word, propositions=[word]).format == "ltl"
