@@ -134,9 +134,9 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
 
 def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:
     """Return where actions lead by chance, checked: every one leads somewhere, surely."""
-    if not len(info.goal_to_goal):
+    if not len(info.place_chances):
         return None
-    chances = table(info.goal_to_goal, (*successors.shape, len(successors)))
+    chances = table(info.place_chances, (*successors.shape, len(successors)))
     sure = np.isfinite(chances).all() and (chances >= 0).all()
     if not sure or np.abs(chances.sum(axis=2) - 1).max() > 1e-4:
         raise ConversionError("primitives_info has chances of places that do not add up to 1")

@@ -292,10 +292,10 @@ def test_chances_come_over_the_wire_exactly():
 @pytest.mark.parametrize("wrong", [0.5, -0.1, float("nan"), float("inf")])
 def test_chances_that_make_no_sense_are_refused(wrong):
     info = primitives_info(slippery_office(), "office", Discrete(120))
-    info.goal_to_goal = array.array("f", [wrong, *info.goal_to_goal[1:]])
+    info.place_chances = array.array("f", [wrong, *info.place_chances[1:]])
     with pytest.raises(convert.ConversionError):
         remote_skills(info)
-    info.goal_to_goal = array.array("f", [1.0] * 7)
+    info.place_chances = array.array("f", [1.0] * 7)
     with pytest.raises(convert.ConversionError):
         remote_skills(info)
 

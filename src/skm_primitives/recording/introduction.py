@@ -97,8 +97,7 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
         }
     chances = {}
     if behind.chances is not None:
-        # With places, `goal_to_goal` has another use: how likely each action leads to each place.
-        chances = {"goal_to_goal": behind.chances.table(*behind.successors.shape).ravel()}
+        chances = {"place_chances": behind.chances.table(*behind.successors.shape).ravel()}
     return {
         "goal_probability": behind.goal_probability.astype(np.float32).ravel(),
         "place_successors": behind.successors.astype(np.int32).ravel(),
