@@ -1,0 +1,230 @@
+"""The page on running nodes, in a real Chromium: missions sent, watched, cancelled; stops; restarts."""
+
+import json
+import re
+import signal
+import time
+
+import pytest
+from harness import System, node_process
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from browser import chromium, page_at, until, until_lit, until_text
+from skm_ros.bench.private_domain import private_domain_id
+
+MISSION = "F(coffee & X F office) & G !decoration"
+PATROL = "G F A & G F B & G !decoration"
+PARAMETERS = {  # slow and patient: a busy machine must not end a mission
+    "machine": {"resume_after": 60.0, "peer_timeout": 60.0},
+    "sim": {"mode": "realtime", "rate": 5.0, "render": "markers", "marker_rate": 15.0},
+}
+
+
+def address_of(web):
+    """Return where a web node says that the page is."""
+    found = []
+
+    def told():
+        lines = "\n".join([*web.output, *web.answers])
+        found[:] = re.findall(r"the page is at (\S+)", lines)
+        return found
+
+    web.wait_for(told, "the page's address")
+    return found[0]
+
+
+class Office:
+    """Four nodes: the office in real time, and its page."""
+
+    def __init__(self, domain_id):
+        self.system = System(domain_id, parameters=PARAMETERS)
+        self.web = node_process("web", domain_id, port=0)
+        self.url = address_of(self.web)
+        self.port = int(self.url.rstrip("/").rpartition(":")[2])
+        self.system.wait_ready()
+
+    def restart_web(self):
+        self.web.kill()
+        self.web.stop()
+        self.web = node_process("web", self.system.domain_id, port=self.port)
+        address_of(self.web)
+
+    def stop(self):
+        self.web.stop_cleanly()
+        self.system.stop()
+
+    def discard(self):
+        self.web.stop()
+        self.system.discard()
+
+
+@pytest.fixture(scope="module")
+def office_page():
+    with private_domain_id() as number:
+        made = Office(number)
+        try:
+            yield made
+            made.stop()
+        finally:
+            made.discard()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def page(office_page, browser):
+    """The page, with nothing under way; what a test leaves running is ended."""
+    with page_at(browser, office_page.url) as made:
+        made.wait_for_selector("#phase[data-phase=idle]")
+        made.wait_for_selector("#status[data-kind=live]")
+        yield made
+        if made.is_enabled("#cancel"):
+            made.click("#cancel")
+        if made.is_visible("#resume"):
+            made.click("#resume")
+        made.wait_for_selector("#phase[data-phase=idle]")
+
+
+def send(page, mission):
+    page.fill("#mission-text", mission)
+    page.wait_for_selector("#send:not([disabled])")
+    page.click("#send")
+
+
+def lit(page):
+    """Return the state of the machine that is lit; None if none is."""
+    return page.evaluate("document.querySelector('#graph .state.here')?.dataset.state ?? null")
+
+
+def way(page):
+    """Return how many points the path has."""
+    lines = "[...document.querySelectorAll('#scene .way')].map(w => w.getAttribute('points'))"
+    return len(" ".join(page.evaluate(lines)).split(" "))
+
+
+def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
+    send(page, MISSION)
+    page.wait_for_selector("#phase[data-phase=running]")
+    until_lit(page, 0)
+    assert page.inner_text("#current") == MISSION
+    page.wait_for_selector("#goals .pursued")
+    assert "coffee" in page.inner_text("#goals .pursued th")
+    assert "decoration" in page.inner_text("#why-notes")
+    assert page.locator("#scene .ring").count() > 0
+    before = way(page)
+    until_lit(page, 1)
+    until_text(page, "#outcome", "✓ accepted")
+    assert way(page) > before
+    assert page.locator("#graph .edge.taken").count() >= 1
+    assert page.locator("#graph .state.been").count() >= 1
+
+
+def test_edges_that_cannot_happen_here_are_left_out_and_labels_are_short(page):
+    send(page, "F(A & X F B) & G !decoration")
+    until_lit(page, 0)
+    labels = page.evaluate(
+        "[...document.querySelectorAll('#graph .edge[data-edge=\"0-1\"] text')].map(t => t.textContent)"
+    )
+    assert labels == ["A"]  # in no cell of the office is there a decoration, too
+
+
+def test_a_mission_is_checked_as_it_is_typed(page):
+    page.click("#mission-text")
+    page.wait_for_selector("#offers li")
+    assert "patrol A, B" in page.inner_text("#offers")
+    page.type("#mission-text", "F(coffee & X F ofice)")
+    page.wait_for_selector("#verdict .caret")
+    text, line, caret = page.inner_text("#verdict .bad"), *page.inner_text(".caret").split("\n")
+    assert "unknown proposition 'ofice'" in text
+    assert "did you mean 'office'" in text
+    assert line[caret.index("^") :].startswith("ofice")
+    assert page.is_disabled("#send")
+    page.fill("#mission-text", "visit coffee, office in order; never decoration")
+    page.wait_for_selector("#verdict .good")
+    meaning = page.inner_text("#verdict")
+    assert "succeeds by: {coffee} → {office}" in meaning
+    assert "fails by: {decoration}" in meaning
+    page.fill("#mission-text", "F cof")
+    page.press("#mission-text", "End")
+    page.type("#mission-text", "f")
+    page.press("#mission-text", "ArrowDown")
+    page.press("#mission-text", "Enter")
+    page.wait_for_selector("#verdict .good")
+    assert page.input_value("#mission-text") == "F coffee"
+
+
+def test_two_pages_see_one_run_and_one_of_them_cancels_it(page, office_page, browser):
+    with page_at(browser, office_page.url, viewport={"width": 390, "height": 840}) as phone:
+        send(page, PATROL)
+        phone.wait_for_selector("#phase[data-phase=running]")
+        until(phone, "document.querySelector('#graph .state.here') !== null")
+        assert phone.inner_text("#current") == PATROL
+        sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert phone.evaluate(sideways) == 0
+        phone.click("#cancel")
+        for each in (page, phone):
+            until_text(each, "#outcome", "cancelled")
+
+
+def test_escape_stops_the_robot_and_it_is_let_go_again(page, office_page):
+    send(page, PATROL)
+    page.wait_for_selector("#phase[data-phase=running]")
+    page.press("#mission-text", "Escape")
+    page.wait_for_selector("#alarm:not([hidden])")
+    assert "The robot is stopped" in page.inner_text("#alarm")
+    page.wait_for_selector("#phase[data-phase=stopped]")
+    page.click("#resume")
+    page.wait_for_selector("#alarm", state="hidden")
+    page.wait_for_selector("#phase[data-phase=running]")
+
+
+def test_pause_and_reset(page):
+    page.wait_for_selector("#pause:not([disabled])")
+    page.click("#pause")
+    until_text(page, "#pause", "Go on")
+    page.click("#pause")
+    until_text(page, "#pause", "Pause world")
+    episode = int(re.search(r"episode (\d+)", page.inner_text("#world-facts"))[1])
+    page.click("#reset")
+    until_text(page, "#world-facts", f"episode {episode + 1}")
+
+
+def test_the_page_survives_the_restart_of_the_machine_and_of_its_server(page, office_page):
+    system = office_page.system
+    system.kill("machine")
+    page.wait_for_selector("#nodes [data-name=machine][data-level=stale]")
+    page.wait_for_selector("#send[disabled]")
+    system.start("machine")
+    page.wait_for_selector("#nodes [data-name=machine][data-level=ok]")
+    office_page.web.signal_group(signal.SIGSTOP)
+    page.wait_for_selector("#status[data-kind=lost]")
+    assert "as of" in page.inner_text("#status")
+    office_page.web.signal_group(signal.SIGCONT)
+    office_page.restart_web()
+    page.wait_for_selector("#status[data-kind=live]")
+    send(page, "F mail")
+    until_text(page, "#outcome", "✓ accepted")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", None, "null", "https://127.0.0.1"])
+def test_a_page_from_elsewhere_is_refused(office_page, origin):
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"ws://127.0.0.1:{office_page.port}/socket", origin=origin)
+    assert refused.value.response.status_code == 403
+
+
+def test_a_page_that_does_not_listen_slows_nobody(office_page, page):
+    url = f"ws://127.0.0.1:{office_page.port}/socket"
+    origin = f"http://127.0.0.1:{office_page.port}"
+    with connect(url, origin=origin, max_queue=1) as deaf:
+        for number in range(100):
+            deaf.send(json.dumps({"type": "check", "id": number, "text": "F coffee"}))
+        send(page, "F mail & F coffee")
+        before, began = page.evaluate("window.skmUpdates"), time.monotonic()
+        until_text(page, "#outcome", "✓ accepted")
+        assert page.evaluate("window.skmUpdates") - before > 3 * (time.monotonic() - began)
