@@ -43,8 +43,7 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
             assert page.inner_text("#status") == "recording"
             page.select_option("#speed", "0.25")
             page.click("#play")
-            until_lit(page, 1)
-            until_lit(page, 2)
+            until_lit(page, 2)  # what is between may go by unseen on a busy machine
             until_text(page, "#outcome", "accepted")
             lines = page.inner_text("#log-lines")
             assert "u0 → u1 since coffee ∧ ¬decoration held: {coffee}" in lines.replace("\n", " ")
