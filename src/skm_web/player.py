@@ -7,6 +7,7 @@ newest of each topic at that moment, with the path and the log that led there.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from bisect import bisect_right
@@ -203,7 +204,7 @@ class Replay:
         for at, message in zip(log.times, log.messages, strict=True):
             states.append((at, int(message.value.state)))
             if len(message.value.transitions):
-                moves.append(round(at, 3))
+                moves.append(math.ceil(1000 * at + 1) / 1000)  # just after it: a jump shows it done
         return moves, states
 
     def _state_at(self, moment: float) -> int:
