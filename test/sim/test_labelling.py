@@ -107,7 +107,7 @@ def test_a_native_batch_wants_an_answer_for_each_world():
 @pytest.mark.parametrize(
     ("seen", "acted", "message"),
     [
-        (Box(0, 255, (8, 8, 3), np.uint8), Discrete(2), "Pictures"),
+        (Box(0, 255, (8, 8, 3), np.uint8), Box(-1, 1, (1,)), "Pictures"),
         (Box(-1, 1, (2, 2)), Discrete(2), "a flat box of numbers"),
         (Discrete(4), Box(-1, 1, (1,)), "tables need choices"),
         (Box(-1, 1, (2,)), Box(-np.inf, np.inf, (1,)), "flat and bounded"),

@@ -45,22 +45,33 @@ def _plain(action: Any) -> Any:  # noqa: ANN401 - an integer, or a list of numbe
 
 
 def print_run(mission: Mission, document: dict[str, Any]) -> None:
-    """Print the machine's moves, of a mission without end its rounds, and the outcome."""
+    """Print the machine's moves, of a mission without end its rounds and events, and the outcome."""
     out = console()
     out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
-    moves, began = document["transitions"], 0
-    if mission.machine.endless:
-        moves = [move for move in moves if move["reward"] > 0 or move["target"].startswith("fail")]
-    for number, move in enumerate(moves, start=1):
+    rounds = began = 0
+    for move in _told(mission, document["transitions"]):
         labels = escape(labels_text(move["labels"]))
         mark = "  ★" if move["reward"] > 0 else ""
         if mission.machine.endless and mark:
-            taken = f"in {move['step'] - began} steps"
-            out.print(f"  round {number:<4} step {move['step']:<5} {taken:<13} {labels}{mark}")
+            rounds, taken = rounds + 1, f"in {move['step'] - began} steps"
+            out.print(f"  round {rounds:<4} step {move['step']:<5} {taken:<13} {labels}{mark}")
             began = move["step"]
         else:
             way = f"{move['source']} → {move['target']:<10}"
             out.print(f"  step {move['step']:<4} {way} {labels}{mark}")
     visits = document["accepting_visits"]
-    rounds = f", {visits} rounds completed" if mission.machine.endless else ""
-    out.print(f"{document['outcome']} after {document['steps']} steps{rounds}")
+    completed = f", {visits} rounds completed" if mission.machine.endless else ""
+    out.print(f"{document['outcome']} after {document['steps']} steps{completed}")
+
+
+def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the moves that people want to read of: without end, rounds, failure, events and answers."""
+    if not mission.machine.endless:
+        return moves
+    events = frozenset(mission.events)
+    surprised = [not events.isdisjoint(move["labels"]) for move in moves]
+    return [
+        move
+        for move, now, before in zip(moves, surprised, [False, *surprised], strict=False)
+        if now or before or move["reward"] > 0 or move["target"].startswith("fail")
+    ]
