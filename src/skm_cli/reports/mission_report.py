@@ -25,7 +25,9 @@ class Progress:
         """Take feedback."""
         if machine.accepted > self._rounds:
             self._rounds = machine.accepted
-            self._out.print(f"  round {self._rounds:<5} completed at step {machine.mission_steps}")
+            if machine.target:  # else it is over, and the outcome says so
+                done = f"completed at step {machine.mission_steps}"
+                self._out.print(f"  round {self._rounds:<5} {done}")
         elif not self._rounds:
             show_feedback(self._out, machine)
 
