@@ -20,6 +20,8 @@ def robot(systems, **machine):
     made.wait_ready()
     goal = made.send(PATROL)
     made.wait_running(PATROL)
+    heard = made.traffic.observations, made.traffic.actions
+    made.wait_until(lambda: all(kind.last is not None for kind in heard), "states and actions")
     return made, goal
 
 
