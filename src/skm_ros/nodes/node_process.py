@@ -23,6 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from skm_machine.errors import SkmError
 from skm_ros.middleware import set_up_middleware
+from skm_ros.nodes.last_resort import exit_after
 from skm_ros.nodes.skm_node import SkmNode
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -32,6 +33,8 @@ LAST_WORDS_SECONDS: Final = 0.5
 """How long a node may go on answering once it has said its last word: its client wants the result."""
 ENDING_SECONDS: Final = 8.0
 """How long the end may take once it is asked for; then the process says where it hangs, and is gone."""
+TAKING_DOWN_SECONDS: Final = 5.0
+"""How long the middleware may take to go when all is said; then it is left where it hangs."""
 SELDOM_SECONDS: Final = 0.02
 """How often a node that is busy looks for what is seldom called."""
 IDLE_SECONDS: Final = 0.1
@@ -85,6 +88,7 @@ def run(
     stop = StopRequest()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     spinners: list[_Spinner] = []
+    stay: Callable[[], object] = bool  # call it to live on
     try:
         for maker, options in makers:
             spinners.append(_Spinner(maker(**options), stop))
@@ -96,6 +100,9 @@ def run(
             spinner.join()
         for spinner in spinners:
             spinner.close()
+        # All that anyone waits for is done: from here on a hang is nobody's failure.
+        faulthandler.dump_traceback_later(TAKING_DOWN_SECONDS, exit=False)
+        stay = exit_after(TAKING_DOWN_SECONDS + 1, 0)
     except (SkmError, ParameterException) as error:
         print(f"skm: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -106,6 +113,8 @@ def run(
             spinner.executor.shutdown(timeout_sec=0)
             spinner.node.destroy_node()
         rclpy.try_shutdown()
+        faulthandler.cancel_dump_traceback_later()
+        stay()
     return 0
 
 
