@@ -46,10 +46,15 @@ class Process(CapturedProcess):
         self.wait_for(lambda: self.returncode is not None, "its death")
 
     def wait_for(self, condition, what, timeout=START_SECONDS):
-        """Wait until something is so, with this process's output in the error if it is not."""
-        deadline = time.monotonic() + timeout
+        """Wait until something is so, with this process's output in the error if it is not.
+
+        A process that has ended says no more than what is still under way: that takes no 5 s.
+        """
+        deadline, ended = time.monotonic() + timeout, False
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain for {what}:\n{self.transcript()}"
+            if self.returncode is not None and not ended:
+                ended, deadline = True, min(deadline, time.monotonic() + 5)
             time.sleep(0.01)
 
     def stop_cleanly(self, code=0):
