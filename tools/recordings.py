@@ -32,7 +32,8 @@ from skm_machine.errors import SkmError
 from skm_machine.monitor import is_fatal
 from skm_primitives.recording.cdr import Message, codec_of
 from skm_primitives.recording.files import Recorded, RunFile, read_recording
-from skm_primitives.recording.missions import ENDED, recorded_missions
+from skm_primitives.recording.message_words import ENDED
+from skm_primitives.recording.missions import recorded_missions
 from skm_primitives.recording.writer import RunWriter
 
 if TYPE_CHECKING:

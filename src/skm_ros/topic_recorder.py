@@ -27,7 +27,8 @@ from skm_primitives.recording.cdr import Message, codec_of
 from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
 from skm_primitives.recording.episode_recorder import run_metadata
 from skm_primitives.recording.files import require_mcap
-from skm_primitives.recording.missions import BEGAN, ENDED, OUTCOMES, STOP, goal_id
+from skm_primitives.recording.message_words import BEGAN, ENDED, OUTCOMES, STOP, word
+from skm_primitives.recording.missions import goal_id
 from skm_primitives.recording.writer import RunWriter, compact
 from skm_ros import qos
 from skm_ros.parameter_reader import ParameterReader
@@ -284,7 +285,7 @@ class TopicRecorder:
                 run.writer.metadata(
                     "skm.outcome",
                     {
-                        "outcome": OUTCOMES[entry.outcome % len(OUTCOMES)],
+                        "outcome": word(OUTCOMES, entry.outcome),
                         "reason": entry.reason,
                         "steps": entry.mission_steps,
                         "accepted": entry.accepted,

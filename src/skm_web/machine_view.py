@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from skm_machine.drawing.canvas import Canvas
 from skm_machine.drawing.lettering import symbolic
 from skm_machine.drawing.machine_parts import MachineParts
 from skm_machine.drawing.machine_picture import draw_parts
@@ -13,7 +14,7 @@ from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper
-from skm_web.page_canvas import PageCanvas
+from skm_web.machine_content import page_content
 
 MOST_STATES: Final = 30
 MOST_EDGES: Final = 110
@@ -49,10 +50,10 @@ class MachineView:
     def drawing(self, state: int, way: Sequence[int]) -> dict[str, Any]:
         """Return the picture: of the whole, or folded around the present state."""
         part = self._parts.whole() if not self.folded else self._parts.around(max(state, 0), way)
-        canvas = PageCanvas()
+        canvas = Canvas()
         draw_parts(canvas, part, {} if self.folded else self._skills)
         return {
-            **canvas.content(),
+            **page_content(canvas),
             "folded": self.folded,
             "shown": part.num_states,
             "states": self.machine.num_states,
@@ -62,10 +63,10 @@ class MachineView:
         """Return the picture of the whole machine, however large, without labels."""
         if self.machine.num_states > MOST_SKETCHED:
             raise SkmError(f"a machine of {self.machine.num_states} states is too large to draw")
-        canvas = PageCanvas()
+        canvas = Canvas()
         sketch_machine(canvas, self.machine, self._skills, self._parts.outcomes)
         states = self.machine.num_states
-        return {**canvas.content(), "folded": False, "shown": states, "states": states}
+        return {**page_content(canvas), "folded": False, "shown": states, "states": states}
 
     def name(self, state: int) -> str:
         """Return the name of a state as in its picture."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skm_machine.errors import SkmError
+from skm_primitives.recording.message_words import BEGAN, DELETE_ALL
 from skm_web.hub import Hub
-from skm_web.message_words import BEGAN, DELETE_ALL
 from skm_web.run_view import RunView
 from skm_web.world_view import robot_place
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from skm_machine.errors import SkmError
 from skm_primitives.primitives import Skills
+from skm_primitives.recording.message_words import BEGAN, ENDED, LEVELS, OUTCOMES, PHASES, word
 from skm_web.hub import Hub
 from skm_web.machine_view import MachineView
-from skm_web.message_words import BEGAN, ENDED, LEVELS, OUTCOMES, PHASES, word
 from skm_web.mission_check import MissionContext, offered
 from skm_web.why_view import why_document
 from skm_web.world_view import LEAST_WAY, WorldView, png
@@ -162,7 +162,7 @@ class RunView:
                 "text": state.mission,
                 "phase": word(PHASES, int(state.phase)),
                 "waiting_for": state.waiting_for,
-                "outcome": word(OUTCOMES, int(state.outcome)),
+                "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
                 "reason": state.reason,
                 "planner": state.planner,
                 "state": self._state,

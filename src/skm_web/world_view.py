@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Collection
 from typing import Any, Final
 
+from skm_primitives.recording.message_words import ADD, DELETE_ALL, SHAPES
 from skm_web.hub import Hub
-from skm_web.message_words import ADD, DELETE_ALL, SHAPES
 
 LEAST_WAY: Final = 1e-3
 """Metres by which the robot must have moved to be in another place."""

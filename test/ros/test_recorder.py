@@ -22,10 +22,9 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import codec_of
 from skm_primitives.recording.definitions import read_definition
 from skm_primitives.recording.files import read_recording
-from skm_primitives.recording.missions import OUTCOMES, recorded_missions
+from skm_primitives.recording.missions import recorded_missions
 from skm_primitives.recording.standard_types import STANDARD_TYPES
 from skm_ros import qos
-from skm_ros.conversions import OUTCOMES as ROS_OUTCOMES
 from skm_ros.graph import find_config
 
 COFFEE = "F(coffee & X F office) & G !decoration"
@@ -74,12 +73,6 @@ def test_standard_types_are_those_that_are_installed():
         path = share / package / "msg" / f"{kind}.msg"
         if share.is_dir():
             assert read_definition(name, path.read_text()) == read_definition(name, text)
-
-
-def test_outcomes_have_one_meaning():
-    for number, words in ROS_OUTCOMES.items():
-        assert OUTCOMES[number] == words
-    assert OUTCOMES.index("unknown") == ExecuteMission.Result.UNKNOWN
 
 
 @pytest.fixture

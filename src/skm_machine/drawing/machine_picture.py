@@ -12,13 +12,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from skm_machine.drawing.canvas import (
+    ACCEPTED,
+    FAILED,
+    WORKING,
+    Canvas,
+    Card,
+    Circle,
+    Dot,
+    Path,
+    Text,
+    Tone,
+)
 from skm_machine.drawing.edge_paths import Paths, Piece, Shape
 from skm_machine.drawing.layering import Node
 from skm_machine.drawing.lettering import LINE_HEIGHT, broken, symbolic, text_width
 from skm_machine.drawing.machine_layout import MachineLayout, Route, lay_out
 from skm_machine.drawing.machine_parts import DrawnMachine, whole_machine
 from skm_machine.drawing.sketch import sketch_machine
-from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
+from skm_machine.drawing.svg import svg_document
 from skm_machine.logic.syntax import FALSE
 from skm_machine.reward_machine import Edge, RewardMachine
 from skm_machine.skill_machine import Skill
@@ -52,7 +64,7 @@ def draw_machine(
         sketch_machine(canvas, machine, skills or {}, machine.successors)
     else:
         draw_parts(canvas, whole_machine(machine), skills or {}, outlines or {})
-    return canvas.document(title)
+    return svg_document(canvas, title)
 
 
 def draw_parts(
@@ -135,8 +147,7 @@ class _Picture:
         if rail:
             assert self.layout.lane is not None
             self.canvas.open("rail", {"target": self.machine.numbers[self.layout.lane]})
-            self.canvas.path(rail, FAILED, dashed=True, arrow=True)
-            self.canvas.close()
+            self.canvas.add(Path(FAILED, rail, dashed=True, arrow=True))
         for route, label in self.labels.items():
             node = route.label
             self._edge(label, paths.of(route), (node.x, node.y - 5), arrow=not route.joins_rail)
@@ -191,15 +202,15 @@ class _Picture:
         """Draw an edge, with the foot of its label centred at a point."""
         edge, tone = label.edge, self._edge_tone(label.edge)
         names, numbers = self.machine.names, self.machine.numbers
-        self.canvas.open("edge", {"source": numbers[edge.source], "target": numbers[edge.target]})
+        ends = {"source": numbers[edge.source], "target": numbers[edge.target]}
         what = f"{'promise: ' if edge.promise else ''}{symbolic(edge.label)}"
-        self.canvas.tooltip(f"{names[edge.source]} → {names[edge.target]}: {what}")
-        self.canvas.path(list(path), tone, dashed=tone is FAILED or edge.promise, arrow=arrow)
+        self.canvas.open("edge", ends, f"{names[edge.source]} → {names[edge.target]}: {what}")
+        dashed = tone is FAILED or edge.promise
+        self.canvas.add(Path(tone, list(path), dashed=dashed, arrow=arrow))
         x, y = foot
         for index, line in enumerate(reversed(label.lines)):
             baseline = y - (index * LINE_HEIGHT + 0.25) * LABEL_SIZE
-            self.canvas.text(x, baseline, line, LABEL_SIZE, tone.text, halo=True)
-        self.canvas.close()
+            self.canvas.add(Text(tone, x, baseline, line, LABEL_SIZE, halo=True))
 
     def _state(self, state: int) -> None:
         figure, node, tone = self.figures[state], self.layout.states[state], self._tone(state)
@@ -210,25 +221,24 @@ class _Picture:
         shape = figure.shape
         if state == self.machine.initial:
             tip = node.x - shape.half_width
-            self.canvas.dot(tip - STUB, node.y, 3.0, WORKING.line)
-            self.canvas.path([((tip - STUB, node.y), (tip, node.y))], WORKING, arrow=True)
+            self.canvas.add(Dot(WORKING, tip - STUB, node.y, 3.0))
+            self.canvas.add(Path(WORKING, [((tip - STUB, node.y), (tip, node.y))], arrow=True))
         if shape.round:
-            self.canvas.circle(node.x, node.y, shape.half_width, tone)
+            self.canvas.add(Circle(tone, node.x, node.y, shape.half_width))
             if self._tone(state) is ACCEPTED:
-                self.canvas.circle(node.x, node.y, shape.half_width - 3.5, tone)
+                self.canvas.add(Circle(tone, node.x, node.y, shape.half_width - 3.5))
         else:
-            self.canvas.card(node.x, node.y, shape.half_width, shape.half_height, tone)
+            self.canvas.add(Card(tone, node.x, node.y, shape.half_width, shape.half_height))
         baseline = node.y + 0.36 * NAME_SIZE
         if figure.skill:
             baseline = node.y - shape.half_height + 8 + NAME_SIZE
         name = self.machine.names[state]
-        self.canvas.text(node.x, baseline, name, NAME_SIZE, tone.text, bold=True)
+        self.canvas.add(Text(tone, node.x, baseline, name, NAME_SIZE, bold=True))
         baseline += 4
         for words, text in figure.skill:
             baseline += SKILL_SIZE * LINE_HEIGHT
-            colour = FAILED.text if words == "keep off" else WORKING.text
-            self.canvas.text(node.x, baseline, text, SKILL_SIZE, colour, words=words)
-        self.canvas.close()
+            colours = FAILED if words == "keep off" else WORKING
+            self.canvas.add(Text(colours, node.x, baseline, text, SKILL_SIZE, words=words))
 
     def _loops(self, figure: _Figure, node: Node) -> None:
         """Draw the edges from a state to itself side by side above it."""

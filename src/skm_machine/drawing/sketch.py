@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 from typing import Final
 
+from skm_machine.drawing.canvas import ACCEPTED, FAILED, WORKING, Canvas, Circle, Path, Text, Tone
 from skm_machine.drawing.layering import Node, order_columns, rank_states
 from skm_machine.drawing.lettering import symbolic
-from skm_machine.drawing.svg import ACCEPTED, FAILED, WORKING, Canvas, Tone
 from skm_machine.errors import SkmError
 from skm_machine.logic.syntax import FALSE
 from skm_machine.reward_machine import Outcome, RewardMachine
@@ -46,33 +46,32 @@ def sketch_machine(
     opacity = max(0.15, min(0.6, 10 / sqrt(max(1, len(links)))))
     for source, outcome in links:
         target = outcome.target
-        canvas.open("edge", {"source": source, "target": target})
+        tooltip = ""
         if len(links) <= MAX_TOOLTIPS:
             label = symbolic(machine.label(source, [outcome]))
-            canvas.tooltip(f"{machine.names[source]} → {machine.names[target]}: {label}")
+            tooltip = f"{machine.names[source]} → {machine.names[target]}: {label}"
+        canvas.open("edge", {"source": source, "target": target}, tooltip)
         rewarded = ACCEPTED if outcome.reward > 0 else WORKING
         tone = FAILED if target in machine.failure else rewarded
         piece = _curve(nodes[source], nodes[target])
-        canvas.path([piece], tone, dashed=tone is FAILED, width=0.5, opacity=opacity)
-        canvas.close()
+        canvas.add(Path(tone, [piece], dashed=tone is FAILED, width=0.5, opacity=opacity))
     for state, node in enumerate(nodes):
         if state not in linked:
             continue
-        canvas.open("state", {"state": state})
-        canvas.tooltip(_description(machine, state, skills.get(state)))
+        canvas.open("state", {"state": state}, _description(machine, state, skills.get(state)))
         tone = _tone(machine, state)
         if state == machine.initial:
-            canvas.path([((node.x - 30, node.y), (node.x - RADIUS, node.y))], WORKING, arrow=True)
-        canvas.circle(node.x, node.y, RADIUS, tone, width=1.0)
+            stub = (node.x - 30, node.y), (node.x - RADIUS, node.y)
+            canvas.add(Path(WORKING, [stub], arrow=True))
+        canvas.add(Circle(tone, node.x, node.y, RADIUS, width=1.0))
         if tone is ACCEPTED:
-            canvas.circle(node.x, node.y, RADIUS - 2, tone, width=0.7)
+            canvas.add(Circle(tone, node.x, node.y, RADIUS - 2, width=0.7))
+        name = machine.names[state]
         if tone is WORKING:
-            canvas.text(node.x, node.y + 2.2, machine.names[state], 6.0, tone.text)
+            canvas.add(Text(tone, node.x, node.y + 2.2, name, 6.0))
         else:
             beside = node.x + RADIUS + 4
-            name = machine.names[state]
-            canvas.text(beside, node.y + 3, name, 9.0, tone.text, bold=True, anchor="start")
-        canvas.close()
+            canvas.add(Text(tone, beside, node.y + 3, name, 9.0, bold=True, anchor="start"))
 
 
 def _place(machine: RewardMachine, links: list[tuple[int, int]]) -> list[Node]:

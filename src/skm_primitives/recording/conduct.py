@@ -11,7 +11,8 @@ import numpy as np
 from skm_machine.logic.labels import labels_text
 from skm_primitives.recording.findings import SATISFIED, VIOLATED, Verification
 from skm_primitives.recording.introduction import DISCRETE, NO_PLACE
-from skm_primitives.recording.missions import STOP, RecordedAction, RecordedMission
+from skm_primitives.recording.message_words import STOP
+from skm_primitives.recording.missions import RecordedAction, RecordedMission
 
 LATE_SECONDS: Final = 2.0
 """A stop so much later than the mission's last state, or two periods more, was late."""

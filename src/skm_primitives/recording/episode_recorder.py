@@ -27,12 +27,13 @@ from skm_primitives.recording.introduction import (
     observation_fields,
     observation_kind,
 )
-from skm_primitives.recording.missions import (
+from skm_primitives.recording.message_words import (
     BEGAN,
     CONTINUOUS,
     DISCRETE,
     ENDED,
     OUTCOMES,
+    PHASES,
     STOP,
     WENT_ON,
 )
@@ -45,8 +46,7 @@ NAMESPACE: Final = "/skm"
 FORMAT: Final = "1"
 STEP_SECONDS: Final = 0.1
 """The pace of worlds that have no clock."""
-IDLE, RUNNING = 1, 3
-"""Phases of MachineState."""
+IDLE, RUNNING = PHASES.index("idle"), PHASES.index("running")
 
 
 def run_metadata(source: str, namespace: str, **more: str) -> dict[str, str]:

@@ -13,31 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from skm_machine.mission import Mission, compile_mission
 from skm_primitives.recording.cdr import Message, message_type
 from skm_primitives.recording.files import Recorded, RunFile
+from skm_primitives.recording.message_words import (
+    BEGAN,
+    CONTINUOUS,
+    DISCRETE,
+    ENDED,
+    OUTCOMES,
+    word,
+)
 
 Key: TypeAlias = tuple[int, int, int]
 """Session, episode and step of a state."""
-OUTCOMES: Final = (
-    "unknown",
-    "accepted",
-    "failed",
-    "cancelled",
-    "preempted",
-    "timed out",
-    "rejected",
-    "error",
-    "no progress",
-    "satisfied so far",
-)
-"""Outcomes in words, by the constants of ExecuteMission's result; a test compares them."""
-STOP, DISCRETE, CONTINUOUS = 0, 1, 2
-"""Kinds of actions: the constants of Action."""
-BEGAN, WENT_ON, ENDED = 0, 1, 2
-"""Kinds of log entries: the constants of MissionLog."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ class RecordedMission:
     @property
     def outcome(self) -> str:
         """How it ended, in words; `unknown` if the recording does not say."""
-        return "unknown" if self.ended is None else OUTCOMES[self.ended.outcome % len(OUTCOMES)]
+        return "unknown" if self.ended is None else word(OUTCOMES, self.ended.outcome)
 
     @cached_property
     def propositions(self) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from skm_primitives.recording.findings import (
     VIOLATED,
     Verification,
 )
-from skm_primitives.recording.missions import OUTCOMES, RecordedMission, RecordedState
+from skm_primitives.recording.message_words import OUTCOMES, word
+from skm_primitives.recording.missions import RecordedMission, RecordedState
 from skm_primitives.recording.nearness import nearest
 
 IN_TIME_SECONDS: Final = 0.5
@@ -213,7 +214,7 @@ def _check_outcome(recorded: RecordedMission, mission: Mission, found: Verificat
     ended = recorded.ended
     if ended is None or ended.state < 0 or found.verdict == UNKNOWN:
         return
-    outcome = OUTCOMES[ended.outcome % len(OUTCOMES)]
+    outcome = word(OUTCOMES, ended.outcome)
     told = recorded.file.metadata.get("skm.outcome", {}).get("outcome", outcome)
     if told != outcome:
         found.disagree("wrong outcome", None, f"the metadata say {told}, the log says {outcome}")

@@ -10,7 +10,7 @@ from typing import Final
 PHASES: Final = ("waiting", "idle", "preparing", "running", "stopped")
 """`MachineState.phase`."""
 OUTCOMES: Final = (
-    "",
+    "unknown",
     "accepted",
     "failed",
     "cancelled",
@@ -28,7 +28,9 @@ SHAPES: Final = {0: "arrow", 1: "cube", 2: "sphere", 3: "cylinder", 9: "text"}
 """`type` of `visualization_msgs/Marker`, as far as scenes have them."""
 ADD, DELETE_ALL = 0, 3
 """`action` of `visualization_msgs/Marker`."""
-BEGAN, WENT_ON, ENDED = range(3)
+STOP, DISCRETE, CONTINUOUS = 0, 1, 2
+"""`kind` of `Action`."""
+BEGAN, WENT_ON, ENDED = 0, 1, 2
 """`kind` of `MissionLog`."""
 
 
