@@ -45,6 +45,7 @@ class RunView:
         self._path_of: tuple[Any, ...] = ()
         self._last_place: tuple[float, float] | None = None
         self._logged: set[tuple[str, int]] = set()
+        self._log_number = 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
         self._pending: Callable[[], None] | None = None
 
@@ -55,8 +56,9 @@ class RunView:
     def restart(self) -> None:
         """Forget the path and the log: a recording is played from elsewhere."""
         self.hub.restart("path")
-        self.hub.restart("log")
         self._logged.clear()
+        self._log_number += 1
+        self._worker.submit(self.hub.restart, "log")
         self._way, self._state, self._next = [], -1, None
         self._path_of, self._last_place = (), None
 
@@ -191,7 +193,7 @@ class RunView:
         at = round(at, 2)
         if entry.kind == BEGAN:
             self._way = [int(entry.state)]
-            self.hub.append("log", [{"at": at, "kind": "began", "step": 0, "text": entry.mission}])
+            self._log({"at": at, "kind": "began", "step": 0, "text": entry.mission})
         for move in entry.transitions:
             self._way.append(int(move.to_state))
             self._log_move(move, at)
@@ -199,7 +201,7 @@ class RunView:
             outcome = word(OUTCOMES, int(entry.outcome))
             text = f"{outcome}: {entry.reason}"
             step = int(entry.mission_steps)
-            self.hub.append("log", [{"at": at, "kind": "ended", "step": step, "text": text}])
+            self._log({"at": at, "kind": "ended", "step": step, "text": text})
         self._show_position()
 
     def _log_move(self, move: Any, at: float) -> None:  # noqa: ANN401 - a Transition
@@ -214,15 +216,25 @@ class RunView:
             "labels": sorted(labels),
         }
 
-        def written() -> None:
+        def complete() -> None:
             machine = self._machine
             if machine is not None and max(source, target) < machine.machine.num_states:
                 line["from_name"], line["to_name"] = machine.name(source), machine.name(target)
                 line["because"] = machine.edge_text(source, labels)
                 line["kind"] = machine.kind(target, move.reward)
-            self.hub.append("log", [line])
 
-        self._worker.submit(written)  # after the mission's machine, which it needs
+        self._log(line, complete)
+
+    def _log(self, line: dict[str, Any], complete: Callable[[], None] = lambda: None) -> None:
+        """Add a line to the log: in the worker, after the mission's machine, and so in order."""
+        number = self._log_number
+
+        def write() -> None:
+            if number == self._log_number:  # else the recording is played from elsewhere by now
+                complete()
+                self.hub.append("log", [line])
+
+        self._worker.submit(write)
 
     def _take_mission(self, key: tuple[Any, ...]) -> None:
         """Work out the machine of a mission, unless it is the present one."""

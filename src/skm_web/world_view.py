@@ -63,8 +63,9 @@ class WorldView:
         if self._place is not None:
             x, y = self._place
             found.sort(key=lambda shape: math.hypot(shape["x"] - x, shape["y"] - y))
-        places = [[s["x"], s["y"], max(s["width"], s["height"]) / 2] for s in found]
-        self._hub.put("going", {"labels": sorted(self._wanted), "places": places[:50]})
+        outlines = ("kind", "x", "y", "width", "height", "heading")
+        places = [{name: shape[name] for name in outlines} for shape in found[:50]]
+        self._hub.put("going", {"labels": sorted(self._wanted), "places": places})
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
         """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""

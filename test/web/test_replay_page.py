@@ -16,6 +16,10 @@ LARGE = " & ".join(f"F({a} & X F {b})" for a, b in ("ab", "cd", "ef", "gh", "ij"
 """243 states: how far along each of five errands the robot is."""
 
 
+KINDS = "[...document.querySelectorAll('#log-lines li')].map(line => line.className)"
+IN_ORDER = ["ended", "accepted", "moved", "began"]  # the newest first
+
+
 @pytest.fixture(scope="module")
 def browser():
     with chromium() as made:
@@ -54,10 +58,20 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
             page.evaluate("document.querySelector('#time').value = 0")
             page.dispatch_event("#time", "input")
             until_lit(page, 0)
-            assert page.locator("#log-lines li").count() == 1
+            until(page, "document.querySelectorAll('#log-lines li').length === 1")
             page.click("#on")
             until_lit(page, 1)
-            assert page.locator("#scene .way").count() >= 1
+            page.evaluate("document.querySelector('#time').value = 1000")
+            page.dispatch_event("#time", "input")
+            until_lit(page, 2)
+            until(page, "document.querySelectorAll('#log-lines li').length === 4")
+            assert [kind.split()[0] for kind in page.evaluate(KINDS)] == IN_ORDER
+            ways = page.evaluate(
+                "[...document.querySelectorAll('#scene .way')].map(w => w.points.length)"
+            )
+            assert len(ways) >= 2  # in the colours of two states
+            assert min(ways) >= 2
+            assert sum(ways) >= 9  # the eight steps, and where it began
     finally:
         replay.stop()
 

@@ -30,10 +30,10 @@ export function say(id, text) {
   return node;
 }
 
-/** Show or hide an element. */
+/** Show or hide an element; by its attribute, since those of SVG have no property for it. */
 export function show(id, visible) {
   const node = typeof id === "string" ? byId(id) : id;
-  node.hidden = !visible;
+  node.toggleAttribute("hidden", !visible);
 }
 
 /** Return a label set as people write it. */
@@ -47,12 +47,12 @@ export const stateColour = (state) => (state < 0 ? "#8a94a3" : STATE_COLOURS[sta
 
 /** Let a picture be moved and zoomed: by wheel, drag, two fingers, keys and buttons. */
 export class Viewport {
-  constructor(svg, tools, onHome = () => {}) {
+  constructor(svg, tools) {
     this.svg = svg;
     this.home = [0, 0, 100, 100];
     this.box = [...this.home];
     this.moved = false;
-    this.onHome = onHome;
+    this.all = null;
     this.pointers = new Map();
     for (const [text, label, act] of [["+", "zoom in", () => this.zoom(0.8)], ["−", "zoom out", () => this.zoom(1.25)], ["⤢", "show all", () => this.reset()]]) {
       const button = element("button", { type: "button", class: "quiet", title: label, "aria-label": label }, text);
@@ -73,7 +73,12 @@ export class Viewport {
     if (!this.moved) this.apply([...box]);
   }
 
-  reset() { this.moved = false; this.apply([...this.home]); this.onHome(); }
+  /** Go home; from there, where that is not all, show all. */
+  reset() {
+    const all = this.all && !this.moved && String(this.all) !== String(this.box);
+    this.moved = Boolean(all);
+    this.apply([...(all ? this.all : this.home)]);
+  }
 
   apply(box) { this.box = box; this.svg.setAttribute("viewBox", box.map((number) => +number.toFixed(4)).join(" ")); }
 

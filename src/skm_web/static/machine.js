@@ -2,7 +2,8 @@
 
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
 
-const LEGIBLE = 0.6;
+/** Pixels for one of the picture's own, below which labels cannot be read, and those for reading. */
+const LEGIBLE = 0.75, READING = 0.9;
 
 export class Machine {
   constructor(ask) {
@@ -49,7 +50,7 @@ export class Machine {
     const groups = content.groups.map((group) => this.group(group));
     this.svg.replaceChildren(...groups);
     this.view.moved = false;
-    this.box = content.box;
+    this.view.all = this.box = content.box;
     show(this.whole, this.folded.folded);
     say(this.whole, this.unfolded ? "fold" : "all states");
     say("machine-facts", content.folded ? `${content.shown} of ${content.states} states: the rest is folded` : `${content.states} states`);
@@ -84,8 +85,10 @@ export class Machine {
     const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
     const here = this.states.get(this.position.state);
     if (!here || this.unfolded || !width || width / this.box[2] > LEGIBLE) { this.view.fit(this.box); return; }
-    const box = here.getBBox(), scale = LEGIBLE * 1.3;
-    this.view.fit([box.x + box.width / 2 - width / scale / 2, box.y + box.height / 2 - height / scale / 2, width / scale, height / scale]);
+    const box = here.getBBox(), [left, top, across, down] = this.box;
+    const [wide, high] = [width / READING, height / READING];
+    const x = within(box.x + box.width / 2 - 0.38 * wide, left, across - wide);
+    this.view.fit([x, within(box.y + box.height / 2 - high / 2, top, down - high), wide, high]);
   }
 
   light() {
@@ -108,6 +111,9 @@ export class Machine {
     }
   }
 }
+
+/** Return a beginning that shows no more than there is; where there is room for all, that all is in the middle. */
+const within = (start, least, room) => (room < 0 ? least + room / 2 : Math.min(Math.max(start, least), least + room));
 
 function badge(group) {
   const outline = group.parts.find((part) => part[0] === "circle" || part[0] === "card");

@@ -27,7 +27,9 @@ export class World {
     if (low) {
       const margin = 0.03 * Math.max(high[0] - low[0], high[1] - low[1]);
       this.size = Math.max(high[0] - low[0], high[1] - low[1]);
-      this.view.fit([low[0] - margin, -high[1] - margin, high[0] - low[0] + 2 * margin, high[1] - low[1] + 2 * margin]);
+      const [width, height] = [high[0] - low[0] + 2 * margin, high[1] - low[1] + 2 * margin];
+      this.view.fit([low[0] - margin, -high[1] - margin, width, height]);
+      this.svg.style.setProperty("--shape", `${width.toFixed(3)} / ${height.toFixed(3)}`);
     }
     this.things = shapes.filter((each) => each.kind !== "text" && !["floor", "wall"].includes(each.group));
     const drawn = [...shapes].sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
@@ -50,10 +52,10 @@ export class World {
   point() {
     const places = this.destinations ?? [];
     const unit = this.size / 100;
-    const marks = places.map(([x, y, radius]) => shape("circle", { cx: x, cy: -y, r: radius + 1.4 * unit, class: "ring", "stroke-width": 0.7 * unit, "stroke-dasharray": `${2 * unit} ${1.2 * unit}` }));
+    const marks = places.map((place) => ring(place, unit));
     if (places.length && this.robotAt) {
       const [x, y] = this.robotAt;
-      marks.unshift(shape("line", { x1: x, y1: -y, x2: places[0][0], y2: -places[0][1], class: "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
+      marks.unshift(shape("line", { x1: x, y1: -y, x2: places[0].x, y2: -places[0].y, class: "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
     }
     this.layers[2].replaceChildren(...marks);
   }
@@ -68,6 +70,7 @@ export class World {
     for (const [x, y, state] of items) {
       const point = `${x},${-y}`;
       if (!this.line || this.state !== state || this.points.length > CHUNK) {
+        this.flush();
         this.points = this.last ? [this.last, point] : [point];
         this.state = state;
         this.line = shape("polyline", { class: "way", stroke: stateColour(state), "stroke-width": this.size / 110 });
@@ -75,7 +78,6 @@ export class World {
       } else this.points.push(point);
       this.last = point;
       this.dirty = true;
-      if (this.points.length > CHUNK) this.flush();
     }
     this.flush();
     while (this.layers[1].childElementCount > 400) this.layers[1].firstChild.remove();
@@ -121,10 +123,9 @@ export class World {
   drawn(each) {
     const [red, green, blue, opacity] = each.colour;
     const fill = `rgb(${[red, green, blue].map((part) => Math.round(255 * part)).join(" ")})`;
-    const turn = each.heading ? `rotate(${(-each.heading * 180) / Math.PI} ${each.x} ${-each.y})` : null;
-    const look = { fill, "fill-opacity": opacity, transform: turn };
+    const look = { fill, "fill-opacity": opacity, transform: turned(each) };
     if (each.kind === "text") {
-      const size = Math.max(1.2 * each.letter, this.size / 48);
+      const size = Math.max(1.2 * each.letter, this.size / 48, (10.5 * this.size) / (this.svg.clientWidth || 800));
       return shape("text", { x: each.x, y: -each.y + this.below(each, size), fill, "font-size": size, class: "name" }, each.text);
     }
     if (each.kind === "cube") {
@@ -136,6 +137,16 @@ export class World {
     }
     return shape("ellipse", { cx: each.x, cy: -each.y, rx: each.width / 2, ry: each.height / 2, ...look });
   }
+}
+
+const turned = ({ heading, x, y }) => (heading ? `rotate(${(-heading * 180) / Math.PI} ${x} ${-y})` : null);
+
+/** Return a dashed line around a place, of its own form. */
+function ring(place, unit) {
+  const look = { class: "ring", "stroke-width": 0.7 * unit, "stroke-dasharray": `${2 * unit} ${1.2 * unit}`, transform: turned(place) };
+  const [across, down] = [place.width / 2 + 1.4 * unit, place.height / 2 + 1.4 * unit];
+  if (place.kind !== "cube") return shape("ellipse", { cx: place.x, cy: -place.y, rx: across, ry: down, ...look });
+  return shape("rect", { x: place.x - across, y: -place.y - down, width: 2 * across, height: 2 * down, rx: 1.4 * unit, ...look });
 }
 
 function extent(shapes) {
