@@ -139,7 +139,8 @@ class Replay:
             "replay",
             {
                 "position": round(self._position, 2),
-                "length": math.ceil(100 * self.length) / 100,  # who drags it to the end sees the end
+                "length": math.ceil(100 * self.length)
+                / 100,  # who drags it to the end sees the end
                 "playing": self._playing,
                 "speed": self._speed,
                 "moves": self._moves,
