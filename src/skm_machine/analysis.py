@@ -92,17 +92,20 @@ def shortest_trace(
         state = queue.popleft()
         if state in machine.terminal or state in machine.failure:
             continue
+        last: list[frozenset[str]] = []
         for step in steps(state):
             target = step.outcome.target
             if wanted(step.outcome):
-                trace = [step.labels()]
-                while state != first:
-                    state, before = came_from[state]
-                    trace.append(before.labels())
-                return trace[::-1]
-            if target not in came_from and target != first:
+                last.append(step.labels())
+            elif target not in came_from and target != first:
                 came_from[target] = state, step
                 queue.append(target)
+        if last:
+            trace = [min(last, key=len)]
+            while state != first:
+                state, before = came_from[state]
+                trace.append(before.labels())
+            return trace[::-1]
     return None
 
 

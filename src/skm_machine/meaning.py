@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Final
 
 from skm_machine.analysis import Analysis, Trace
@@ -11,14 +12,15 @@ from skm_machine.logic.syntax import TRUE
 from skm_machine.mission import Mission
 
 MOST_PROMISES: Final = 6
+MANY_STEPS: Final = 4
+"""So many equal steps in a row are told by their number."""
 
 
 def meaning(mission: Mission, analysis: Analysis) -> list[str]:
     """Return, in sentences, how the mission succeeds and fails."""
     machine = mission.machine
-    count = (
-        f"{machine.num_states} states over {', '.join(mission.propositions) or 'no propositions'}"
-    )
+    states = "1 state" if machine.num_states == 1 else f"{machine.num_states} states"
+    count = f"{states} over {', '.join(mission.propositions) or 'no propositions'}"
     if not analysis.satisfiable:
         return [count, "unsatisfiable: no trace can ever succeed"]
     lines = [count]
@@ -34,7 +36,8 @@ def meaning(mission: Mission, analysis: Analysis) -> list[str]:
     else:
         lines.append("success is 'so far': the mission ends at its first accepting step")
     if analysis.witness is not None:
-        lines.append(f"shortest success:  {trace_text(analysis.witness)}")
+        what = "shortest round:   " if machine.endless else "shortest success: "
+        lines.append(f"{what} {trace_text(analysis.witness)}")
     if analysis.counterexample is not None:
         lines.append(f"shortest failure:  {trace_text(analysis.counterexample)}")
         lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
@@ -61,5 +64,9 @@ def _events_meaning(mission: Mission) -> list[str]:
 
 
 def trace_text(trace: Trace) -> str:
-    """Return a trace on one line."""
-    return " ; ".join(labels_text(labels) for labels in trace)
+    """Return a trace on one line; of many equal steps in a row, how many there are."""
+    parts: list[str] = []
+    for labels, group in groupby(map(labels_text, trace)):
+        count = len(list(group))
+        parts += [f"{labels} × {count}"] if count >= MANY_STEPS else [labels] * count
+    return " ; ".join(parts)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skm_machine.automata.automaton import Automaton
-from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.normal_form import normal_forms
 from skm_machine.logic.syntax import Formula
 
 EVENTUALLY = ("F", "U", "M")
@@ -37,8 +37,11 @@ def about_every_future(formula: Formula) -> Formula | None:
 
     Such a part asks for something to come again and again (an F, U or M below a G, R or W), or for
     something to last from some step on (`F G`, also through `|`, or where all it asks for lasts).
+    It is returned as it was written, if it was.
     """
-    subformulas = list(negation_normal_form(formula).subformulas())  # operands first
+    forms = normal_forms(formula)
+    written = {form: sub for sub, form in forms.items()}
+    subformulas = list(forms[formula].subformulas())  # operands first
     lasting: dict[Formula, bool] = {}
     """Whether each asks for something for ever after, in one case at least."""
     eventual: dict[Formula, bool] = {}
@@ -52,10 +55,9 @@ def about_every_future(formula: Formula) -> Formula | None:
         )
         eventual[sub] = sub.operator in EVENTUALLY or any(eventual[o] for o in sub.operands)
     for sub in reversed(subformulas):
-        if sub.operator in ALWAYS and eventual[sub]:
-            return sub
-        if sub.operator == "F" and lasting[sub.operands[0]]:
-            return sub
+        again = sub.operator in ALWAYS and eventual[sub]
+        if again or (sub.operator == "F" and lasting[sub.operands[0]]):
+            return written.get(sub, sub)
     return None
 
 

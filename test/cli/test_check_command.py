@@ -83,6 +83,18 @@ def test_the_report_for_people(capsys):
     assert "trace satisfied" in out
 
 
+def test_the_report_on_a_standing_order(capsys):
+    _, out, _ = check(capsys, "G F C & G(a -> F b)")
+    assert "'G(a -> F b)' says something about every future" in out
+    assert "shortest round:    {C}\n" in out
+    _, out, _ = check(capsys, "G(a -> F[0,30] b)")
+    assert "shortest round:    {}\n" in out
+    assert "shortest failure:  {a} ; {} × 30\n" in out
+    _, out, _ = check(capsys, "!F G !a")
+    assert "'!F G !a' says something about every future" in out
+    assert "  1 state over a\n" in out
+
+
 def test_a_trace(capsys):
     _, report = check_json(capsys, "F(coffee & X F office)", "--trace", "coffee; ; office")
     assert report["trace"]["states"] == ["u1", "u1", "accepted"]

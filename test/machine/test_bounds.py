@@ -63,6 +63,10 @@ def test_printing_and_parsing_bounds_is_the_identity():
         "G(a -> F[0,20] b)",
         "F[0,3] G[0,4](a | b)",
         "F[2,3] a & G[1,7] b",
+        "X X X a",
+        "X[4] a",
+        "F X[5](a & X[20] b)",
+        "X[5] X[1000] X[1000] a",
     ],
 )
 def test_bounds_are_written_as_they_were_given(text):
@@ -121,6 +125,7 @@ def test_machines_stay_small(text, states):
         ("X[0,3] a", 1, "X takes one number"),
         ("a & ", 2, "nothing follows"),
         ("F[0,2]", 0, "nothing follows"),
+        ("G[0,900](a -> F[0,900] b)", 0, "3200 deep, where each step of a bound counts"),
         (" & ".join(30 * ["F[0,1000] a"]), 281, "steps in bounds"),
         ("(" * 30 + "a" + " U[2,2] b)" * 30, 323, "too long"),
     ],
@@ -226,3 +231,19 @@ def test_a_delayed_window_that_is_too_large_is_refused_with_the_reason():
     with pytest.raises(MissionError, match=r"F\[20,60\] b.* begins 20 steps later.*F\[0,60\] b"):
         compile_mission("G(a -> F[20,60] b) & G F c")
     assert time.thread_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("G(a -> X[20] b)", r"'X\[20\] b' begins 20 steps later.*'F\[0,20\] b'"),
+        ("F(a & X[25] b)", r"'X\[25\] b' begins 25 steps later.*'F\[0,25\] b'"),
+        (
+            "G(a -> X[30] !b) & G(c -> F[2,5] d)",
+            r"in the clause 'G\(a -> X\[30\] !b\)'.*'X\[30\] !b' begins 30",
+        ),
+    ],
+)
+def test_a_step_much_later_that_is_too_large_is_refused_with_the_reason(text, said):
+    with pytest.raises(MissionError, match=said):
+        compile_mission(text)

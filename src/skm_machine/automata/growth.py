@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.errors import UnsupportedMissionError
@@ -52,29 +52,51 @@ def too_large(
             f". Its {len(growing)} parts multiply{many}; "
             f"'{_shortened(largest)}' alone has {growing[largest]}"
         )
-    window = _delayed_window(clause)
-    if window is not None:
-        at_once = window._replace(first=0)
+    delay = _longest_delay(clause)
+    if delay is not None:
         reason += (
-            f". '{_shortened(bounded(*window))}' begins {window.first} steps later, so that the machine "
-            "has to remember each of these steps by itself; "
-            f"'{_shortened(bounded(*at_once))}' only takes a counter"
+            f". '{_shortened(delay.delayed)}' begins {delay.steps} steps later, so that the machine "
+            f"has to remember each of these steps by itself; '{_shortened(delay.at_once)}' only takes "
+            "a counter"
         )
         return UnsupportedMissionError(f"{reason}.")
     return UnsupportedMissionError(f"{reason}. Split it into several missions.")
 
 
-def _delayed_window(formula: Formula) -> Bounded | None:
-    """Return the bound with the latest beginning that has to be kept again and again, if any."""
-    found = [
-        bound
+class _Delay(NamedTuple):
+    """A part that speaks of steps that come later, and a part alike that begins at once."""
+
+    steps: int
+    delayed: Formula
+    at_once: Formula
+
+
+def _longest_delay(formula: Formula) -> _Delay | None:
+    """Return the longest delay that has to be kept again and again, if any: `F[9,20] a`, `X[9] a`."""
+    repeated = dict.fromkeys(
+        inner
         for sub in formula.subformulas()
         if sub.operator in ("G", "R", "W", "F", "U", "M")
         for inner in sub.operands
-        for bound in all_bounds(inner)
-        if bound.first > 1
-    ]
-    return max(found, key=lambda bound: bound.first, default=None)
+    )
+    bound = max(
+        (bound for inner in repeated for bound in all_bounds(inner)),
+        key=lambda bound: bound.first,
+        default=Bounded("F", 0, 0, ()),
+    )
+    nexts = {sub: 1 for inner in repeated for sub in inner.subformulas() if sub.operator == "X"}
+    for sub in nexts:  # operands come first
+        nexts[sub] += nexts.get(sub.operands[0], 0)
+    delayed = max(nexts, key=nexts.__getitem__, default=formula)
+    steps = nexts.get(delayed, 0)
+    if max(bound.first, steps) <= 1:
+        return None
+    if bound.first >= steps:
+        return _Delay(bound.first, bounded(*bound), bounded(*bound._replace(first=0)))
+    later = delayed
+    while later.operator == "X":
+        later = later.operands[0]
+    return _Delay(steps, delayed, bounded("F", 0, steps, (later,)))
 
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:

@@ -14,11 +14,16 @@ def negation_normal_form(formula: Formula) -> Formula:
 
     On infinite traces, where `!X a` is `X !a`; Boolean formulas mean the same on any trace.
     """
+    return normal_forms(formula)[formula]
+
+
+def normal_forms(formula: Formula) -> dict[Formula, Formula]:
+    """Return the negation normal form of each subformula, those of operands first."""
     forms: dict[tuple[Formula, bool], Formula] = {}
     for sub in formula.subformulas():
         for positive in (True, False):
             forms[sub, positive] = _form(sub, positive, forms)
-    return forms[formula, True]
+    return {sub: form for (sub, positive), form in forms.items() if positive}
 
 
 def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Formula]) -> Formula:

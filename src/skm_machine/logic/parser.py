@@ -251,7 +251,8 @@ class _Parser:
         return _Token("operand", position, text, proposition(name))
 
     def _too_deep(self, token: _Token) -> MissionError:
-        return self._error(f"nested more than {MAX_DEPTH} deep", token.position)
+        counted = "" if self.last_bound is None else ", where each step of a bound counts"
+        return self._error(f"nested more than {MAX_DEPTH} deep{counted}", token.position)
 
     def _error(self, message: str, position: int) -> MissionError:
         return MissionError(message, self.text, position)

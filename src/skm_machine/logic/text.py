@@ -1,10 +1,13 @@
-"""Formulas as text that parses to the same: few parentheses, and bounds where they have them."""
+"""Formulas as text that parses to the same: few parentheses, and bounds where they have them.
+
+`X X X X a` is written `X[4] a`, so that long delays can be read.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from skm_machine.logic.bounds import Bounded, as_bounded
+from skm_machine.logic.bounds import MAX_BOUND, Bounded, as_bounded
 from skm_machine.logic.syntax import (
     PRECEDENCE,
     RIGHT_ASSOCIATIVE,
@@ -12,6 +15,9 @@ from skm_machine.logic.syntax import (
     Formula,
     quoted,
 )
+
+MANY_NEXTS: Final = 4
+"""So many X in a row are written with a number."""
 
 
 class _View(NamedTuple):
@@ -55,10 +61,11 @@ def _views(formula: Formula) -> dict[Formula, _View]:
     """Return how each subformula is written, after those of its operands."""
     views: dict[Formula, _View] = {}
     known: dict[Formula, Bounded] = {}
+    delays: dict[Formula, tuple[int, Formula]] = {}
     for sub in formula.subformulas():
         found = as_bounded(sub, known)
         if found is None:
-            views[sub] = _View(sub.operator, "", sub.operands, sub.name)
+            views[sub] = _plain_view(sub, delays)
             continue
         known[sub] = found
         for operand in found.operands:
@@ -66,6 +73,18 @@ def _views(formula: Formula) -> dict[Formula, _View]:
                 views[operand] = _View(operand.operator, "", operand.operands, "")
         views[sub] = _View(found.operator, f"[{found.first},{found.last}]", found.operands, "")
     return views
+
+
+def _plain_view(sub: Formula, delays: dict[Formula, tuple[int, Formula]]) -> _View:
+    """Return a formula without bounds as it is; `delays` has the X in a row of its subformulas."""
+    if sub.operator == "X":
+        steps, later = delays.get(sub.operands[0], (0, sub.operands[0]))
+        if steps == MAX_BOUND:
+            steps, later = 0, sub.operands[0]
+        delays[sub] = steps + 1, later
+        if steps + 1 >= MANY_NEXTS:
+            return _View("X", f"[{steps + 1}]", (later,), "")
+    return _View(sub.operator, "", sub.operands, sub.name)
 
 
 def _unary_text(view: _View, views: dict[Formula, _View], texts: dict[Formula, str]) -> str:
