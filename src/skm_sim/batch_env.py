@@ -1,7 +1,8 @@
 """What every batch of skm has in common: time limits, resets in the step after, masks, labels.
 
-Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. The step after `truncations[i]` ignores
-action `i` and gives the first observation and labels of a new episode. `reset(options={"reset_mask":
+Autoreset mode: `NEXT_STEP`, as Gymnasium's own batches. The step after `truncations[i]`, or after
+`terminations[i]` where worlds can end, ignores action `i` and gives the first observation and labels of
+a new episode. `reset(options={"reset_mask":
 mask})` restarts those in `mask` at any time. `info["labels"]` is a bool array `(num_envs,
 propositions)`. With `max_episode_steps=None` nothing is ever truncated.
 """
@@ -25,7 +26,7 @@ Observed = TypeVar("Observed")
 
 
 class BatchEnv(VectorEnv[Observed, Any, NDArray[Any]]):
-    """A batch whose episodes are cut off by time alone; a domain says how worlds start and go on."""
+    """A batch whose episodes are cut off by time; a domain says how worlds start, go on, and may end."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium declares it)
         "render_modes": [],
@@ -74,6 +75,10 @@ class BatchEnv(VectorEnv[Observed, Any, NDArray[Any]]):
     def _advance(self, actions: NDArray[Any], going: BoolArray) -> None:
         """Step the worlds; those not in `going` start anew in any case."""
 
+    def _over(self) -> BoolArray:
+        """Return which worlds came to an end with the last step: none, unless a domain says so."""
+        return np.zeros(self.num_envs, np.bool_)
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
@@ -91,15 +96,14 @@ class BatchEnv(VectorEnv[Observed, Any, NDArray[Any]]):
         """Step every world; one whose episode ended in the step before starts a new one instead."""
         self._advance(self._checked(actions), ~self._ended)
         self._elapsed += 1
+        over = self._over() & ~self._ended
         if self._ended.any():
             self._begin(self._ended, {})
-        if self.max_episode_steps is None:
-            self._ended = np.zeros(self.num_envs, np.bool_)
-        else:
-            self._ended = self._elapsed >= self.max_episode_steps
-        never = np.zeros(self.num_envs, np.bool_)
+        limit = np.inf if self.max_episode_steps is None else self.max_episode_steps
+        cut = self._elapsed >= limit
+        self._ended = over | cut
         rewards = np.zeros(self.num_envs)
-        return self._observe(), rewards, never, self._ended.copy(), {"labels": self.labels()}
+        return self._observe(), rewards, over, cut, {"labels": self.labels()}
 
     def _begin(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
         self._start(mask, options)

@@ -22,6 +22,7 @@ from skm_sim.batch_labels import with_label_arrays
 from skm_sim.faults import DomainError as DomainError  # noqa: PLC0414 (told from here as well)
 from skm_sim.faults import making_faults
 from skm_sim.locations import load_attribute
+from skm_sim.things import Things
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = frozenset({"X", "F", "G", "U", "R", "W", "M", "true", "false", "xor"})
@@ -123,6 +124,13 @@ class DomainSpec:
     role: str = ""
     """How a real robot plays the part of the domain's: a class, made from the path of a file that says
     where things are, that fits `skm_sim.driving.role_drive.Role`."""
+    hold: int = 1
+    """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
+    on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
+    option `hold`; `primitive_steps` and γ are then of decisions."""
+    things: Things | None = None
+    """That the features of its body are things by kind, so that the generic learner asks a network
+    relative to the goal."""
     step_seconds: float | None = None
     """How long a step takes, where the world has a clock: for missions that name seconds."""
     events: tuple[str, ...] = ()
@@ -136,6 +144,10 @@ class DomainSpec:
             problems.append(f"gamma is {self.gamma}; it must lie between 0 and 1.")
         if self.primitive_steps < 1:
             problems.append(f"primitive_steps is {self.primitive_steps}; it must be at least 1.")
+        if self.hold < 1:
+            problems.append(f"hold is {self.hold}; it must be at least 1.")
+        if self.things is not None and set(self.things.kinds) != set(self.constraints):
+            problems.append("the kinds of its things must be its constraints.")
         for name in self.events:
             if name not in self.propositions:
                 problems.append(f"the event '{name}' is none of its propositions.")
@@ -196,7 +208,8 @@ class DomainSpec:
         """Return a batch of environments, whose `info["labels"]` is a bool array."""
         self.register()
         with making_faults(self.name, self.env_id, self.extra):
-            batch = gymnasium.make_vec(self.env_id, num_envs=num_envs)
+            held: dict[str, Any] = {"hold": self.hold} if self.hold > 1 else {}
+            batch = gymnasium.make_vec(self.env_id, num_envs=num_envs, **held)
         return with_label_arrays(batch, self.propositions)
 
     def part(self, name: str) -> Any:  # noqa: ANN401 - whatever the part is

@@ -18,7 +18,7 @@ FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
 THE_PAPER = "skm_primitives/paper/"
 """Its subject is the paper's experiments, which are in domains by name."""
-DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety|moving_targets|maps|robots)/")
+DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety|zones|moving_targets|maps|robots)/")
 
 
 def inside(file):

@@ -73,7 +73,8 @@ def test_strict_goals_are_worth_nothing_once_the_constraint_is_violated(saved):
 def test_a_batch_is_served_as_its_members(saved):
     primitives = load_primitives(SAFETY, saved)
     seen = observations(5)
-    batch = primitives.batch_values(seen, np.array([False, True, False, True, False]))
+    region = 1 << primitives.propositions.index("region")
+    batch = primitives.batch_values(seen, np.array([0, region, 0, region, 0]))
     for i in range(5):
         one = primitives.values(seen[i], frozenset({"region"} if i % 2 else ()))
         np.testing.assert_allclose(batch.value[i], one.value, atol=1e-5)

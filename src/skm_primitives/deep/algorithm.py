@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from skm_primitives.deep.goal_space import HEADS, GoalSpace
+from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -24,7 +24,7 @@ class Algorithm(Protocol):
     """An action as it is remembered, for its shape and type."""
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
-        """Return the best actions for the goals in the masks `(n, slots, HEADS)`, as remembered."""
+        """Return the best actions for the goals in the masks `(n, slots, heads)`, as remembered."""
         ...
 
     def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
@@ -53,7 +53,7 @@ class Algorithm(Protocol):
 
 
 def goal_targets(space: GoalSpace, batch: Batch, next_values: Tensor, gamma: float) -> Tensor:
-    """Return the targets `(n, slots · HEADS)` of all goals, from the next state's values.
+    """Return the targets `(n, slots · heads)` of all goals, from the next state's values.
 
     See `goal_space` for the three cases. The steps in which a goal was really achieved later in the
     episode give a lower bound, and no value is outside of [0, 1].
@@ -77,11 +77,6 @@ def grown(old: Algorithm, new: Algorithm) -> Algorithm:
             arrays[name][tuple(slice(length) for length in value.shape)] = value
     new.restore(arrays)
     return new
-
-
-def heads(space: GoalSpace) -> int:
-    """Return how many goal heads a network has."""
-    return space.capacity * HEADS
 
 
 def optimiser_arrays(prefix: str, optimiser: torch.optim.Optimizer) -> Arrays:

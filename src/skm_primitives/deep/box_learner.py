@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from skm_primitives.checkpoint import Card
-from skm_primitives.deep.algorithm import Algorithm, Arrays, grown, heads
+from skm_primitives.deep.algorithm import Algorithm, Arrays, grown
 from skm_primitives.deep.bodies import GenericBody, body_for
 from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
@@ -60,7 +60,7 @@ class BoxLearner(DeepLearner):
             self.body.sharpen(settings.waves)
         self.env = spec.make_batch(settings.agents)
         self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
-        self._heads = heads(self.space)
+        self._outputs = self.space.outputs
         self.algorithm: Algorithm = _algorithm(self)
         pictures = isinstance(self.body, ImageBody)
         features = np.zeros(self.body.inputs, np.uint8 if pictures else np.float16)
@@ -73,9 +73,9 @@ class BoxLearner(DeepLearner):
             settings.agents,
             features,
             self.algorithm.action_example,
-            self._heads,
+            self._outputs,
         )
-        self.goal_seen: IntArray = np.zeros((settings.slots, 2), np.int64)
+        self.goal_seen: IntArray = np.zeros((settings.slots, self.space.heads), np.int64)
         """How often each goal was achieved: by steps that arrived there from elsewhere."""
         self._owed = 0
         self._validator: Validator | None = None
@@ -148,15 +148,15 @@ class BoxLearner(DeepLearner):
     def _discover(self, info: dict[str, Any]) -> IntArray:
         """Return the slots of the labels seen; where there are more than ever, everything grows."""
         slots = self.space.discover(info["labels"])
-        if heads(self.space) != self._heads:
+        if self.space.capacity != len(self.goal_seen):
             self._grow()
         return slots
 
     def _grow(self) -> None:
         """Make room for the goals of the goal space, in the networks and in the memory."""
-        self._heads = heads(self.space)
+        self._outputs = self.space.outputs
         self.algorithm = grown(self.algorithm, _algorithm(self))
-        self.replay.grow(self._heads)
+        self.replay.grow(self._outputs)
         self.goal_seen = self.space.fit(self.goal_seen)
 
     def _features(self, observation: NDArray[Any], where: str) -> Float32Array:
@@ -181,14 +181,14 @@ class BoxLearner(DeepLearner):
         return np.where(done[:, None, None], self.space.random_masks(random, len(masks)), left)
 
     def _count(self, slots: IntArray, over: BoolArray, between: BoolArray) -> None:
-        """Count arrivals at goals; a strict one counts if no constraint changed before it."""
+        """Count arrivals at goals: those that allow what was violated before."""
         moved = (slots[1:] != slots[:-1]) & ~between
-        changed = self.space.changed(slots[:-1], slots[1:]) & ~between
-        violated = np.zeros(slots.shape[1], np.bool_)
+        changed = np.where(between, 0, self.space.changed(slots[:-1], slots[1:]))
+        violated = np.zeros(slots.shape[1], np.int64)
         for step, there in enumerate(slots[1:]):
-            np.add.at(self.goal_seen[:, 1], there[moved[step]], 1)
-            np.add.at(self.goal_seen[:, 0], there[moved[step] & ~violated], 1)
-            violated = (violated | changed[step]) & ~over[step]
+            allowed = self.space.allowed(violated[moved[step]])
+            np.add.at(self.goal_seen, there[moved[step]], allowed.astype(np.int64))
+            violated = np.where(over[step], 0, violated | changed[step])
 
     def improve(self, random: np.random.Generator) -> None:
         """Update the networks, once for every `update_every` steps gathered."""
@@ -208,7 +208,7 @@ class BoxLearner(DeepLearner):
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""
-        seen = self.goal_seen[: len(self.space)].reshape(-1)
+        seen = self.goal_seen.reshape(-1)[self.space.served()]
         scaled = self.body.arrays() if isinstance(self.body, GenericBody) else {}
         return {**self.algorithm.served_arrays(), **scaled, "goal_seen": seen.copy()}
 
@@ -248,7 +248,7 @@ class BoxLearner(DeepLearner):
         """Take back what was saved."""
         for bits in details["label_bits"]:
             self.space.add(bits)
-        if heads(self.space) != self._heads:
+        if self.space.capacity != len(self.goal_seen):
             self._grow()
         if isinstance(self.body, GenericBody):
             self.body.restore(arrays)

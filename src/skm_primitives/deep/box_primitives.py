@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.deep.bodies import Body, GenericBody, body_for
-from skm_primitives.deep.goal_space import HEADS, GoalSpace
+from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.served_image import ServedImageNetwork
 from skm_primitives.deep.served_network import ServedMLP
@@ -61,8 +61,9 @@ class BoxPrimitives:
                 f" propositions {self.propositions} and constraints {self.constraints}; train anew."
             )
         self.goal_seen: IntArray = arrays["goal_seen"]
-        known = details["label_bits"][: len(self.goal_seen) // HEADS]  # More may be seen since.
-        self.space = GoalSpace(self.propositions, self.constraints, details["slots"], known)
+        self.space = GoalSpace(self.propositions, self.constraints, details["slots"])
+        for bits in details["label_bits"][: len(self.goal_seen) // self.space.heads]:
+            self.space.add(bits)  # More may be seen since.
         self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
@@ -78,8 +79,7 @@ class BoxPrimitives:
         self.action_space: Space[Any] = env.action_space
         env.close()
         self._networks = _NETWORKS[details["algorithm"]](arrays, self._body, len(self.goals))
-        self.strict: BoolArray = np.array([not goal.violated for goal in self.goals])
-        """Which goals allow no constraint to be violated."""
+        self._served_heads = self.space.served() % self.space.heads
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
 
     def values(
@@ -96,20 +96,25 @@ class BoxPrimitives:
                 f"'{strange[0]}' is no constraint of '{self.domain}'"
                 f"{did_you_mean(strange[0], self.constraints)}"
             )
+        bits = np.array([sum(1 << self.propositions.index(name) for name in violated)])
         if isinstance(self.action_space, Discrete):
-            return self._choices(np.asarray(observation)[None], bool(violated))
-        batch = self.batch_values(np.asarray(observation)[None], np.array([bool(violated)]))
+            return self._choices(np.asarray(observation)[None], bits)
+        batch = self.batch_values(np.asarray(observation)[None], bits)
         return ContinuousGoalValues(
             batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
         )
 
-    def _choices(self, observation: NDArray[Any], violated: bool) -> GoalValues:
+    def possible(self, violated: IntArray) -> BoolArray:
+        """Return which goals `(n, goals)` allow the constraints violated so far, bits `(n,)`."""
+        possible: BoolArray = self.space.allowed(violated)[:, self._served_heads]
+        return possible
+
+    def _choices(self, observation: NDArray[Any], violated: IntArray) -> GoalValues:
         """Return the values of every choice. One nearer to 1 than to γ achieves the goal itself."""
         features = self._body.features(self._check(observation))
         log_value = -np.logaddexp(0, -self._networks.logits(features)[:, 0])
         value = np.exp(self._power * log_value.mean(0)).astype(np.float32)
-        if violated:
-            value[self.strict] = 0
+        value[~self.possible(violated)[0]] = 0
         stop = np.where(value > (1 + self.gamma) / 2, value, np.float32(0))
         return GoalValues(np.minimum(value, np.float32(self.gamma)), stop)
 
@@ -117,13 +122,13 @@ class BoxPrimitives:
         """Return actions of `batch_values` as the environment's batch takes them."""
         return self._body.commands(actions)
 
-    def batch_values(self, observations: NDArray[Any], violated: BoolArray) -> ContinuousGoalValues:
-        """Return the same for a batch `(n, …)`; `violated` says whether any constraint is."""
+    def batch_values(self, observations: NDArray[Any], violated: IntArray) -> ContinuousGoalValues:
+        """Return the same for a batch `(n, …)`; `violated` are bits over the propositions."""
         seen = self._check(observations)
         estimates = self._networks(self._body.features(seen), _chance(seen))
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
-        gone = violated[:, None] & self.strict
+        gone = ~self.possible(violated)
         return ContinuousGoalValues(
             estimates.action,
             np.where(gone, np.float32(0), value).astype(np.float32),

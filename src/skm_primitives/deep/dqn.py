@@ -21,7 +21,6 @@ from torch.nn import functional
 from skm_primitives.deep.algorithm import (
     Arrays,
     goal_targets,
-    heads,
     optimiser_arrays,
     restore_optimiser,
 )
@@ -48,7 +47,7 @@ class Dqn:
         few = len(body.actions) <= 256
         self.action_example: NDArray[Any] = np.zeros((), np.uint8 if few else np.int64)
         generator = torch.Generator().manual_seed(settings.seed)
-        self._shape = (heads(space), len(body.actions))
+        self._shape = (space.outputs, len(body.actions))
         outputs = self._shape[0] * self._shape[1]
         self.network = make_network(body, settings, outputs, MEMBERS, generator)
         with torch.no_grad():
@@ -62,10 +61,11 @@ class Dqn:
         self._exploration = HeldExploration(settings.agents, self.action_example)
 
     def values(self, features: Float32Array) -> Float32Array:
-        """Return the logits of the averaged networks' mean, `(n, slots, HEADS, actions)`."""
+        """Return the logits of the averaged networks' mean, `(n, slots, heads, actions)`."""
         with torch.no_grad():
             logits = self.average(self._tensor(features)).mean(0)
-        shaped: Float32Array = logits.reshape(len(features), -1, 2, self._shape[1]).cpu().numpy()
+        shape = len(features), -1, self._space.heads, self._shape[1]
+        shaped: Float32Array = logits.reshape(shape).cpu().numpy()
         return shaped
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
@@ -100,7 +100,7 @@ class Dqn:
             target = self._widened(target, states, index[0])
         logits = self.network(states).reshape(MEMBERS, count, *self._shape)
         taken = logits.gather(-1, index)[..., 0]
-        used = len(self._space) * 2
+        used = len(self._space) * self._space.heads
         loss = functional.binary_cross_entropy_with_logits(
             taken[..., :used], target[None, :, :used].expand(MEMBERS, -1, -1), reduction="sum"
         ) / (count * used)

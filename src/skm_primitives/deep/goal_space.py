@@ -1,16 +1,16 @@
-"""Goals for networks: a slot for every label set seen, and two heads for every slot.
+"""Goals for networks: a slot for every label set seen, and for every slot a head for each set V.
 
 With function approximation a goal `Goal(labels=l, violated=V)` means: arrive where exactly l holds,
-with *at most* the constraints V violated on the way. Two choices of V are learned, the strictest and
-the freest: V = ∅ (head `STRICT`) and V = C (head `FREE`). Skills only ever ask that constraints be
-*not* violated (¬ĉ), so a mask that admits V admits every smaller set, and both readings of a goal,
-"exactly V" and "at most V", give the same composed policies.
+with *at most* the constraints V violated on the way. Which sets V are learned is a list; the usual ones
+are the strictest and the freest: V = ∅ (head `STRICT`) and V = C (head `FREE`). Skills only ever ask
+that constraints be *not* violated (¬ĉ), so a mask that admits V admits every smaller set, and both
+readings of a goal, "exactly V" and "at most V", give the same composed policies.
 
 What stopping would have given is known at every transition, for every goal at once, so it is not
 learned (Algorithm 1 would learn it as the value of a_τ = 1):
 
     target = 1                          if the labels arrived at are those of the goal
-           = 0                          if, for a strict head, a constraint changed on this step
+           = 0                          if a constraint that is not in V changed on this step
            = γ · value of the next state  otherwise
 """
 
@@ -27,8 +27,7 @@ from skm_primitives.histories import pack
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
 
 STRICT, FREE = 0, 1
-HEADS = 2
-"""Heads of a slot: strict and free."""
+"""The usual heads of a slot: V = ∅ and V = C."""
 TABLE_BITS = 16
 """Propositions up to which label sets are found in a table."""
 NEVER = 0
@@ -38,9 +37,9 @@ NEVER = 0
 class GoalSpace:
     """The goal buffer of a network learner: label sets in the order in which they were first seen.
 
-    Arrays over goals have the shape `(..., capacity, HEADS)`; only the first `len(self)` slots are
+    Arrays over goals have the shape `(..., capacity, heads)`; only the first `len(self)` slots are
     in use, and the capacity doubles when they run out. Label sets are bits over the propositions
-    (`histories.pack`).
+    (`histories.pack`), and so are the sets V, `violations`.
     """
 
     def __init__(
@@ -49,11 +48,14 @@ class GoalSpace:
         constraints: tuple[str, ...],
         capacity: int,
         label_bits: Iterable[int] = (),
+        violations: Iterable[int] = (),
     ) -> None:
         self.propositions = propositions
         self.constraints = constraints
         self.capacity = capacity
         self._constraint_bits = sum(1 << propositions.index(name) for name in constraints)
+        self.violations: IntArray = np.array(list(violations) or [0, self._constraint_bits])
+        """The constraints V that each head allows to be violated."""
         self._slot: dict[int, int] = {}
         self._table: IntArray = np.full(1 << min(len(propositions), TABLE_BITS), -1)
         """The slot of each label set, where there are few enough propositions for a table."""
@@ -67,7 +69,22 @@ class GoalSpace:
 
     def copy(self) -> GoalSpace:
         """Return a space that can discover more without this one noticing."""
-        return GoalSpace(self.propositions, self.constraints, self.capacity, self.label_bits)
+        names = self.propositions, self.constraints
+        return GoalSpace(*names, self.capacity, self.label_bits, self.violations.tolist())
+
+    @property
+    def heads(self) -> int:
+        """How many sets V there are."""
+        return len(self.violations)
+
+    @property
+    def outputs(self) -> int:
+        """How many goals a network answers for side by side."""
+        return self.capacity * self.heads
+
+    def served(self) -> IntArray:
+        """Return which goals are served, as indices into the `(capacity · heads)` of an array."""
+        return np.arange(len(self) * self.heads)
 
     def add(self, bits: int) -> None:
         """Give a label set the next slot; where there is none left, there are twice as many."""
@@ -79,7 +96,7 @@ class GoalSpace:
         self.label_bits.append(bits)
 
     def fit(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return an array `(..., slots, HEADS)` with zeros for the slots that came since."""
+        """Return an array `(..., slots, heads)` with zeros for the slots that came since."""
         more = self.capacity - array.shape[-2]
         return np.pad(array, [(0, 0)] * (array.ndim - 2) + [(0, more), (0, 0)]) if more else array
 
@@ -108,45 +125,48 @@ class GoalSpace:
         return (bits >> np.arange(len(self.propositions)) & 1).astype(np.bool_)
 
     def goals(self) -> tuple[Goal, ...]:
-        """Return the goals served: for each slot, the strict one and the free one."""
-        return tuple(
-            Goal(labels, violated)
-            for row in self.label_rows().tolist()
-            for labels in [
-                frozenset(n for n, true in zip(self.propositions, row, strict=True) if true)
-            ]
-            for violated in (frozenset[str](), frozenset(self.constraints))
-        )
+        """Return the goals served: for each slot, one for every set V."""
+        labels = [self._names(bits) for bits in self.label_bits]
+        violated = [self._names(bits) for bits in self.violations.tolist()]
+        pairs = (divmod(index, self.heads) for index in self.served().tolist())
+        return tuple(Goal(labels[slot], violated[head]) for slot, head in pairs)
+
+    def _names(self, bits: int) -> frozenset[str]:
+        return frozenset(name for i, name in enumerate(self.propositions) if bits >> i & 1)
 
     def outcomes(self, slots: IntArray, next_slots: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return for transitions `(n,)` what is known of every goal, `(n, capacity, HEADS)` each.
+        """Return for transitions `(n,)` what is known of every goal, `(n, capacity, heads)` each.
 
         First whether stopping on arrival achieves it; second whether it can be pursued further.
         """
-        shape = (*next_slots.shape, self.capacity, HEADS)
+        shape = (*next_slots.shape, self.capacity, self.heads)
         achieved = np.zeros(shape, np.bool_)
         np.put_along_axis(achieved, next_slots[..., None, None], True, axis=-2)
-        alive = np.ones(shape, np.bool_)
-        alive[..., STRICT] = ~self.changed(slots, next_slots)[..., None]
-        return achieved, alive
+        allowed = self.allowed(self.changed(slots, next_slots))
+        return achieved, np.broadcast_to(allowed[..., None, :], shape).copy()
 
-    def changed(self, slots: IntArray, next_slots: IntArray) -> BoolArray:
-        """Return whether a constraint changed between two states: (l̂ ⊕ l̂') ∩ C ≠ ∅."""
+    def changed(self, slots: IntArray, next_slots: IntArray) -> IntArray:
+        """Return the constraints that changed between two states, as bits: (l̂ ⊕ l̂') ∩ C."""
         bits = np.array(self.label_bits, np.int64)
-        changed: BoolArray = ((bits[slots] ^ bits[next_slots]) & self._constraint_bits) != 0
+        changed: IntArray = (bits[slots] ^ bits[next_slots]) & self._constraint_bits
         return changed
+
+    def allowed(self, violated: IntArray) -> BoolArray:
+        """Return for constraints violated, as bits `(n,)`, which heads allow it: `(n, heads)`."""
+        allowed: BoolArray = (violated[..., None] & ~self.violations) == 0
+        return allowed
 
     def steps_to_goals(self, slots: IntArray, over: BoolArray | None = None) -> ByteArray:
         """Return how many steps later each goal is first achieved, from the slots of an episode.
 
         `over[step]` says for each agent whether its episode was over after that step. `slots` is
-        `(steps + 1, agents)`; the result `(steps, agents, capacity, HEADS)` holds 1 for a goal
+        `(steps + 1, agents)`; the result `(steps, agents, capacity, heads)` holds 1 for a goal
         achieved by the very next step, and `NEVER` for those not achieved any more. In a
         deterministic world γ^(k-1) is a lower bound of Q*: one way to do it is known.
         """
         steps, agents = slots.shape[0] - 1, slots.shape[1]
-        result = np.zeros((steps, agents, self.capacity, HEADS), np.uint8)
-        later = np.zeros((agents, self.capacity, HEADS), np.int64)
+        result = np.zeros((steps, agents, self.capacity, self.heads), np.uint8)
+        later = np.zeros((agents, self.capacity, self.heads), np.int64)
         for step in reversed(range(steps)):
             achieved, alive = self.outcomes(slots[step], slots[step + 1])
             if over is not None:
@@ -157,14 +177,14 @@ class GoalSpace:
         return result
 
     def random_masks(self, random: np.random.Generator, count: int) -> BoolArray:
-        """Draw sets of goals to pursue, `(count, capacity, HEADS)`.
+        """Draw sets of goals to pursue, `(count, capacity, heads)`.
 
         Half are single goals; half are Boolean expressions, a random literal or none for each
         proposition, as skills are.
         """
         rows = self.label_rows()
-        mask = np.zeros((count, self.capacity, HEADS), np.bool_)
-        head = random.integers(HEADS, size=count)
+        mask = np.zeros((count, self.capacity, self.heads), np.bool_)
+        head = random.integers(self.heads, size=count)
         single = random.integers(len(self), size=count)
         literals = random.integers(3, size=(count, rows.shape[1]))  # 0: false, 1: true, 2: either.
         fits = ((literals[:, None] == rows) | (literals[:, None] == 2)).all(-1)

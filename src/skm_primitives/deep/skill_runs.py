@@ -9,7 +9,6 @@ import numpy as np
 
 from skm_primitives.composition import goal_mask
 from skm_primitives.deep.box_primitives import BoxPrimitives
-from skm_primitives.deep.goal_space import HEADS
 from skm_primitives.planning.pursuit import Pursuit
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
@@ -45,9 +44,9 @@ def run_skill(
     env = spec.make_batch(worlds)
     observation, info = env.reset(seed=seed, options=options or None)
     space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
-    pursuit = Pursuit(worlds)
+    pursuit, served = Pursuit(worlds), space.served()
     slots = space.discover(info["labels"])
-    violated, succeeded = np.zeros(worlds, np.bool_), np.zeros(worlds, np.bool_)
+    violated, succeeded = np.zeros(worlds, np.int64), np.zeros(worlds, np.bool_)
     taken = np.full(worlds, steps)
     predicted: Float32Array = np.zeros(worlds, np.float32)
     over = np.zeros(worlds, np.bool_)
@@ -59,8 +58,8 @@ def run_skill(
             predicted = chosen.value
         observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
         following = space.discover(info["labels"])
-        achieved = space.outcomes(slots, following)[0].reshape(worlds, -1)[:, : len(wanted)]
-        possible = wanted & ~(violated[:, None] & primitives.strict) & ~over[:, None]
+        achieved = space.outcomes(slots, following)[0].reshape(worlds, -1)[:, served]
+        possible = wanted & primitives.possible(violated) & ~over[:, None]
         over |= ended | cut  # What follows is another world.
         arrived = (achieved & possible).any(1) & ~succeeded
         taken[arrived] = step + 1
@@ -84,16 +83,16 @@ def goal_to_goal(
     random = np.random.default_rng(seed)
     observation, info = env.reset(seed=seed)
     space, count = primitives.space.copy(), len(primitives.goals)
-    used = len(space)
+    used, served = len(space), space.served()
     total, arrivals = np.zeros((used, count)), np.zeros(used)
     over = np.zeros(worlds, np.bool_)
     pursuit = Pursuit(worlds)
     slots = space.discover(info["labels"])
-    unharmed = np.zeros(worlds, np.bool_)
+    unharmed = np.zeros(worlds, np.int64)
     masks = space.random_masks(random, worlds)
     for _ in range(spec.primitive_steps):
         values = primitives.batch_values(observation, unharmed)
-        chosen = pursuit.choose(values, masks.reshape(worlds, -1)[:, :count])
+        chosen = pursuit.choose(values, masks.reshape(worlds, -1)[:, served])
         observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
         check_finite(observation, spec.name, "step()")
         following = space.discover(info["labels"])
@@ -116,4 +115,4 @@ def goal_to_goal(
         slots = following
     env.close()
     mean = total / np.maximum(arrivals, 1)[:, None]
-    return np.repeat(mean, HEADS, axis=0).astype(np.float32)
+    return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32)

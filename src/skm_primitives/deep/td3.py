@@ -24,14 +24,13 @@ from torch.nn import functional
 from skm_primitives.deep.algorithm import (
     Arrays,
     goal_targets,
-    heads,
     optimiser_arrays,
     restore_optimiser,
 )
 from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
-from skm_primitives.deep.goal_space import HEADS, GoalSpace
+from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.networks import EnsembleMLP, blend, chosen_device, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
@@ -52,7 +51,7 @@ class Td3:
         self._controls = body.actions.shape[1]
         self.action_example: NDArray[Any] = np.zeros(self._controls, np.float32)
         generator = torch.Generator().manual_seed(settings.seed)
-        count = heads(space)
+        count = space.outputs
         self.actor = EnsembleMLP(body.inputs, settings.hidden, count * self._controls, 1, generator)
         self.critic = EnsembleMLP(
             body.inputs + self._controls, settings.hidden, count, CRITICS, generator
@@ -75,7 +74,7 @@ class Td3:
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return, of the controls for the goals in the mask, the one with the best value."""
-        used = len(self._space) * HEADS
+        used = len(self._space) * self._space.heads
         states = self._tensor(features)
         with torch.no_grad():
             goals = torch.arange(used, device=self._device).expand(len(features), used)
@@ -101,7 +100,7 @@ class Td3:
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:
         """Update the critics, and every other time the actor and the averages."""
-        used = len(self._space) * HEADS
+        used = len(self._space) * self._space.heads
         count, each = len(batch.slot), min(self._settings.goals_each, used)
         drawn = random.random((count, used)).argpartition(each - 1, axis=1)[:, :each]
         goals = self._tensor(drawn)
@@ -112,7 +111,7 @@ class Td3:
             noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
             controls = (controls + self._tensor(noise)).clamp(-1, 1)
             low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
-            values = torch.zeros(count, heads(self._space), device=self._device).scatter_(
+            values = torch.zeros(count, self._space.outputs, device=self._device).scatter_(
                 1, goals, low
             )
             target = goal_targets(self._space, batch, values, self._settings.gamma)

@@ -7,7 +7,7 @@ import numpy as np
 from skm_primitives.composition import goal_mask
 from skm_primitives.deep.algorithm import Algorithm
 from skm_primitives.deep.bodies import Body
-from skm_primitives.deep.goal_space import HEADS, GoalSpace
+from skm_primitives.deep.goal_space import GoalSpace
 from skm_sim.domain import DomainSpec
 from skm_sim.trials import skill_trials
 
@@ -38,10 +38,11 @@ class Validator:
         goals = space.goals()
         observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options or None)
         count = len(self._skills) * self._worlds
-        masks = np.zeros((count, space.capacity, HEADS), np.bool_)
+        flat = np.zeros((count, space.capacity * space.heads), np.bool_)
         for index, skill in enumerate(self._skills.values()):
             rows = slice(index * self._worlds, (index + 1) * self._worlds)
-            masks[rows, : len(space)] = goal_mask(skill, goals).reshape(-1, HEADS)
+            flat[rows, space.served()] = goal_mask(skill, goals)
+        masks = flat.reshape(count, space.capacity, space.heads)
         known = space.copy()
         slots = known.discover(info["labels"])
         succeeded = np.zeros(count, np.bool_)

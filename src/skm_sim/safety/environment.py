@@ -23,9 +23,11 @@ from skm_machine.errors import did_you_mean
 from skm_sim.arrays import BoolArray, ByteArray, FloatArray
 from skm_sim.batch_env import BatchEnv
 from skm_sim.domain import DomainError
+from skm_sim.point_robot import SENSORS, action_space, check_actions
+from skm_sim.pseudo_lidar import BINS
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
-from skm_sim.safety.lidar import BINS, KINDS, object_positions, pseudo_lidar
-from skm_sim.safety.physics import SENSORS, TIMESTEP, SafetyPhysics
+from skm_sim.safety.lidar import KINDS, object_positions, pseudo_lidar
+from skm_sim.safety.physics import TIMESTEP, SafetyPhysics
 from skm_sim.safety.scene import safety_scene
 from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.shapes import Shape
@@ -211,24 +213,6 @@ def observation_space() -> Box:
     low, high = np.full(OBSERVATION, -np.inf), np.full(OBSERVATION, np.inf)
     low[SENSORS:], high[SENSORS:] = 0.0, 1.0
     return Box(low, high, dtype=np.float64)
-
-
-def action_space() -> Box:
-    """Return the space of the force along the heading and the turning speed."""
-    return Box(-1.0, 1.0, (2,), dtype=np.float64)
-
-
-def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return actions as an array, or say why they cannot be taken."""
-    try:
-        array = np.asarray(actions, np.float64)
-    except (TypeError, ValueError):
-        raise DomainError(f"an action is two numbers, not {actions!r}.") from None
-    if array.shape != shape:
-        raise DomainError(f"actions have shape {array.shape}, must have {shape}: two for a robot.")
-    if not np.isfinite(array).all():
-        raise DomainError("an action holds a value that is not a finite number.")
-    return array
 
 
 def given_layout(options: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Layout | None:

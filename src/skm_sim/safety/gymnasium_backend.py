@@ -31,7 +31,8 @@ from numpy.typing import ArrayLike
 
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
-from skm_sim.safety.environment import action_space, check_actions, given_layout, observation_space
+from skm_sim.point_robot import action_space, check_actions
+from skm_sim.safety.environment import given_layout, observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS

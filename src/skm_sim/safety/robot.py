@@ -29,11 +29,12 @@ from skm_sim.driving.velocities import Velocity
 from skm_sim.maps.place_shapes import Circle
 from skm_sim.maps.places import Places
 from skm_sim.maps.yaml_file import MapError, check_keys, numbers, read_yaml
+from skm_sim.point_robot import SUBSTEPS, action_space, check_actions
 from skm_sim.robots.walls import Pose
-from skm_sim.safety.environment import action_space, check_actions, observation_space
+from skm_sim.safety.environment import observation_space
 from skm_sim.safety.layout import ARENA, BUTTONS, LABEL_RADIUS, REGIONS, Layout
 from skm_sim.safety.lidar import object_positions, pseudo_lidar
-from skm_sim.safety.physics import SUBSTEPS, TIMESTEP, SafetyPhysics
+from skm_sim.safety.physics import TIMESTEP, SafetyPhysics
 from skm_sim.safety.scene import safety_scene
 from skm_sim.shapes import Shape
 

@@ -9,10 +9,11 @@ import gymnasium
 import numpy as np
 from matplotlib.figure import Figure
 
+from skm_sim.arena_drawing import PATH_COLOURS
 from skm_sim.arrays import FloatArray
 from skm_sim.artists import PathsPanel
 from skm_sim.domain import DomainError, Task
-from skm_sim.safety.drawing import PATH_COLOURS, draw_arena
+from skm_sim.safety.drawing import draw_arena
 from skm_sim.safety.feasibility import STAGES, sample_feasible
 from skm_sim.safety.layout import authors_layouts
 from skm_sim.trials import ResetOptions

@@ -1,0 +1,160 @@
+"""The point robot among zones as the learner sees it: own motion and place, and zones from lidars."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skm_sim.arrays import Float32Array, IntArray
+from skm_sim.point_robot import SENSORS
+from skm_sim.pseudo_lidar import BINS
+from skm_sim.things import Things
+from skm_sim.zones.layout import EACH, RADIUS, Arena
+from skm_sim.zones.world import WALLS, observations
+
+OWN: Final = 11
+"""Features of the robot itself: speeds, heading, place in its own frame, the wall sensor."""
+ZONE_FEATURES: Final = 7
+NEARNESS: Final = 3
+"""Of these the one that falls with distance."""
+KEPT_OFF: Final = 6
+"""Zones to keep off that are looked at, the nearest: with four colours, all there can be."""
+FORCE: Final = 0.05
+"""The motor's force is limited to this: larger actions do the same."""
+TURNS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
+_SAME = np.float32(1e-4)
+"""Two readings that differ by less come from the same zone."""
+_FARTHEST = 8.0
+
+
+def things(colours: int) -> Things:
+    """Return how the features of `ZonesBody` are made up."""
+    return Things(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, KEPT_OFF)
+
+
+class ZonesBody:
+    """80 numbers to features, all of them computed from the observation of this step alone."""
+
+    def __init__(self, colours: int = 4) -> None:
+        self._arena = Arena(colours)
+        self.observations = observations(colours)
+        self.inputs = things(colours).inputs
+        pairs = [(force, turn) for force in (-FORCE, 0.0, FORCE) for turn in TURNS]
+        self.actions: Float32Array = np.array(pairs, np.float32)
+
+    def features(self, observations: NDArray[Any]) -> Float32Array:
+        """Return the robot's own motion and place, then the two zones of each colour."""
+        seen = np.asarray(observations, np.float32)
+        sensors, wall = seen[:, :SENSORS], seen[:, SENSORS : SENSORS + WALLS]
+        sine, cosine = -2 * sensors[:, 9], -2 * sensors[:, 10]
+        x, y = self._place(wall)
+        own = np.stack(
+            [
+                sensors[:, 3],
+                sensors[:, 4],
+                sensors[:, 8] * np.float32(0.2),
+                sine,
+                cosine,
+                (-x * cosine - y * sine) / 3,
+                (x * sine - y * cosine) / 3,
+                *wall.T,
+            ],
+            axis=1,
+        )
+        zones = decode(seen[:, SENSORS + WALLS :].reshape(-1, self._arena.colours, BINS))
+        features: Float32Array = np.concatenate([np.clip(own, -3, 3), zones], axis=1)
+        return features
+
+    def _place(self, wall: Float32Array) -> tuple[Float32Array, Float32Array]:
+        """Return where the robot is, from the nearer wall of each pair; 0 before the first step."""
+        known, light = wall.min(1) > 0, np.maximum(wall, np.float32(1e-6))
+        far = np.float32(self._arena.wall)
+        right, low, left, high = (np.log(light[:, side]) for side in range(WALLS))
+        x = np.where(right > left, far + right, -far - left) * known
+        y = np.where(high > low, far + high, -far - low) * known
+        return x, y
+
+    def action(self, controls: Float32Array) -> Float32Array:
+        """Return force and turn: the force is scaled to its limit."""
+        return np.stack([controls[:, 0] * FORCE, controls[:, 1]], axis=1).astype(np.float32)
+
+    def commands(self, actions: Float32Array) -> Float32Array:
+        """Return the actions as they are."""
+        return actions
+
+    def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return none: arenas are learned in as they come."""
+        return {}
+
+
+SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesBody, count) for count in (6, 8, 10))
+
+
+def decode(lidars: Float32Array) -> Float32Array:
+    """Return `(n, colours · 2 · 7)`: the two zones that each lidar `(n, colours, 16)` shows.
+
+    A zone shows as light s in its bin, and as a · s and (1 − a) · s in the next bin and the one before,
+    where a is its place in the bin; of two zones the brighter shows. So a follows from either
+    neighbour, unless the other zone outshines it there: both readings are tried for both zones, and
+    what explains the lidar best is taken.
+    """
+    bins, light = _zones_of(lidars.reshape(-1, BINS))
+    shape = -1, lidars.shape[1], EACH
+    angle = bins.T.reshape(shape) * np.float32(2 * np.pi / BINS)
+    light = light.T.reshape(shape)
+    distance = np.minimum(-2 * np.log(np.maximum(light, np.float32(1e-6))), _FARTHEST)
+    near = np.exp(-np.maximum(distance - RADIUS, 0) / np.float32(0.4))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    parts = [
+        np.ones_like(near),
+        distance * cosine / 3,
+        distance * sine / 3,
+        near,
+        near * cosine,
+        near * sine,
+        np.clip((RADIUS - distance) * 5, -1, 1) + 1,
+    ]
+    features = np.stack(parts, axis=-1) * (light > 0)[..., None]
+    decoded: Float32Array = features.reshape(len(lidars), -1).astype(np.float32)
+    return decoded
+
+
+def _zones_of(flat: Float32Array) -> tuple[Float32Array, Float32Array]:
+    """Return where in the bins the two zones of each lidar `(n, 16)` are, and their light, `(2, n)`."""
+    first, light = flat.argmax(1), flat.max(1)
+    least = np.full(len(flat), np.inf, np.float32)
+    found: Float32Array = np.zeros((2, 2, len(flat)), np.float32)
+    for side in (1, -1):
+        share = _share(flat, first, light, side)
+        shown = _shown(first, share, light)
+        rest = np.where(flat > shown + _SAME, flat, np.float32(0))
+        second, second_light = rest.argmax(1), rest.max(1)
+        for second_side in (1, -1):
+            second_share = _share(flat, second, second_light, second_side)
+            both = np.maximum(shown, _shown(second, second_share, second_light))
+            error = np.abs(both - flat).max(1)
+            better = error < least - np.float32(1e-6)
+            least = np.where(better, error, least)
+            found[0][:, better] = np.stack([first + share, second + second_share])[:, better]
+            found[1][:, better] = np.stack([light, second_light])[:, better]
+    return found[0], found[1]
+
+
+def _share(flat: Float32Array, peak: IntArray, light: Float32Array, side: int) -> Float32Array:
+    """Return where in its bin a zone is, from the neighbour on one side."""
+    beside = flat[np.arange(len(flat)), (peak + side) % BINS]
+    ratio = np.clip(beside / np.maximum(light, np.float32(1e-6)), 0, 1)
+    share: Float32Array = ratio if side == 1 else 1 - ratio
+    return share
+
+
+def _shown(peak: IntArray, share: Float32Array, light: Float32Array) -> Float32Array:
+    """Return the lidar that a single zone would give."""
+    offset = (np.arange(BINS) - peak[:, None]) % BINS
+    part = np.where(offset == 0, np.float32(1), np.float32(0))
+    part += np.where(offset == 1, share[:, None], np.float32(0))
+    part += np.where(offset == BINS - 1, 1 - share[:, None], np.float32(0))
+    return part * light[:, None]

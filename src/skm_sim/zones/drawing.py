@@ -1,0 +1,34 @@
+"""Pictures of the Zones domain from above; `draw_zones` is what every plot of it is made of."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle, Rectangle
+
+from skm_sim.arena_drawing import Phases, draw_floor, draw_path, draw_robot, rendered
+from skm_sim.arrays import ByteArray, FloatArray
+from skm_sim.zones.layout import COLOURS, RADIUS, Arena
+from skm_sim.zones.scene import PAINT
+
+WALL = "#8c877f"
+
+
+def draw_zones(axes: Axes, zones: FloatArray, path: FloatArray, phases: Phases = None) -> None:
+    """Draw an arena `(colours, 2, 2)` into `axes`, and on it the path of poses `(steps + 1, 3)`.
+
+    `phases` has a number for every step of the path, such as the machine's state.
+    """
+    wall = Arena(len(zones)).wall
+    draw_floor(axes, wall, path)
+    axes.add_patch(Rectangle((-wall, -wall), 2 * wall, 2 * wall, fill=False, ec=WALL, lw=1.5))
+    for name, pair in zip(COLOURS, zones.tolist(), strict=False):
+        for x, y in pair:
+            axes.add_patch(Circle((x, y), RADIUS, facecolor=(*PAINT[name], 0.55), lw=0))
+    if len(path) > 1:
+        draw_path(axes, path, phases)
+    draw_robot(axes, path[-1])
+
+
+def picture(zones: FloatArray, path: FloatArray, pixels: int = 480) -> ByteArray:
+    """Return the arena with a path as `(pixels, pixels, 3)` bytes."""
+    return rendered(lambda axes: draw_zones(axes, zones, path), pixels)

@@ -1,0 +1,196 @@
+"""Where zones and robot are in the Zones domain: drawn as ZoneEnv draws them, or given.
+
+One `ZoneLayout` holds one arena or a batch of them: both arrays have the same leading shape. With more
+than four colours the arena is larger, so that it is as crowded as with four.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skm_machine.errors import did_you_mean
+from skm_sim.arrays import BoolArray, FloatArray
+from skm_sim.domain import DomainError
+
+COLOURS: Final = (
+    *("blue", "green", "magenta", "yellow"),
+    *("red", "cyan", "orange", "purple", "brown", "grey"),
+)
+COUNTS: Final = (4, 6, 8, 10)
+"""How many of them there can be."""
+EACH: Final = 2
+"""Zones of each colour."""
+RADIUS: Final = 0.4
+APART: Final = 1.1
+"""Metres between the centres of two zones, at least; with `overlap`, none."""
+CLEARANCE: Final = 0.95
+"""Metres between the robot's start and every centre, at least."""
+TRIES: Final = 100
+"""Places tried for a zone, before all are placed anew."""
+_FIELDS: Final = ("robot", "zones")
+
+
+@dataclass(frozen=True)
+class Arena:
+    """How large everything is, in metres from the middle, for a number of colours."""
+
+    colours: int = 4
+
+    def __post_init__(self) -> None:
+        if self.colours not in COUNTS:
+            raise DomainError(f"colours is {self.colours}, must be one of 4, 6, 8, 10.")
+
+    @property
+    def zones(self) -> float:
+        """Centres of zones are within ± this: 1.95 with four colours."""
+        side = 2 * 1.95 + APART
+        return (side * math.sqrt(self.colours / 4) - APART) / 2
+
+    @property
+    def robot(self) -> float:
+        """The robot starts within ± this: 2.1 with four colours."""
+        return self.zones + 0.15
+
+    @property
+    def wall(self) -> float:
+        """Where the walls are, that end an episode: at 3.3 with four colours."""
+        return self.zones + 1.35
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The colours."""
+        return COLOURS[: self.colours]
+
+
+@dataclass(frozen=True, eq=False)
+class ZoneLayout:
+    """Positions in metres, heading in radians."""
+
+    robot: FloatArray
+    """`(..., 3)`: x, y, heading."""
+    zones: FloatArray
+    """`(..., colours, 2, 2)`: the centres, by colour."""
+
+    def __post_init__(self) -> None:
+        for name in _FIELDS:
+            array = np.asarray(getattr(self, name), np.float64)
+            if not np.isfinite(array).all():
+                raise DomainError(f"layout: '{name}' holds a value that is not a finite number.")
+            object.__setattr__(self, name, array)
+        shape, zones = self.robot.shape[:-1], self.zones.shape
+        fits = len(zones) >= 3 and zones[:-3] == shape and zones[-2:] == (EACH, 2)
+        if self.robot.shape[-1:] != (3,) or not fits or zones[-3] not in COUNTS:
+            raise DomainError(
+                f"layout: 'robot' has shape {self.robot.shape} and 'zones' {zones}; they must have"
+                " (..., 3) and (..., colours, 2, 2)."
+            )
+        arena = Arena(zones[-3])
+        if np.abs(self.robot[..., :2]).max(initial=0) >= arena.wall:
+            raise DomainError(f"layout: the robot is not within the walls at {arena.wall:g} m.")
+        if np.abs(self.zones).max(initial=0) > arena.wall - RADIUS:
+            raise DomainError(f"layout: a zone reaches over the walls at {arena.wall:g} m.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading shape: `()` for one arena, `(n,)` for a batch."""
+        return self.robot.shape[:-1]
+
+    @property
+    def colours(self) -> int:
+        """How many colours there are."""
+        return int(self.zones.shape[-3])
+
+    def __getitem__(self, index: Any) -> ZoneLayout:  # noqa: ANN401 (whatever numpy takes)
+        return ZoneLayout(self.robot[index], self.zones[index])
+
+    def labels(self, positions: ArrayLike) -> BoolArray:
+        """Return `(..., colours)`: in zones of which colours each position is."""
+        here = np.asarray(positions, np.float64)[..., None, None, :]
+        return inside(self.zones, here)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain lists, for JSON; `read_layout` reads that."""
+        return {name: getattr(self, name).tolist() for name in _FIELDS}
+
+
+def inside(zones: FloatArray, here: FloatArray) -> BoolArray:
+    """Return in zones of which colours `(..., colours)` the points `(..., 1, 1, 2)` are."""
+    gap = zones - here
+    near: BoolArray = np.hypot(gap[..., 0], gap[..., 1]) <= RADIUS
+    shown: BoolArray = near.any(-1)
+    return shown
+
+
+def sample_layouts(
+    random: np.random.Generator, count: int, colours: int = 4, *, overlap: bool = False
+) -> ZoneLayout:
+    """Draw arenas as safety-gymnasium does: the robot first, then one zone after the other.
+
+    Each place is uniform, and drawn again while it is too near to what stands already; an arena in
+    which a zone finds no place within `TRIES` tries is begun anew.
+    """
+    arena, many = Arena(colours), colours * EACH
+    robot, zones = np.empty((count, 3)), np.empty((count, many, 2))
+    robot[:, 2] = random.uniform(0, 2 * np.pi, count)
+    todo = np.arange(count)
+    while len(todo):
+        rows = np.arange(len(todo))
+        start = random.uniform(-arena.robot, arena.robot, (len(todo), 2))
+        placed = np.empty((len(todo), many, 2))
+        failed = np.zeros(len(todo), np.bool_)
+        for zone in range(many):
+            tried = random.uniform(-arena.zones, arena.zones, (len(todo), TRIES, 2))
+            fits = np.hypot(*np.moveaxis(tried - start[:, None], -1, 0)) >= CLEARANCE
+            if zone and not overlap:
+                gaps = tried[:, :, None] - placed[:, None, :zone]
+                fits &= np.hypot(gaps[..., 0], gaps[..., 1]).min(-1) >= APART
+            first = fits.argmax(1)
+            failed |= ~fits[rows, first]
+            placed[:, zone] = tried[rows, first]
+        robot[todo, :2], zones[todo] = start, placed
+        todo = todo[failed]
+    return ZoneLayout(robot, zones.reshape(count, colours, EACH, 2))
+
+
+def concatenate(layouts: list[ZoneLayout]) -> ZoneLayout:
+    """Return batches as one batch."""
+    return ZoneLayout(*(np.concatenate([getattr(o, name) for o in layouts]) for name in _FIELDS))
+
+
+def read_layout(value: object, shape: tuple[int, ...], colours: int) -> ZoneLayout:
+    """Return a layout given as `ZoneLayout` or as a mapping of its fields, broadcast to `shape`."""
+    layout = value if isinstance(value, ZoneLayout) else _from_mapping(value)
+    if layout.colours != colours:
+        raise DomainError(f"layout: there are {layout.colours} colours, wanted {colours}.")
+    if layout.shape == shape:
+        return layout
+    try:
+        return ZoneLayout(
+            np.broadcast_to(layout.robot, (*shape, 3)),
+            np.broadcast_to(layout.zones, (*shape, colours, EACH, 2)),
+        )
+    except ValueError:
+        raise DomainError(
+            f"layout: there are arenas of shape {layout.shape}, wanted {shape}."
+        ) from None
+
+
+def _from_mapping(value: object) -> ZoneLayout:
+    if not isinstance(value, Mapping):
+        raise DomainError(f"a layout is a ZoneLayout or a mapping of its fields, not {value!r}.")
+    for name in value:
+        if name not in _FIELDS:
+            raise DomainError(f"layout: unknown field '{name}'{did_you_mean(str(name), _FIELDS)}")
+    missing = [name for name in _FIELDS if name not in value]
+    if missing:
+        raise DomainError(f"layout: {', '.join(missing)} missing; it takes {', '.join(_FIELDS)}.")
+    try:
+        return ZoneLayout(*(np.asarray(value[name], np.float64) for name in _FIELDS))
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"layout: positions must be numbers ({error}).") from None

@@ -1,0 +1,59 @@
+"""The Zones domain as data: ZoneEnv with the tasks that GenZ-LTL and DeepLTL are measured on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skm_sim.domain import DomainSpec, Registration, Task, task_table
+from skm_sim.things import Things
+
+COLOURS_OF_TASKS: Final = ("blue", "green", "magenta", "yellow")
+MAX_STEPS: Final = 1000
+HOLD: Final = 5
+"""Steps of 0.02 s for which a decision is held."""
+
+FINITE: Final = {
+    "phi9": "(F blue) & (!blue U (green & F yellow))",
+    "phi10": "!(magenta | yellow) U (blue & F green)",
+    "phi11": "!green U ((blue | magenta) & (!green U yellow))",
+    "phi12": "((green | blue) -> (!yellow U magenta)) U yellow",
+    "phi13": "F(green & (!(blue | yellow) U (magenta & (!yellow U blue)))) & F(!green U yellow)",
+    "phi14": "F((blue | green) & (!yellow U (blue & (!green U magenta)))) & F(yellow & (!blue U green))",
+    "phi15": "!(magenta | yellow) U (blue & (!green U (yellow & F(green & (!blue U magenta)))))",
+    "phi16": "F(blue & (!yellow U (green & F(yellow & (!(magenta | green) U blue)))))",
+}
+INFINITE: Final = {
+    "psi4": "G F blue & G F green & G !(yellow | magenta)",
+    "psi5": "G F blue & G F yellow & G F green & G !magenta",
+    "psi6": "F G yellow & G !(green | blue | magenta)",
+}
+
+ZONES = DomainSpec(
+    name="zones",
+    env_id="skm/Zones-v0",
+    environments=(
+        Registration(
+            "skm/Zones-v0",
+            entry_point="skm_sim.zones.environment:ZonesEnv",
+            vector_entry_point="skm_sim.zones.environment:ZonesVectorEnv",
+            max_episode_steps=MAX_STEPS,
+        ),
+    ),
+    demo="phi15",
+    extra="safety: mujoco",
+    body="skm_sim.zones.body:ZonesBody",
+    things=Things(own=11, kinds=COLOURS_OF_TASKS, each=2, features=7, nearness=3, kept_off=6),
+    validation="skm_sim.zones.trials:SKILL_TRIALS",
+    trials="skm_sim.zones.trials:TRIALS",
+    brake="skm_sim.safety.brake:brake",
+    propositions=COLOURS_OF_TASKS,
+    constraints=COLOURS_OF_TASKS,
+    gamma=0.99,
+    primitive_steps=100,
+    step_seconds=0.02,
+    hold=HOLD,
+    tasks=task_table(
+        Task(name, formula, repeat=False, max_steps=MAX_STEPS)
+        for name, formula in {**FINITE, **INFINITE}.items()
+    ),
+)
