@@ -13,6 +13,8 @@ every step, an agent that pursues goals and explores. What differs, and why it i
   time limit is no end: values go on, and so does learning, in a new episode.
 - **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
 - **Sets of goals** are pursued half of the time, as composed skills will.
+- **Things by kind**: where a domain's spec says that these are what is seen, one network relative to the
+  goal takes the place of an output for every goal (`relative_dqn`).
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from skm_primitives.deep.algorithm import Algorithm, Arrays, grown
 from skm_primitives.deep.bodies import GenericBody, body_for
 from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
-from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.image_body import ImageBody
+from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.validation import Validator
@@ -40,6 +42,8 @@ from skm_sim.faults import check_finite, environment_faults
 
 NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
+MOST_WORLDS = 256
+"""Worlds in which what lies behind goals is measured."""
 FRAME_BYTES = 1 << 30
 """The most that remembered pictures may take."""
 
@@ -59,7 +63,8 @@ class BoxLearner(DeepLearner):
         if isinstance(self.body, GenericBody) and settings.waves:
             self.body.sharpen(settings.waves)
         self.env = spec.make_batch(settings.agents)
-        self.space = GoalSpace(spec.propositions, spec.constraints, settings.slots)
+        relative = spec.things is not None and settings.algorithm == "dqn"
+        self.space = goal_space(spec, settings.slots, relative)
         self._outputs = self.space.outputs
         self.algorithm: Algorithm = _algorithm(self)
         pictures = isinstance(self.body, ImageBody)
@@ -155,8 +160,9 @@ class BoxLearner(DeepLearner):
     def _grow(self) -> None:
         """Make room for the goals of the goal space, in the networks and in the memory."""
         self._outputs = self.space.outputs
-        self.algorithm = grown(self.algorithm, _algorithm(self))
-        self.replay.grow(self._outputs)
+        if self._outputs:
+            self.algorithm = grown(self.algorithm, _algorithm(self))
+            self.replay.grow(self._outputs)
         self.goal_seen = self.space.fit(self.goal_seen)
 
     def _features(self, observation: NDArray[Any], where: str) -> Float32Array:
@@ -220,7 +226,7 @@ class BoxLearner(DeepLearner):
         from skm_primitives.deep.skill_runs import goal_to_goal  # noqa: PLC0415
 
         primitives = BoxPrimitives(arrays, card, self.spec)
-        worlds = 4 * self.settings.validation_layouts
+        worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
             return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}
 
@@ -233,6 +239,7 @@ class BoxLearner(DeepLearner):
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
             "owed": self._owed,
+            **({"relative": True} if isinstance(self.space, RelativeGoals) else {}),
         }
 
     def training_arrays(self) -> Arrays:
@@ -246,7 +253,7 @@ class BoxLearner(DeepLearner):
 
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what was saved."""
-        for bits in details["label_bits"]:
+        for bits in details["label_bits"][len(self.space) :]:
             self.space.add(bits)
         if self.space.capacity != len(self.goal_seen):
             self._grow()
@@ -265,4 +272,8 @@ def _algorithm(learner: BoxLearner) -> Algorithm:
         from skm_primitives.deep.td3 import Td3  # noqa: PLC0415
 
         return Td3(learner.body, learner.space, learner.settings)
+    if isinstance(learner.space, RelativeGoals):
+        from skm_primitives.deep.relative_dqn import RelativeDqn  # noqa: PLC0415
+
+        return RelativeDqn(learner.body, learner.space, learner.settings)
     return Dqn(learner.body, learner.space, learner.settings)

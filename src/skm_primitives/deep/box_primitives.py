@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.deep.bodies import Body, GenericBody, body_for
-from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.image_body import ImageBody
+from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
+from skm_primitives.deep.relative_inputs import relative_inputs
 from skm_primitives.deep.served_image import ServedImageNetwork
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal
@@ -33,11 +34,16 @@ Arrays = Mapping[str, NDArray[Any]]
 class _Networks(Protocol):
     """What was learned, of either algorithm."""
 
-    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
-        """Return what is thought of every goal, for features and a number of chance for each."""
+    def __call__(
+        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
+    ) -> _Estimates:
+        """Return what is thought of every goal, for features and a number of chance for each.
+
+        Where goals are asked about one by one, those that are not `wanted` are worth nothing.
+        """
         ...
 
-    def logits(self, features: Float32Array) -> Float32Array:
+    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
         """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
         ...
 
@@ -61,9 +67,12 @@ class BoxPrimitives:
                 f" propositions {self.propositions} and constraints {self.constraints}; train anew."
             )
         self.goal_seen: IntArray = arrays["goal_seen"]
-        self.space = GoalSpace(self.propositions, self.constraints, details["slots"])
-        for bits in details["label_bits"][: len(self.goal_seen) // self.space.heads]:
-            self.space.add(bits)  # More may be seen since.
+        relative = bool(details.get("relative"))
+        if relative and spec.things is None:
+            raise WrongDomainError(f"the domain '{spec.name}' does not say any more what it sees.")
+        self.space = goal_space(spec, details["slots"], relative)
+        for bits in details["label_bits"][len(self.space) : self._known_sets(details)]:
+            self.space.add(bits)
         self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
@@ -78,9 +87,19 @@ class BoxPrimitives:
         env = spec.make()
         self.action_space: Space[Any] = env.action_space
         env.close()
-        self._networks = _NETWORKS[details["algorithm"]](arrays, self._body, len(self.goals))
+        self._networks: _Networks
+        if isinstance(self.space, RelativeGoals):
+            self._networks = _RelativeNetworks(arrays, self._body, self.space)
+        else:
+            self._networks = _NETWORKS[details["algorithm"]](arrays, self._body, len(self.goals))
         self._served_heads = self.space.served() % self.space.heads
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
+
+    def _known_sets(self, details: Mapping[str, Any]) -> int:
+        """Return how many label sets are served; more may have been seen since."""
+        if isinstance(self.space, RelativeGoals):
+            return len(details["label_bits"])
+        return len(self.goal_seen) // self.space.heads
 
     def values(
         self, observation: NDArray[Any], violated: frozenset[str] = frozenset()
@@ -122,10 +141,15 @@ class BoxPrimitives:
         """Return actions of `batch_values` as the environment's batch takes them."""
         return self._body.commands(actions)
 
-    def batch_values(self, observations: NDArray[Any], violated: IntArray) -> ContinuousGoalValues:
-        """Return the same for a batch `(n, …)`; `violated` are bits over the propositions."""
+    def batch_values(
+        self, observations: NDArray[Any], violated: IntArray, wanted: BoolArray | None = None
+    ) -> ContinuousGoalValues:
+        """Return the same for a batch `(n, …)`; `violated` are bits over the propositions.
+
+        Goals that are not among the `wanted` ones `(n, goals)` may be left out, and worth nothing.
+        """
         seen = self._check(observations)
-        estimates = self._networks(self._body.features(seen), _chance(seen))
+        estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
         gone = ~self.possible(violated)
@@ -166,8 +190,31 @@ class _Estimates:
     logits: Float32Array
 
 
-class _DqnNetworks:
+class _Choosing:
     """Values of the best of a few actions; a detour is any that is nearly as good."""
+
+    _actions: Float32Array
+
+    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
+        """Return those of every goal and action, `(2, n, goals, actions)`."""
+        raise NotImplementedError
+
+    def __call__(
+        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
+    ) -> _Estimates:
+        logits = self.logits(features, wanted)
+        mean = logits.mean(0)
+        best = mean.argmax(-1)
+        near = mean >= mean.max(-1, keepdims=True) - DETOUR_MARGIN
+        goals, actions = mean.shape[1:]
+        turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
+        order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
+        chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
+        return _Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
+
+
+class _DqnNetworks(_Choosing):
+    """An output for every goal and action."""
 
     def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
         self._network = (
@@ -180,22 +227,34 @@ class _DqnNetworks:
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def logits(self, features: Float32Array) -> Float32Array:
+    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """Return those of every goal and action, `(2, n, goals, actions)`."""
         shape = 2, len(features), -1, len(self._actions)
         shaped: Float32Array = self._network(features).reshape(shape)[:, :, : self._goals]
         return shaped
 
-    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
-        actions = len(self._actions)
-        logits = self.logits(features)
-        mean = logits.mean(0)
-        best = mean.argmax(-1)
-        near = mean >= mean.max(-1, keepdims=True) - DETOUR_MARGIN
-        turn = (chance[:, None, None] + 7 * np.arange(self._goals)[:, None] + 1) * _SPREADING
-        order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
-        chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
-        return _Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
+
+class _RelativeNetworks(_Choosing):
+    """One network that is asked about every goal."""
+
+    def __init__(self, arrays: Arrays, body: Body, space: RelativeGoals) -> None:
+        self._network = ServedMLP("network", arrays)
+        self._actions = arrays["actions"]
+        self._things = space.things
+        self._kinds, self._kept_off = space.learned[:, 0], space.kept_off(space.learned[:, 2])
+        fits = self._network.inputs == self._things.relative_inputs
+        if not fits or body.inputs != self._things.inputs:
+            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
+
+    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
+        """Return those of every goal and action, `(2, n, goals, actions)`."""
+        asked = np.ones((len(features), len(self._kinds)), np.bool_) if wanted is None else wanted
+        row, goal = np.nonzero(asked)
+        kinds, kept_off = self._kinds[goal], self._kept_off[goal]
+        shown = relative_inputs(self._things, features[row], kinds, kept_off)
+        logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
+        logits[:, row, goal] = self._network(shown)
+        return logits
 
 
 class _Td3Networks:
@@ -211,11 +270,16 @@ class _Td3Networks:
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def logits(self, features: Float32Array) -> Float32Array:  # noqa: ARG002
+    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """There are none for each action: a choice is never learned by TD3."""
         raise SkmError("TD3 has no value for each of a choice of actions.")
 
-    def __call__(self, features: Float32Array, chance: IntArray) -> _Estimates:
+    def __call__(
+        self,
+        features: Float32Array,
+        chance: IntArray,
+        wanted: BoolArray | None,  # noqa: ARG002
+    ) -> _Estimates:
         count, goals, size = len(features), self._goals, self._body.actions.shape[1]
         controls = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
         rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
@@ -235,6 +299,8 @@ class _Td3Networks:
 
 DETOUR_MARGIN = 0.3
 """How much smaller the logit of an action may be for it to count as nearly as good."""
+UNASKED = -1e4
+"""The logit of what was not asked about."""
 _PRIME = 1_000_003
 _SPREADING = 7919
 

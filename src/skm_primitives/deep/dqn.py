@@ -28,8 +28,8 @@ from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.exploration import HeldExploration
 from skm_primitives.deep.goal_space import GoalSpace
-from skm_primitives.deep.image_networks import make_network
-from skm_primitives.deep.networks import blend, chosen_device, from_arrays, to_arrays
+from skm_primitives.deep.image_networks import ImageNetwork, make_network
+from skm_primitives.deep.networks import EnsembleMLP, blend, chosen_device, from_arrays, to_arrays
 from skm_primitives.deep.replay import Batch
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -48,8 +48,7 @@ class Dqn:
         self.action_example: NDArray[Any] = np.zeros((), np.uint8 if few else np.int64)
         generator = torch.Generator().manual_seed(settings.seed)
         self._shape = (space.outputs, len(body.actions))
-        outputs = self._shape[0] * self._shape[1]
-        self.network = make_network(body, settings, outputs, MEMBERS, generator)
+        self.network = self._make_network(generator)
         with torch.no_grad():
             self.network.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
         self._device = chosen_device(settings.device)
@@ -59,6 +58,11 @@ class Dqn:
             self.network.parameters(), settings.learning_rate, fused=True
         )
         self._exploration = HeldExploration(settings.agents, self.action_example)
+
+    def _make_network(self, generator: torch.Generator) -> EnsembleMLP | ImageNetwork:
+        """Return the network: an output for each goal and action."""
+        outputs = self._shape[0] * self._shape[1]
+        return make_network(self._body, self._settings, outputs, MEMBERS, generator)
 
     def values(self, features: Float32Array) -> Float32Array:
         """Return the logits of the averaged networks' mean, `(n, slots, heads, actions)`."""
@@ -104,6 +108,10 @@ class Dqn:
         loss = functional.binary_cross_entropy_with_logits(
             taken[..., :used], target[None, :, :used].expand(MEMBERS, -1, -1), reduction="sum"
         ) / (count * used)
+        self._descend(loss, learning_rate)
+
+    def _descend(self, loss: Tensor, learning_rate: float) -> None:
+        """Take one step downhill, and let the averaged networks follow."""
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         for group in self.optimiser.param_groups:

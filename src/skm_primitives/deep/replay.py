@@ -14,6 +14,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
+class Past:
+    """The whole rounds that transitions are from; `(n, …)` each."""
+
+    slots: IntArray
+    """`(n, steps + 1)`"""
+    between: BoolArray
+    """`(n, steps)`: steps from the end of an episode to the start of the next."""
+    step: IntArray
+    """Which step each transition is."""
+
+
+@dataclass(frozen=True)
 class Batch:
     """Transitions drawn from the memory; `(n, …)` each."""
 
@@ -26,6 +38,8 @@ class Batch:
     steps_to_goals: ByteArray
     ended: BoolArray
     """Whether the world ended with this transition: nothing can be reached from there."""
+    past: Past | None = None
+    """Where no steps to goals are remembered, what they can be found from."""
 
 
 class Replay:
@@ -101,7 +115,12 @@ class Replay:
             self._slots[row, step + 1, agent].astype(np.int64),
             self._steps_to_goals[row, step, agent],
             self._ended[row, step, agent],
+            None if self._steps_to_goals.shape[-1] else self._past(row, step, agent),
         )
+
+    def _past(self, row: IntArray, step: IntArray, agent: IntArray) -> Past:
+        slots = self._slots[row, :, agent].astype(np.int64)
+        return Past(slots, self._between[row, :, agent], step)
 
     @staticmethod
     def _drawn(states: NDArray[Any]) -> NDArray[Any]:

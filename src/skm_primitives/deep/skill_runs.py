@@ -52,7 +52,8 @@ def run_skill(
     over = np.zeros(worlds, np.bool_)
     poses = [getattr(env, "pose", np.zeros((worlds, 0)))]
     for step in range(steps):
-        values = primitives.batch_values(observation, violated)
+        asked = np.broadcast_to(wanted, (worlds, len(wanted)))
+        values = primitives.batch_values(observation, violated, asked)
         chosen = pursuit.choose(values, wanted)
         if step == 0:
             predicted = chosen.value
@@ -91,8 +92,9 @@ def goal_to_goal(
     unharmed = np.zeros(worlds, np.int64)
     masks = space.random_masks(random, worlds)
     for _ in range(spec.primitive_steps):
-        values = primitives.batch_values(observation, unharmed)
-        chosen = pursuit.choose(values, masks.reshape(worlds, -1)[:, served])
+        wanted = masks.reshape(worlds, -1)[:, served]
+        values = primitives.batch_values(observation, unharmed, wanted)
+        chosen = pursuit.choose(values, wanted)
         observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
         check_finite(observation, spec.name, "step()")
         following = space.discover(info["labels"])

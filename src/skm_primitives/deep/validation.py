@@ -56,6 +56,8 @@ class Validator:
             succeeded |= (masks & achieved).any((1, 2))
             masks &= alive & ~(ended | cut)[:, None, None]  # What follows is another world.
             slots = next_slots
+            if (succeeded | ~masks.any((1, 2))).all():
+                break  # Nothing can change any more.
         rates = succeeded.reshape(len(self._skills), -1).mean(1).tolist()
         scores = dict(zip(self._skills, map(float, rates), strict=True))
         return {"validation": float(np.mean(rates)), **scores}

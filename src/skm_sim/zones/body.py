@@ -146,9 +146,8 @@ def _zones_of(flat: Float32Array) -> tuple[Float32Array, Float32Array]:
 def _share(flat: Float32Array, peak: IntArray, light: Float32Array, side: int) -> Float32Array:
     """Return where in its bin a zone is, from the neighbour on one side."""
     beside = flat[np.arange(len(flat)), (peak + side) % BINS]
-    ratio = np.clip(beside / np.maximum(light, np.float32(1e-6)), 0, 1)
-    share: Float32Array = ratio if side == 1 else 1 - ratio
-    return share
+    ratio: Float32Array = np.minimum(beside / np.maximum(light, np.float32(1e-6)), np.float32(1))
+    return ratio if side == 1 else np.float32(1) - ratio
 
 
 def _shown(peak: IntArray, share: Float32Array, light: Float32Array) -> Float32Array:

@@ -123,7 +123,7 @@ def inside(zones: FloatArray, here: FloatArray) -> BoolArray:
     """Return in zones of which colours `(..., colours)` the points `(..., 1, 1, 2)` are."""
     gap = zones - here
     near: BoolArray = np.hypot(gap[..., 0], gap[..., 1]) <= RADIUS
-    shown: BoolArray = near.any(-1)
+    shown: BoolArray = np.asarray(near.any(-1))
     return shown
 
 

@@ -64,8 +64,8 @@ class ZonesWorld:
                 self._drift()
             shown[:, step] = inside(self.zones, track[:, step, None, None, :2])
         self._labels = _told(self._labels, shown)
-        out: BoolArray = (np.abs(track[..., :2]) >= self.arena.wall).any(axis=(1, 2))
-        self.over = out
+        out = (np.abs(track[..., :2]) >= self.arena.wall).any(axis=(1, 2))
+        self.over = np.asarray(out)
         x, y = self.physics.pose[:, 0], self.physics.pose[:, 1]
         wall = self.arena.wall
         self._wall = np.exp(-np.abs(np.stack([x - wall, y + wall, x + wall, y - wall], axis=1)))

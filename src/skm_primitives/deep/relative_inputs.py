@@ -1,0 +1,27 @@
+"""What a network relative to a goal sees: the robot, the things to reach, those to keep off.
+
+The values of reaching one kind are those of any other with the kinds renamed. So the network is shown
+own motion, the things of the kind to reach, and the things of the kinds to keep off, nearest first,
+whatever kinds these are; what may be touched it does not see at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.things import Things
+
+
+def relative_inputs(
+    things: Things, features: Float32Array, kind: IntArray, kept_off: BoolArray
+) -> Float32Array:
+    """Return `(n, relative_inputs)` for features `(n, inputs)`, the kind to reach, and `(n, kinds)`."""
+    count, kinds = kept_off.shape
+    rows = np.arange(count)
+    seen = features[:, things.own :].reshape(count, kinds, things.each, things.features)
+    wanted = seen[rows, kind].reshape(count, -1)
+    others = (seen * kept_off[..., None, None]).reshape(count, -1, things.features)
+    order = np.argsort(-others[..., things.nearness], axis=1, kind="stable")[:, : things.kept_off]
+    nearest = np.take_along_axis(others, order[..., None], axis=1).reshape(count, -1)
+    return np.concatenate([features[:, : things.own], wanted, nearest], axis=1)
