@@ -15,7 +15,7 @@ from skm_machine.tracker import MissionTracker, Status, Transition
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.planning.shield import AnyShield
-from skm_primitives.primitives import Primitives
+from skm_primitives.primitives import AnyGoalValues, Primitives, SelectivePrimitives
 from skm_sim.faults import environment_faults
 
 
@@ -118,7 +118,9 @@ def run_episode(
     transitions: list[Transition] = []
     terminated = False
     while not run.over:
-        decision = run.decide(primitives.values(observation, run.history))
+        decision = run.decision
+        if decision is None or not run.holding:
+            decision = run.decide(_values(primitives, run, observation))
         if run.blocked:
             break
         action = decision.action
@@ -158,3 +160,11 @@ def run_episode(
     if recorder is not None:
         recorder.end(run, episode.outcome)
     return episode
+
+
+def _values(primitives: Primitives, run: MissionRun, observation: Any) -> AnyGoalValues:  # noqa: ANN401
+    """Return the values to decide by: of the goals that matter, where that is quicker."""
+    wanted = run.wanted
+    if wanted is not None and isinstance(primitives, SelectivePrimitives):
+        return primitives.wanted_values(observation, run.history, wanted)
+    return primitives.values(observation, run.history)

@@ -15,10 +15,11 @@ from skm_machine.logic.syntax import Formula
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
-from skm_primitives.planning.policy import Decision, Policy, best_of_goals
+from skm_primitives.planning.policy import Decision, Policy, WantsGoals, best_of_goals
 from skm_primitives.planning.progress import Progress
 from skm_primitives.planning.shield import AnyShield
-from skm_primitives.primitives import AnyGoalValues, Skills
+from skm_primitives.primitives import AnyGoalValues, Skills, hold_of
+from skm_sim.arrays import BoolArray
 
 
 def usual_limit(policy: Policy, usual: int) -> int:
@@ -42,6 +43,8 @@ class MissionRun:
         self.blocked = False
         """Whether the shield lets nothing pass: the robot is to stop, and the mission is over."""
         self._progress = Progress(skills.gamma)
+        self._hold = hold_of(skills)
+        self._holds_until = 0
         self._unseen_move = False
         self._values: AnyGoalValues | None = None
         self._targets: dict[tuple[int, int], str] = {}
@@ -50,6 +53,7 @@ class MissionRun:
         """Begin in this state; refuses what cannot be achieved from here."""
         self.tracker.start(labels)
         self._progress.restart()
+        self._holds_until = 0
         self._unseen_move = self.blocked = False
         self.policy.start(observation)
         if self.shield is not None:
@@ -71,6 +75,7 @@ class MissionRun:
         moved = self.tracker.moves > before
         if moved:
             self._progress.restart()
+            self._holds_until = 0
         self._unseen_move = self._unseen_move or moved
         if observation is not None:
             self.see(observation)
@@ -104,12 +109,29 @@ class MissionRun:
         """The violated constraints to ask the primitives with."""
         return self.policy.history(self.tracker)
 
+    @property
+    def holding(self) -> bool:
+        """Whether the last decision stands in the present state: the skills want it held."""
+        return self._hold > 1 and self.tracker.steps < self._holds_until
+
+    @property
+    def wanted(self) -> BoolArray | None:
+        """The goals whose values the next decision depends on; None where it may be on all."""
+        if self.shield is not None or not isinstance(self.policy, WantsGoals):
+            return None
+        return self.policy.wanted(self.tracker.state)
+
     def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it.
 
+        Where skills want decisions to be held, it is the last one for so many steps, unless the machine
+        moves; then no values need be asked for (`holding`).
         Where that has led nowhere for long enough, the policy tries another way from the next state.
         After it, `blocked` tells whether nothing is to be done but to stop.
         """
+        if self.holding and self.decision is not None:
+            return self.decision
+        self._holds_until = self.tracker.steps + self._hold
         self._values = values
         self.decision = self.policy.choose(self.tracker.state, values)
         if self.shield is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from gymnasium.spaces import Space
 
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
-from skm_sim.arrays import Float32Array, IntArray
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,25 @@ class Primitives(Skills, Protocol):
         ...
 
 
+@runtime_checkable
+class SelectivePrimitives(Primitives, Protocol):
+    """Primitives that answer sooner if they are asked about some goals only."""
+
+    def wanted_values(
+        self,
+        observation: Any,  # noqa: ANN401
+        violated: frozenset[str],
+        wanted: BoolArray,
+    ) -> AnyGoalValues:
+        """Return the values as `values` does; goals that are not wanted may be worth nothing."""
+        ...
+
+
+def hold_of(skills: Skills) -> int:
+    """Return for how many steps a decision is held: 1, unless the skills say otherwise."""
+    return int(getattr(skills, "hold", 1))
+
+
 @dataclass(frozen=True, eq=False)
 class RemoteSkills:
     """Fits `Skills`: what is said about primitives that are served elsewhere."""
@@ -174,3 +193,5 @@ class RemoteSkills:
     gamma: float
     observation_space: Space[Any]
     action_space: Space[Any]
+    hold: int = 1
+    """Steps for which a decision is held."""

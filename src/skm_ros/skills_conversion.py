@@ -28,6 +28,7 @@ from skm_ros.conversions import (
     observation_kind,
     table,
 )
+from skm_ros.step_time import decision_steps
 from skm_sim.arrays import IntArray
 
 MOST_NUMBERS: Final = 100_000_000
@@ -79,6 +80,7 @@ def _remote_skills(info: PrimitivesInfo) -> RemoteSkills:
         gamma=info.gamma,
         observation_space=_observation_space(info),
         action_space=_action_space(info),
+        hold=decision_steps(info.domain),
     )
 
 

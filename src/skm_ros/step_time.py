@@ -1,8 +1,9 @@
-"""How long a step takes, for missions that name seconds."""
+"""How long a step takes, for missions that name seconds; for how many of them a decision is held."""
 
 from __future__ import annotations
 
 from skm_machine.errors import SkmError
+from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
 
 
@@ -13,7 +14,18 @@ def step_seconds(period: float, domain: str) -> float | None:
     """
     if period > 0:
         return period
+    spec = _known(domain)
+    return None if spec is None else spec.step_seconds
+
+
+def decision_steps(domain: str) -> int:
+    """Return for how many steps a decision is held: what the domain says, if it is known by name."""
+    spec = _known(domain)
+    return 1 if spec is None else spec.hold
+
+
+def _known(domain: str) -> DomainSpec | None:
     try:
-        return None if {":", "/"} & set(domain) else get_domain(domain).step_seconds
+        return None if {":", "/"} & set(domain) else get_domain(domain)
     except SkmError:
         return None

@@ -76,6 +76,8 @@ class BoxPrimitives:
         self.goals: tuple[Goal, ...] = self.space.goals()
         self.gamma: float = details["gamma"]
         self.digest = card.digest
+        self.hold = spec.hold
+        """Steps for which a decision is held."""
         goals = len(self.goals)
         behind = arrays.get("goal_to_goal", np.zeros((goals, goals), np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
@@ -109,6 +111,17 @@ class BoxPrimitives:
         A value is γ to the number of steps that the goal is away. Goals that forbid what has
         already happened are worth 0. Where actions are a choice, every one has a value.
         """
+        return self._answer(observation, violated, None)
+
+    def wanted_values(
+        self, observation: NDArray[Any], violated: frozenset[str], wanted: BoolArray
+    ) -> AnyGoalValues:
+        """Return the same; goals that are not wanted may be left out, and worth nothing."""
+        return self._answer(observation, violated, wanted[None])
+
+    def _answer(
+        self, observation: NDArray[Any], violated: frozenset[str], wanted: BoolArray | None
+    ) -> AnyGoalValues:
         strange = sorted(violated.difference(self.constraints))
         if strange:
             raise SkmError(
@@ -118,7 +131,7 @@ class BoxPrimitives:
         bits = np.array([sum(1 << self.propositions.index(name) for name in violated)])
         if isinstance(self.action_space, Discrete):
             return self._choices(np.asarray(observation)[None], bits)
-        batch = self.batch_values(np.asarray(observation)[None], bits)
+        batch = self.batch_values(np.asarray(observation)[None], bits, wanted)
         return ContinuousGoalValues(
             batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
         )

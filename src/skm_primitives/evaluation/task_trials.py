@@ -33,6 +33,12 @@ class TrialsTask:
     episodes: int
     violations: float | None = None
     violations_interval: Interval | None = None
+    walls: float | None = None
+    """The share of runs in which the world ended first, as at a wall."""
+    timeouts: float | None = None
+    """The share of runs that were cut off, or given up since they got nowhere."""
+    visits: float | None = None
+    """How often the mission was accepted in a run, on average; rounds, where it has no end."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -42,7 +48,11 @@ class TrialsTask:
             "success_interval": self.success_interval,
             "violations": self.violations,
             **({} if interval is None else {"violations_interval": interval}),
+            **({} if self.walls is None else {"walls": self.walls}),
+            **({} if self.timeouts is None else {"timeouts": self.timeouts}),
             "mean_steps": self.mean_steps,
+            "steps": self.mean_steps,
+            **({} if self.visits is None else {"visits": self.visits}),
             "feasible": self.feasible,
             "episodes": self.episodes,
         }
@@ -214,6 +224,9 @@ def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsT
     count = len(episodes)
     succeeded = [e for e in episodes if e.status is Status.ACCEPTED or e.accepting_visits]
     failed = sum(episode.status is Status.FAILED for episode in episodes)
+    running = [e for e in episodes if e.status is Status.RUNNING]
+    walls = sum(episode.world_ended for episode in running)
+    cut = sum(not (e.world_ended or (e.standing and e.accepting_visits)) for e in running)
     return TrialsTask(
         success=len(succeeded) / count,
         success_interval=proportion_interval(len(succeeded), count),
@@ -222,6 +235,9 @@ def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsT
         episodes=count,
         violations=failed / count,
         violations_interval=proportion_interval(failed, count),
+        walls=walls / count,
+        timeouts=cut / count,
+        visits=float(np.mean([episode.accepting_visits for episode in episodes])),
     )
 
 

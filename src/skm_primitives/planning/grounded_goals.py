@@ -43,7 +43,7 @@ from skm_primitives.primitives import (
     GoalValues,
     Skills,
 )
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 CONVERGED: Final = 1e-9
 
@@ -127,6 +127,11 @@ class GroundedGoalPolicy:
         debts = self._debts[state]
         weights: FloatArray = debts if debts.any() else self.weights[state]
         return weights
+
+    def wanted(self, state: int) -> BoolArray:
+        """Return the goals of any worth in a machine state."""
+        wanted: BoolArray = self._typical_weights(state) > 0
+        return wanted
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return what each goal is worth: as seen from here, or on average."""

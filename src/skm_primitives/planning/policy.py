@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -27,7 +27,7 @@ from skm_primitives.primitives import (
     GoalValues,
     Skills,
 )
-from skm_sim.arrays import Float32Array
+from skm_sim.arrays import BoolArray, Float32Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,15 @@ class Policy(Protocol):
 
     def doubt(self) -> None:
         """Try another way, if there is one: what was done since the machine moved led nowhere."""
+        ...
+
+
+@runtime_checkable
+class WantsGoals(Protocol):
+    """A policy that can say which goals matter, so that no others need be asked about."""
+
+    def wanted(self, state: int) -> BoolArray:
+        """Return which goals have any weight in the machine state `state`."""
         ...
 
 
