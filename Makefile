@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt web.txt dev.txt ros.txt ros-build.txt)
 ORACLE := requirements/safety-gymnasium.txt  # its own pins do not install: hence --no-deps
+EXAMPLES := $(wildcard examples/*/requirements.txt)  # what else they need is pinned above: --no-deps
 
 .PHONY: help
 help:
@@ -19,12 +20,12 @@ help:
 setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
 
-$(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
+$(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) $(EXAMPLES) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skm needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned packages into $(VENV) (about a minute)"
 	@$(PIP) $(addprefix -r ,$(REQUIREMENTS))
-	@$(PIP) --no-deps -r $(ORACLE)
+	@$(PIP) --no-deps -r $(ORACLE) $(addprefix -r ,$(EXAMPLES))
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
@@ -45,18 +46,18 @@ demo: setup
 
 .PHONY: lint
 lint: setup
-	@$(BIN)/ruff format --check src test tools launch
-	@$(BIN)/ruff check src test tools launch
+	@$(BIN)/ruff format --check src test tools launch examples
+	@$(BIN)/ruff check src test tools launch examples
 	@$(BIN)/mypy
 	@PYTHONPATH=src $(BIN)/lint-imports --no-logo --no-cache
 
 # The core must stand without ROS: its own environment, with none of the ROS wheels. What is the same
-# with ROS and without, documents, wheel and floor plan, is left to `make test`.
+# with ROS and without, documents, wheel, floor plan and examples, is left to `make test`.
 CORE := .venv-core
 .PHONY: test-core
 test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
-	@$(CORE)/bin/python -m pytest $(SHARED) --ignore test/house
+	@$(CORE)/bin/python -m pytest $(SHARED) --ignore test/house --ignore examples
 
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
