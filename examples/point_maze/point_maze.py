@@ -99,6 +99,7 @@ POINT_MAZE = DomainSpec(
     gamma=0.99,
     primitive_steps=200,
     scene="point_maze:scene",
+    position=(0, 1),
     tasks=task_table(
         [
             Task("round", "F(dock & X F(exit & X F lab))", repeat=False, max_steps=600),

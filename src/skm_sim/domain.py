@@ -135,6 +135,8 @@ class DomainSpec:
     """How long a step takes, where the world has a clock: for missions that name seconds."""
     events: tuple[str, ...] = ()
     """Propositions of the domain that the robot does not control: they happen."""
+    position: tuple[int, int] | None = None
+    """Which two numbers of an observed vector are x and y: for pictures of values."""
     scene: str = ""
     """A function from the environment to `skm_sim.shapes.Shape`s; else its method `scene()`."""
 
@@ -153,6 +155,8 @@ class DomainSpec:
                 problems.append(f"the event '{name}' is none of its propositions.")
         if self.step_seconds is not None and not 0 < self.step_seconds < math.inf:
             problems.append(f"step_seconds is {self.step_seconds}; it must be above 0.")
+        if self.position is not None and min(self.position) < 0:
+            problems.append(f"position is {self.position}; it counts from 0.")
         problems += [
             f"the task filed under '{key}' is named '{task.name}'; the two must be the same."
             for key, task in self.tasks.items()

@@ -9,9 +9,10 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from skm_cli.main import main
+from skm_machine.errors import SkmError
 from skm_primitives import checkpoint, training
 from skm_primitives.run_lock import locked
-from skm_sim import DomainSpec, check_domain
+from skm_sim import DomainSpec, check_domain, label_env
 from skm_sim.tabular import tabular_model
 
 LENGTH = 9
@@ -42,6 +43,9 @@ class Line(gymnasium.Env):
         self.place = float(np.clip(self.place + 0.3 * action[0], -1, 1))
         return self.seen(), 0.0, False, False, {"labels": self.labels()}
 
+    def hot(self, action):
+        raise RuntimeError("the motor is hot")
+
 
 class NotANumber(Line):
     faulty = True
@@ -66,7 +70,7 @@ class Raises(Line):
 
     def step(self, action):
         if self.faulty and self.place > 0.8:
-            raise RuntimeError("the motor is hot")
+            return self.hot(action)
         return super().step(action)
 
 
@@ -80,6 +84,12 @@ class BadPredicate(Line):
         return frozenset({"left"}) if self.no_such_attribute else frozenset()
 
 
+def failing_predicate():
+    """An environment without labels of its own, labelled by a predicate that raises."""
+    bare = {"left": lambda seen, info, env: seen[0] <= -0.9, "right": lambda *_: 1 / 0}
+    return label_env(Line(), bare)
+
+
 BROKEN = [
     (NotANumber, "holds not-a-number"),
     (Stranger, "middle: add to propositions or drop"),
@@ -87,6 +97,7 @@ BROKEN = [
     (Raises, "the motor is hot"),
     (Constant, "was the same, whatever was done"),
     (BadPredicate, "no_such_attribute"),
+    (failing_predicate, "the predicate of 'right' failed (ZeroDivisionError"),
 ]
 
 
@@ -144,6 +155,22 @@ def test_a_fault_that_comes_late_ends_the_run_with_what_was_learned_saved(
         training.train(learner, 10_000, out, "test")
     assert message in str(raised.value)
     assert checkpoint.load(out)[1].steps == learner.steps > 0
+
+
+def test_a_fault_in_a_validation_ends_the_run_with_what_was_learned_saved(tmp_path, monkeypatch):
+    spec, out = spec_of(Line), tmp_path / "run.safetensors"
+    options = {"agents": 4, "batch": 8, "hidden": (8,), "replay": 400, "validate_rounds": 3}
+    learner = training.make_learner(spec, options, out, resume=False, overwrite=False)
+    validate = learner.validate
+
+    def failing():
+        monkeypatch.setattr(Line, "step", Line.hot)
+        return validate()
+
+    learner.validate = failing
+    with pytest.raises(SkmError, match=r"RuntimeError: the motor is hot.* The run is saved as it"):
+        training.train(learner, 10_000, out, "test")
+    assert checkpoint.load(out)[1].steps == learner.steps == 3 * learner.round_steps
 
 
 def late_fault(learner, run_round, cls):

@@ -60,13 +60,14 @@ def learned(spec, out, **options):
     return learner
 
 
-def test_forty_cells_a_side_are_learned_whole_and_missions_are_optimal(tmp_path):
-    spec, out = grid_spec(40), tmp_path / "grid.safetensors"
+@pytest.mark.parametrize(("side", "missions"), [(40, 8), (100, 3)])
+def test_many_cells_are_learned_whole_and_missions_are_optimal(tmp_path, side, missions):
+    spec, out = grid_spec(side), tmp_path / "grid.safetensors"
     assert learner_class(spec) is WorldLearner
     learned(spec, out)
-    assert load(out)[1].scores["untried"] == 0
+    assert load(out)[1].scores["untried"] <= 4 * side**2 / 10_000
     assert out.stat().st_size < 2_000_000
-    found = evaluate(spec, EvaluationOptions(checkpoint=out, missions=8, episodes=5, seed=3))
+    found = evaluate(spec, EvaluationOptions(checkpoint=out, missions=missions, episodes=5, seed=3))
     assert found.success == 1.0
     assert found.return_ratio == pytest.approx(1.0)
 

@@ -47,7 +47,8 @@ def print_training(
         print_json(_summary(result, learner, out, new_steps, cpu_seconds))
     else:
         print(f"{result.card.domain}: {learner.steps} steps, {cpu_seconds:.1f} CPU s -> {out}")
-        print(f"  {', '.join(f'{name} {value:g}' for name, value in scores.items())}")
+        if scores:
+            print(f"  {', '.join(f'{name} {value:g}' for name, value in scores.items())}")
     if astray := scores.get("stochastic"):
         print(
             f"skm: {astray:g} of {scores['tried']:g} actions led to different places: the world is"

@@ -210,7 +210,8 @@ class BoxLearner(DeepLearner):
         """Return the success of the domain's skills on validation worlds."""
         if self._validator is None:
             self._validator = Validator(self.spec, self.settings.validation_layouts)
-        return self._validator.scores(self.algorithm, self.body, self.space)
+        with environment_faults(self.spec.name, "reset() or step()"):
+            return self._validator.scores(self.algorithm, self.body, self.space)
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""

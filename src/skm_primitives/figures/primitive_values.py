@@ -6,6 +6,7 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_primitives.composition import primitive
+from skm_primitives.figures import value_map
 from skm_primitives.figures.figure_options import Drawn, FigureOptions
 from skm_primitives.loading import load_primitives
 from skm_primitives.primitives import GoalValues, Primitives
@@ -21,9 +22,12 @@ def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
 
     No arrow is drawn where the primitive is true already, nor where it has no value.
     """
+    if "values" not in spec.figures and spec.position is not None:
+        return value_map.draw(spec, options)
     if "values" not in spec.figures:
         raise SkmError(
-            f"'{spec.name}' has no map to draw values on (figures['values'] of its spec)"
+            f"'{spec.name}' has no map to draw values on: its spec names neither an artist"
+            " (figures['values']) nor the two numbers of an observation that are x and y (position)."
         )
     artist: ValuesArtist = load_attribute(spec.figures["values"])
     primitives = load_primitives(spec, options.checkpoint)

@@ -28,6 +28,11 @@ from skm_sim.trials import ResetOptions
 
 def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
     """Draw runs of each task by the artist of the domain, or over its scene from above."""
+    if not spec.tasks:
+        raise SkmError(
+            f"the domain '{spec.name}' has no tasks to draw the paths of (tasks of its spec);"
+            " skm run --render draws a run of any mission."
+        )
     artist = _artist(spec)
     planner = options.planner or artist.planner
     primitives = load_primitives(spec, options.checkpoint)
