@@ -6,7 +6,6 @@ bytes and written as they are.
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import threading
@@ -14,27 +13,23 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from rclpy.clock import Clock, ClockType
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 
 from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import Message, codec_of
-from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
 from skm_primitives.recording.episode_recorder import run_metadata
 from skm_primitives.recording.files import require_mcap
 from skm_primitives.recording.message_words import BEGAN, ENDED, OUTCOMES, STOP, word
 from skm_primitives.recording.missions import goal_id
 from skm_primitives.recording.writer import RunWriter, compact
-from skm_ros import qos
 from skm_ros.parameter_reader import ParameterReader
+from skm_ros.raw_topics import RawTopics, Take
 
-DEPTH: Final = 5000
-"""Messages that wait for this process to take them: the middleware has them, nothing is lost."""
 KEPT: Final = 64
 KEPT_BYTES: Final = 4_000_000
 """Of each topic the latest messages are kept, up to so many bytes: a mission's file begins with them."""
@@ -44,24 +39,11 @@ AFTER_SECONDS: Final = 1.0
 MOST_AFTER_SECONDS: Final = 10.0
 """How much longer, at most, where the mission's last messages have not come yet."""
 STATES: Final = "skm/MachineState"
-LEFT_OUT: Final = re.compile(r"/_action/|/parameter_events$|/rosout$|/transition_event$")
-
 ASKED: Final = (
     *("mission", "format", "horizon", "planner", "repeat", "max_steps", "max_seconds"),
     *("shield", "step_seconds", "domain", "digest"),
 )
 """Fields of MissionLog that are metadata, too."""
-TOPICS: Final = (
-    ("mission_log", "skm/MissionLog", qos.LOG),
-    ("primitives_info", "skm/PrimitivesInfo", qos.LATCHED),
-    ("machine_state", "skm/MachineState", qos.LATCHED),
-    ("labels", "skm/Labels", qos.STATE),
-    ("observation", "skm/Observation", qos.STATE),
-    ("action", "skm/Action", qos.COMMAND),
-    ("markers", "visualization_msgs/MarkerArray", qos.MARKERS),
-    (qos.DIAGNOSTICS_TOPIC, "diagnostic_msgs/DiagnosticArray", qos.DIAGNOSTICS),
-)
-"""Subscribed to at once; what else there is in the namespace, when it is seen."""
 
 
 @dataclass
@@ -121,13 +103,11 @@ class TopicRecorder:
         self._early: dict[str, int] = {}
         self._compacting: list[threading.Thread] = []
         self._started = time.time_ns()
-        self._strange: set[str] = set()
         self._parameters = ParameterReader(node, self._on_parameters)
         self.files: list[Path] = []
         self.messages = 0
         """How many messages have been written so far, to all files."""
-        for name, kind, profile in TOPICS:
-            self._subscribe(node.resolve_topic_name(name), kind, profile)
+        self._subscriptions = RawTopics(node, self._listen, note)
         node.create_timer(LOOK_SECONDS, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
@@ -149,43 +129,13 @@ class TopicRecorder:
 
     def look(self) -> None:
         """Look what else is published in the namespace; end files whose time has come."""
-        space = self._node.get_namespace().rstrip("/") + "/"
-        for name, kinds in self._node.get_topic_names_and_types():
-            if name.startswith(space) and name not in self._topics and not LEFT_OUT.search(name):
-                offered = self._node.get_publishers_info_by_topic(name)
-                if offered:
-                    self._subscribe(name, short_name(kinds[0]), offered[0].qos_profile)
+        self._subscriptions.look()
         self._parameters.look()
         self._end_old()
 
-    def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
-        if name in self._topics or name in self._strange:
-            return
-        package, _, short = kind.partition("/")
-        try:
-            schema_text(kind)
-            message_class = getattr(importlib.import_module(f"{package}.msg"), short)
-        except (ImportError, AttributeError, RecordingError) as error:
-            self._strange.add(name)
-            self._note(f"{name} is not recorded: {error}")
-            return
+    def _listen(self, name: str, kind: str) -> Take:
         topic = self._topics[name] = _Topic(name, kind)
-
-        def take(data: bytes, info: dict[str, int]) -> None:
-            try:
-                self._take(topic, data, info)
-            except SkmError as error:
-                self._note(f"{name}: {error}")
-
-        Node.create_subscription(
-            self._node,
-            message_class,
-            name,
-            take,
-            QoSProfile(depth=DEPTH, reliability=profile.reliability, durability=profile.durability),
-            raw=True,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
-        )
+        return partial(self._take, topic)
 
     def _take(self, topic: _Topic, data: bytes, info: dict[str, int]) -> None:
         message = data, time.time_ns(), int(info["source_timestamp"])

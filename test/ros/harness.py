@@ -26,6 +26,7 @@ MODULES = {
     "machine": "skm_ros.nodes.machine_node",
     "recorder": "skm_ros.nodes.recorder_node",
     "monitor": "skm_ros.nodes.monitor_node",
+    "foxglove": "skm_ros.nodes.foxglove_node",
     "web": "skm_ros.nodes.web_node",
 }
 NODES = ("sim", "primitives", "machine")

@@ -1,0 +1,87 @@
+"""All that is published in a node's namespace, as bytes: for those who pass it on as it is.
+
+The topics that every system has are subscribed to at once; what else there is, when it is seen.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from skm_machine.errors import SkmError
+from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
+from skm_ros import qos
+
+DEPTH: Final = 5000
+"""Messages that wait for this process to take them: the middleware has them, nothing is lost."""
+LEFT_OUT: Final = re.compile(r"/_action/|/parameter_events$|/rosout$|/transition_event$")
+TOPICS: Final = (
+    ("mission_log", "skm/MissionLog", qos.LOG),
+    ("primitives_info", "skm/PrimitivesInfo", qos.LATCHED),
+    ("machine_state", "skm/MachineState", qos.LATCHED),
+    ("labels", "skm/Labels", qos.STATE),
+    ("observation", "skm/Observation", qos.STATE),
+    ("action", "skm/Action", qos.COMMAND),
+    ("markers", "visualization_msgs/MarkerArray", qos.MARKERS),
+    (qos.DIAGNOSTICS_TOPIC, "diagnostic_msgs/DiagnosticArray", qos.DIAGNOSTICS),
+)
+
+Take: TypeAlias = Callable[[bytes, dict[str, int]], None]
+"""Takes a message as bytes, with what the middleware says of it: `source_timestamp` and more."""
+
+
+class RawTopics:
+    """Subscriptions to bytes; `listen` is given a topic's name and type, and returns who takes it.
+
+    `note` is told what people want to know.
+    """
+
+    def __init__(
+        self, node: Node, listen: Callable[[str, str], Take], note: Callable[[str], Any]
+    ) -> None:
+        self._node, self._listen, self._note = node, listen, note
+        self._known: set[str] = set()
+        for name, kind, profile in TOPICS:
+            self._subscribe(node.resolve_topic_name(name), kind, profile)
+
+    def look(self) -> None:
+        """Look what else is published in the namespace."""
+        space = self._node.get_namespace().rstrip("/") + "/"
+        for name, kinds in self._node.get_topic_names_and_types():
+            if name.startswith(space) and name not in self._known and not LEFT_OUT.search(name):
+                offered = self._node.get_publishers_info_by_topic(name)
+                if offered:
+                    self._subscribe(name, short_name(kinds[0]), offered[0].qos_profile)
+
+    def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
+        self._known.add(name)
+        package, _, short = kind.partition("/")
+        try:
+            schema_text(kind)
+            message_class = getattr(importlib.import_module(f"{package}.msg"), short)
+        except (ImportError, AttributeError, RecordingError) as error:
+            self._note(f"{name} is left out: {error}")
+            return
+        listener = self._listen(name, kind)
+
+        def take(data: bytes, info: dict[str, int]) -> None:
+            try:
+                listener(data, info)
+            except SkmError as error:
+                self._note(f"{name}: {error}")
+
+        Node.create_subscription(
+            self._node,
+            message_class,
+            name,
+            take,
+            QoSProfile(depth=DEPTH, reliability=profile.reliability, durability=profile.durability),
+            raw=True,
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+        )
