@@ -61,9 +61,7 @@ class FoxgloveNode(SkmNode):
     def _listen(self, name: str, kind: str) -> Take:
         data = schema_text(kind).encode()
         schema = self._sdk.Schema(name=long_name(kind), encoding="ros2msg", data=data)
-        channel = self._sdk.Channel(
-            name, schema=schema, message_encoding="cdr", context=self._sink
-        )
+        channel = self._sdk.Channel(name, schema=schema, message_encoding="cdr", context=self._sink)
         self._channels[name] = channel
 
         def take(message: bytes, _: dict[str, int]) -> None:
