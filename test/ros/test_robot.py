@@ -6,17 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from harness import Process
 from nav_msgs.msg import Odometry
 from policy_check import BY_NODE, check_policy
 from sensor_msgs.msg import LaserScan
 from skm.action import ExecuteMission
-from skm.msg import MachineState
+from skm.msg import MachineState, Observation
 from skm.srv import Reset
 from std_srvs.srv import Trigger
 
 import skm_sim.maps
 from skm_primitives.known.map_domains import make_map_domain
+from skm_ros import qos
 from skm_ros.bench.fault_bench import FaultBench
 from skm_ros.bench.robot_system import RobotSystem
 from skm_ros.conversions import ConversionError
@@ -151,6 +153,72 @@ def test_a_robot_that_listens_for_the_other_kind_of_command_is_told_of(folder):
         made.until(
             lambda: "set stamped true" in made.messages.get("bridge", ""), 30, "a word of warning"
         )
+
+
+class Driver:
+    """A robot's driver by hand: says where it is and what its laser sees, hears what the bridge says."""
+
+    ANGLES = np.linspace(-1.4, 1.4, 281)
+
+    def __init__(self, client, bridge):
+        self.client, self.bridge = client, bridge
+        self.pose, self.thing = (-3.9, 0.2, 0.0), (0.3, 0.0)
+        self.stopped, self.report, self.reports = [], {}, 0
+        node = client.node
+        self.odometry = node.create_publisher(Odometry, "odom", 10)
+        self.scans = node.create_publisher(LaserScan, "scan", READINGS)
+        node.create_subscription(Observation, "observation", self.on_state, qos.STATE)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self.on_report, qos.DIAGNOSTICS)
+
+    def on_state(self, message):
+        self.stopped.append(message.stopped)
+
+    def on_report(self, message):
+        for status in message.status:
+            if "bridge" in status.name:
+                self.report = {pair.key: pair.value for pair in status.values}
+                self.reports += 1
+
+    def until(self, condition, what):
+        """Say again and again what is so, until the bridge says what it should."""
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}: {self.stopped[-1:]}"
+            self.bridge.check_running()
+            reading = Odometry()
+            fill_pose(reading.pose.pose, self.pose)
+            self.odometry.publish(reading)
+            ahead, aside = self.thing  # seen from the laser
+            hit = np.abs(self.ANGLES - math.atan2(aside, ahead)) < 0.05
+            seen = np.where(hit, math.hypot(ahead, aside), np.inf)
+            self.scans.publish(scan_message(seen, self.ANGLES, 5.0))
+            self.client.spin_until(lambda: False, 0.05)
+
+    def until_after(self, count, condition, what):
+        """Wait until so many more states have been told, and the last one is as it should be."""
+        enough = len(self.stopped) + count
+        self.until(lambda: len(self.stopped) >= enough and condition(self.stopped[-1]), what)
+
+
+def test_a_laser_beside_the_middle_and_a_robot_that_is_carried(
+    client, domain_id, folder, processes
+):
+    given = {"domain": folder, "scan_y": 0.6, "scan_timeout": 10.0, "pose_timeout": 10.0}
+    options = [part for key, value in given.items() for part in ("-p", f"{key}:={value}")]
+    command = ["skm_ros.nodes.bridge_node", "--ros-args", "-r", "__ns:=/skm", *options]
+    processes.append(Process(command, domain_id))
+    driver = Driver(client, processes[0])
+    driver.until_after(5, lambda said: "heard" not in said, "a robot that is heard of")
+    driver.until_after(10, lambda said: "in the way" not in said, "a free way")
+    driver.thing = (0.3, -0.6)
+    driver.until_after(1, lambda said: "in the way" in said, "a stop before it")
+    x, y, heading = driver.pose
+    driver.pose = x + 1.5, y, heading
+    driver.until(lambda: "poses far from the last one" in driver.report, "the robot's jump")
+    enough = driver.reports + 2
+    driver.until(lambda: driver.reports >= enough, "more reports")
+    assert driver.report["poses far from the last one"] == "1"
+    assert processes[0].stop() == 0
 
 
 @pytest.fixture(scope="module")

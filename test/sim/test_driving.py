@@ -152,6 +152,17 @@ def test_it_stops_before_what_is_not_on_the_map_and_not_for_walls_that_are():
     assert watch.free_way == math.inf, "what stands aside is not in the way"
 
 
+def test_a_laser_beside_the_middle_sees_what_is_in_the_robots_way():
+    walls, nowhere = Walls(np.zeros((80, 80), bool), 0.05, (-2.0, -2.0, 0.0)), (0.0, 0.0, 0.0)
+    for turned in (0.0, 0.5):
+        mount = (0.1, 0.5, turned)
+        watch = ObstacleWatch(None, radius=0.2, margin=0.1)
+        watch.look(nowhere, scan_of(walls.with_disc(0.9, 0.5, 0.1), mount), ANGLES, mount)
+        assert watch.free_way == math.inf, "ahead of the laser, and beside the robot"
+        watch.look(nowhere, scan_of(walls.with_disc(0.9, 0.0, 0.1), mount), ANGLES, mount)
+        assert 0.4 < watch.free_way < 0.6, "aside of the laser, and ahead of the robot"
+
+
 def test_a_single_ray_and_rays_without_end_are_nothing():
     watch = ObstacleWatch(None, radius=0.2)
     distances = np.full(len(ANGLES), np.inf)
