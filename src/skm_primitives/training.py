@@ -91,24 +91,25 @@ class TrainingResult:
 def learner_class(spec: DomainSpec) -> type[Learner]:
     """Return the learner that fits the spaces of a domain."""
     if spec.learner:
-        return _imported(spec.learner)
+        return imported_learner(spec.learner)
     env = spec.make()
     kind = type(env.observation_space).__name__, type(env.action_space).__name__
     env.close()
     if kind == ("Discrete", "Discrete") and env.observation_space.n > MANY_CELLS:  # type: ignore[attr-defined]
-        return _imported(WORLD_LEARNER)
+        return imported_learner(WORLD_LEARNER)
     if kind not in LEARNERS:
         known = "; ".join(f"{observed} and {acted}" for observed, acted in LEARNERS)
         raise SkmError(
             f"no learner for the domain '{spec.name}', whose observation space is {kind[0]} and"
             f" whose action space is {kind[1]}; there are learners for {known}."
         )
-    return _imported(LEARNERS[kind])
+    return imported_learner(LEARNERS[kind])
 
 
-def _imported(location: str) -> type[Learner]:
+def imported_learner(location: str) -> type[Any]:
+    """Return the learner at `package.module:CLASS`; without PyTorch, those with networks say so."""
     try:
-        found: type[Learner] = load_attribute(location)
+        found: type[Any] = load_attribute(location)
     except ImportError as error:
         if error.name != "torch":
             raise

@@ -3,12 +3,16 @@
 import argparse
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
+from side_world import SIDES, skills_file
 from skm_cli.commands import finetune as finetune_command
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import CheckpointError
+from skm_primitives.deep.task_learner import COLUMNS as TASK_COLUMNS
+from skm_primitives.evaluation import EvaluationOptions, evaluate
 from skm_primitives.tabular.finetune import COLUMNS
 
 
@@ -65,6 +69,33 @@ def test_resume_ends_with_the_same_bits(tmp_path, capsys):
     resumed = json.loads(capsys.readouterr().out)
     assert resumed["digest"] == whole["digest"]
     assert (resumed["seed"], resumed["steps"]) == (2, 12_000)
+
+
+def test_on_top_of_networks_the_gain_is_proved_in_worlds_of_its_own(tmp_path, capsys):
+    skills = skills_file(tmp_path / "skills", SIDES)
+    small = ("hidden=32", "first_rounds=2", "validate_rounds=2", "validation_worlds=20")
+    small += ("proof_worlds=20", "batch=64", "memory=1000", "learning_rate=0.003", "hold=4")
+    settings = [part for text in small for part in ("--set", text)]
+    files = "--curve", tmp_path / "c.csv", "--plot", tmp_path / "c.png", "--out", tmp_path / "few"
+    asked = "side_world:SIDES", "--task", "both", "--checkpoint", skills
+    assert finetune(*asked, "--steps", 600, *settings, *files, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["score_is"], result["planner"]) == ("discounted return", "grounded")
+    assert result["score"] >= result["zero_shot_score"]
+    rows = list(csv.DictReader((tmp_path / "c.csv").read_text().splitlines()))
+    assert len(rows) > 1
+    assert tuple(rows[0]) == TASK_COLUMNS
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert finetune(*asked, "--steps", 600, "--out", tmp_path / "few", "--resume") == 0
+    assert "zero-shot  success 100.00 %, discounted return 0." in capsys.readouterr().out
+    options = EvaluationOptions(
+        task="both", episodes=20, checkpoint=skills, finetuned=tmp_path / "few"
+    )
+    assert evaluate(SIDES, options).tasks["both"].success == 1
+    with pytest.raises(SkmError, match="learned for another mission"):
+        evaluate(SIDES, replace(options, task="near"))
+    with pytest.raises(SkmError, match="one --task"):
+        evaluate(SIDES, replace(options, task="all"))
 
 
 def test_refusals(tmp_path):

@@ -7,11 +7,11 @@ import pytest
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import load
+from skm_primitives.finetuning import load_finetuned
 from skm_primitives.loading import default_checkpoint, load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.tabular.exact_evaluation import evaluate_policy
 from skm_primitives.tabular.finetune import COLUMNS, ROUND_STEPS, FinetuneLearner
-from skm_primitives.tabular.finetuned_policy import load_finetuned
 from skm_primitives.tabular.mission_arrays import score
 from skm_sim.registry import get_domain
 from skm_sim.tabular import tabular_model

@@ -12,6 +12,7 @@ examples:
   skm eval office --task coffee --planner paper --json
   skm eval safety --task 2 --layouts test --episodes 20
   skm eval moving_targets --task skills --episodes 500
+  skm eval safety --task 5 --finetuned runs/finetune_safety_5
   skm eval office --missions 20 --seed 3 --json
 """
 
@@ -59,6 +60,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument(
+        "--finetuned",
+        metavar="FILE",
+        help="what skm finetune has saved for the --task, instead of zero-shot",
+    )
+    parser.add_argument(
         "--exact",
         action="store_true",
         help="moving_targets: perfect skills, from the true state: what the planner alone can do",
@@ -86,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
         episodes=args.episodes,
         variant=args.layouts,
         checkpoint=args.checkpoint,
+        finetuned=args.finetuned,
         exact=args.exact,
         seed=args.seed,
         track=track,

@@ -47,9 +47,15 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
     """
     options = options or EvaluationOptions()
     if options.missions:
-        if options.seeds > 1 or options.epsilon or options.exact or options.variant:
+        others = options.exact or options.variant or options.finetuned
+        if options.seeds > 1 or options.epsilon or others:
             raise SkmError("--missions goes with --planner, --episodes, --checkpoint and --seed")
         return evaluate_missions(spec, options)
+    if options.finetuned is not None and (is_tabular(spec) or options.task in ("all", "skills")):
+        raise SkmError(
+            "--finetuned is for one --task of a domain with networks; in tabular domains,"
+            " `skm finetune` evaluates exactly what it saves."
+        )
     if options.task == "skills":
         skills = spec.part("skills") or evaluate_box_skills
         evaluation: Evaluation = skills(spec, options)

@@ -35,6 +35,8 @@ class EvaluationOptions:
     variant: str = ""
     """The kind of worlds, of those that the domain's trials know."""
     checkpoint: str | Path | None = None
+    finetuned: str | Path | None = None
+    """A policy that few-shot learning has saved, for its task, instead of the planner's."""
     exact: bool = False
     """Perfect skills instead of learned ones, where the domain has them."""
     seed: int = 0

@@ -15,6 +15,7 @@ from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
@@ -160,7 +161,7 @@ def evaluate_trials(
             rounds[task.name] = _rounds_task(task, episodes, reference)
         else:
             succeeded[task.name] = _trials_task(episodes, drawn.feasible)
-    who = spec.name, options.planner
+    who = spec.name, options.planner if options.finetuned is None else "few-shot"
     if rounds:
         return RoundsEvaluation(*who, options.seed, primitives.digest, rounds)
     return TrialsEvaluation(*who, variant, options.seed, primitives.digest, succeeded)
@@ -200,7 +201,7 @@ def _run(
     options: EvaluationOptions,
 ) -> tuple[list[Episode], list[int]]:
     """Run one task in every trial, and the reference beside it, where there is one."""
-    policy = make_policy(mission, primitives, options.planner)
+    policy = _policy(spec, primitives, mission, options)
     env = spec.make()
     episodes, reference = [], []
     for index in options.track(range(len(drawn.options)), f"eval {spec.name}/{task.name}"):
@@ -218,6 +219,22 @@ def _run(
             reference.append(drawn.reference(index, mission.machine, task.max_steps))
     env.close()
     return episodes, reference
+
+
+def _policy(
+    spec: DomainSpec, primitives: Primitives, mission: Mission, options: EvaluationOptions
+) -> Policy:
+    """Return the planner's policy, or the one that few-shot learning has saved for this mission."""
+    if options.finetuned is None:
+        return make_policy(mission, primitives, options.planner)
+    from skm_primitives.finetuning import load_finetuned  # noqa: PLC0415 (it draws trials itself)
+
+    policy = load_finetuned(options.finetuned, spec, primitives)
+    if policy.mission.text != mission.text:
+        raise SkmError(
+            f"{options.finetuned} was learned for another mission: {policy.mission.text}"
+        )
+    return policy
 
 
 def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsTask:

@@ -12,12 +12,12 @@ from skm_machine.drawing.lettering import words_broken
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives.episodes import Episode, run_episode
 from skm_primitives.figures.figure_options import Drawn, FigureOptions
+from skm_primitives.finetuning import load_finetuned
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.finetune import FinetuneLearner
-from skm_primitives.tabular.finetuned_policy import load_finetuned
 from skm_sim.artists import DrawnRun, PathsArtist, PathsPanel
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.locations import load_attribute
@@ -135,8 +135,8 @@ def _few_shot(
     options: FigureOptions,
 ) -> dict[str, Policy]:
     """Return the few-shot policies that were given, or that are learned now, by task."""
-    if (options.finetuned or options.finetune_steps) and not is_tabular(spec):
-        raise SkmError("--finetuned and --finetune-steps are for tabular domains.")
+    if options.finetune_steps and not is_tabular(spec):
+        raise SkmError("--finetune-steps is for tabular domains; elsewhere, --finetuned TASK=FILE.")
     policies: dict[str, Policy] = {}
     for name, path in options.finetuned.items():
         policy = load_finetuned(path, spec, primitives)

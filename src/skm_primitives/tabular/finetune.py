@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +41,18 @@ from numpy.typing import NDArray
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import checkpoint
+from skm_primitives.finetuning import check_finetuned, check_primitives, one_task
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.exact_evaluation import UNREACHABLE
-from skm_primitives.tabular.finetuned_policy import (
-    LEARNER,
-    FinetunedPolicy,
-    check_finetuned,
-    check_primitives,
-)
+from skm_primitives.tabular.finetuned_policy import LEARNER, FinetunedPolicy
 from skm_primitives.tabular.mission_arrays import Score, score, tabular_mission, tabulate
 from skm_sim.domain import DomainSpec
 from skm_sim.tabular import tabular_model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROUND_STEPS: Final = 4000
 """Environment steps between two evaluations."""
@@ -73,7 +72,10 @@ COLUMNS: Final = (
 class FinetuneSettings:
     """The choices of a run; a resumed run keeps those that it was started with."""
 
-    task: str
+    task: str = ""
+    """A task of the domain; or none, and a `mission`."""
+    mission: str = ""
+    repeat: bool = False
     planner: str = "paper"
     seed: int = 0
     alpha: float = 1.0
@@ -110,6 +112,7 @@ class FinetuneLearner:
     plans_ahead: ClassVar[bool] = False
     save_seconds: ClassVar[float] = 30.0
     settings_class: ClassVar[type[Any]] = FinetuneSettings
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
     default_steps = 400_000
 
     def __init__(
@@ -118,7 +121,7 @@ class FinetuneLearner:
         self.spec = spec
         self.settings = settings
         self.primitives = primitives
-        self.task = spec.task(settings.task)
+        self.task = one_task(spec, settings.task, settings.mission, repeat=settings.repeat)
         mission = compile_mission(
             self.task.formula, propositions=spec.propositions, repeat=self.task.repeat
         )
@@ -128,7 +131,7 @@ class FinetuneLearner:
         self._world = tabular_mission(mission, tabular_model(spec))
         if (self._world.optimal == UNREACHABLE).all():
             raise UnachievableMissionError(
-                f"the task '{settings.task}' cannot be achieved from any start in '{spec.name}'."
+                f"the task '{self.task.name}' cannot be achieved from any start in '{spec.name}'."
             )
         self._zero_shot = tabulate(self._world, self._policy, primitives)
         # Lists, since reading one element of an array costs several times as much.
@@ -159,6 +162,27 @@ class FinetuneLearner:
     def markov(self) -> bool:
         """Whether the agent sees all that matters to the task."""
         return self._world.markov
+
+    @property
+    def remark(self) -> str:
+        """A warning where learning may not help."""
+        if self.markov:
+            return ""
+        return (
+            f"in the task '{self.task.name}', what matters is not all observed; learning may not"
+            " help, and the zero-shot policy is kept where it does not."
+        )
+
+    def remarks(self) -> dict[str, Any]:
+        """Return how soon it was near the optimum, and whether all that matters is observed."""
+        return {"steps_to_99": self.steps_to(0.99), "markov": self.markov}
+
+    def figure(self) -> Figure:
+        """Draw the learning curve between the zero-shot level and the optimum."""
+        from skm_primitives.figures.finetune_curve import learning_curve_figure  # noqa: PLC0415
+
+        title = f"{self.spec.name}/{self.task.name}, few-shot on planner {self.settings.planner}"
+        return learning_curve_figure(self.curve, title)
 
     @property
     def steps(self) -> int:
@@ -306,7 +330,7 @@ class FinetuneLearner:
         arrays, card = checkpoint.load(path, spec.name)
         check_finetuned(card, path)
         learner = cls.start(spec, card.details["settings"])
-        check_primitives(card, path, learner.primitives)
+        check_primitives(card.details, learner.primitives, path)
         if card.details["formula"] != learner.task.formula or arrays["q"].size != np.prod(
             learner._shape
         ):

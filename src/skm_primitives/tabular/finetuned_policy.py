@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
 from skm_machine import compile_mission
-from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import MissionTracker
-from skm_primitives import checkpoint
+from skm_primitives.checkpoint import Card
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.primitives import AnyGoalValues, GoalValues, Skills
@@ -73,29 +74,10 @@ class FinetunedPolicy:
         self._doubted = True
 
 
-def load_finetuned(path: str | Path, spec: DomainSpec, skills: Skills) -> FinetunedPolicy:
-    """Return the policy that `skm finetune` has saved; it belongs to the primitives it began with."""
-    arrays, card = checkpoint.load(path, spec.name)
-    check_finetuned(card, path)
-    check_primitives(card, path, skills)
+def from_checkpoint(
+    arrays: Mapping[str, NDArray[Any]], card: Card, spec: DomainSpec, skills: Skills
+) -> FinetunedPolicy:
+    """Return the policy of a checkpoint; the entry in `skm_primitives.finetuning`."""
     mission = compile_mission(card.details["formula"], propositions=spec.propositions)
     zero_shot = make_policy(mission, skills, card.details["settings"]["planner"])
     return FinetunedPolicy(zero_shot, arrays["best_q"])
-
-
-def check_finetuned(card: checkpoint.Card, path: str | Path) -> None:
-    """Refuse a checkpoint of another learner."""
-    if card.learner != LEARNER:
-        raise SkmError(
-            f"{path} was written by the learner '{card.learner}', not by `skm finetune`; give a"
-            " checkpoint that `skm finetune` has written."
-        )
-
-
-def check_primitives(card: checkpoint.Card, path: str | Path, skills: Skills) -> None:
-    """Refuse primitives other than those that a fine-tuned policy was learned on top of."""
-    if card.details["primitives"] != skills.digest:
-        raise SkmError(
-            f"{path} was learned on top of other primitives (digest {card.details['primitives'][:12]}…,"
-            f" these are {skills.digest[:12]}…); give those, or learn it anew."
-        )
