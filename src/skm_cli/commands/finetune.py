@@ -26,8 +26,8 @@ zero-shot in validation worlds must do so again in other worlds; else the zero-s
 Either way, the result is never worse than what it began with.
 """
 
-OPTIONS = ("task", "mission", "repeat", "planner", "seed")
-OPTIONS += ("epsilon", "alpha", "episode_steps", "checkpoint")
+NAMED = ("task", "mission", "repeat", "planner", "seed", "checkpoint")
+OPTIONS = (*NAMED, "epsilon", "alpha", "episode_steps")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

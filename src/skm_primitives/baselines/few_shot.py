@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skm_machine.errors import SkmError
 from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
 from skm_primitives.baselines.problem import Problem
 from skm_primitives.baselines.settings import Numbers
@@ -44,18 +43,14 @@ class Skilled(NamedTuple):
 def compose(problem: Problem, primitives: Primitives, planner: str, slip: float) -> Skilled:
     """Return the missions with the zero-shot policy of a planner.
 
-    `slip` is the share of random actions that the grounded planner expects.
+    `slip` is the share of random actions that the grounded planner expects. Promises, where a mission
+    has them, are made and given up by the zero-shot policy; QL-SM learns the moves.
     """
-    if problem.choices > 1:
-        raise SkmError(
-            "the skill-machine methods learn no promises; this mission has some (`F G a` and the"
-            " like): use ql, crm or hrm, or run it with `skm run`."
-        )
     parts: list[Skilled] = []
     situations = rows = 0
     for mission in problem.missions:
-        world = tabular_mission(mission, problem.model)
         policy = make_policy(mission, primitives, planner, slip=slip)
+        world = tabular_mission(mission, problem.model, policy)
         zero_shot = tabulate(world, policy, primitives)
         parts.append(
             Skilled(

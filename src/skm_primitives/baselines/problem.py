@@ -165,7 +165,8 @@ def best_return(problem: Problem, epsilon: float, steps: int) -> float:
     """Return the greatest mean return of an episode that any policy has, if actions slip with `epsilon`.
 
     Backward induction on the true product, hidden counters included, over all starts and missions. Where
-    missions end, the return is the chance of success (machines that pay 1).
+    missions end, the return is the chance of success (machines that pay 1). Promises are made once it is
+    seen where a step has led, as skill machines do; learners choose before, and slip in that, too.
     """
     world, machines = problem.world, problem.machines
     entered = world.labels[world.transitions]  # [state, move]
@@ -175,7 +176,8 @@ def best_return(problem: Problem, epsilon: float, steps: int) -> float:
     value = np.zeros((problem.states, problem.model.num_states))
     for _ in range(steps):
         onward = reward + np.where(over, 0.0, value[target, after])
-        best = (1 - epsilon) * onward.max(axis=(1, 3)) + epsilon * onward.mean(axis=(1, 3))
+        promised = onward.max(axis=1)  # [u, state, move]
+        best = (1 - epsilon) * promised.max(axis=2) + epsilon * promised.mean(axis=2)
         settled = np.abs(best - value).max() < 1e-9
         value = best
         if settled:

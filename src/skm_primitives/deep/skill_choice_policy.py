@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_machine.mission import Mission
-from skm_machine.reward_machine import Outcome
-from skm_machine.tracker import MissionTracker
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.deep.skill_choices import SKILL_MACHINE, SkillChoices
 from skm_primitives.deep.task_features import TaskFeatures
+from skm_primitives.planning.on_top import PolicyOnTop
 from skm_primitives.planning.policy import Decision, Policy, best_of_goals, noise_of
-from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Skills
 from skm_sim.arrays import BoolArray, Float32Array
 
 
-class SkillChoicePolicy:
+class SkillChoicePolicy(PolicyOnTop):
     """The skill machine, but where a single skill has proved better; fits `Policy`."""
 
     def __init__(
@@ -36,9 +34,7 @@ class SkillChoicePolicy:
         hold: int,
         margin: float,
     ) -> None:
-        self.zero_shot = zero_shot
-        self.planner = zero_shot.planner
-        self.mission: Mission = zero_shot.mission
+        super().__init__(zero_shot)
         self.choices = SkillChoices(self.mission.machine, skills.goals)
         self._skills = skills
         self._features = features
@@ -65,18 +61,6 @@ class SkillChoicePolicy:
             self._left = 0
             self._doubted = False
 
-    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
-        """Return what the zero-shot policy would have a step do."""
-        return self.zero_shot.prefer(state, options, observation)
-
-    def history(self, tracker: MissionTracker) -> frozenset[str]:
-        """Return the violated constraints that the zero-shot policy asks with."""
-        return self.zero_shot.history(tracker)
-
-    def composed(self, state: int, values: GoalValues) -> Float32Array:
-        """Return δ_Q of the zero-shot policy."""
-        return self.zero_shot.composed(state, values)
-
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return what the skill machine does, or the best action of the goal that was chosen."""
         return self._decide(state, values, self.zero_shot.choose(state, values))
@@ -102,8 +86,9 @@ class SkillChoicePolicy:
         """Return Q of both networks, `[network, machine state, choice]`, as shares of the greatest."""
         assert self._network is not None
         logits = self._network(inputs[None])
-        shaped: NDArray[Any] = logits.reshape(len(logits), -1, self.choices.count)
-        return 1 / (1 + np.exp(-shaped))
+        shaped = logits.reshape(len(logits), -1, self.choices.count)
+        shares: NDArray[Any] = 1 / (1 + np.exp(-shaped))
+        return shares
 
     def _pursuing(self, goal: int, values: AnyGoalValues) -> Decision:
         actions, reached = best_of_goals(values)

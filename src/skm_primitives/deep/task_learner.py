@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from skm_machine.mission import Mission
-from skm_machine.tracker import Status
+from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.checkpoint import Card
 from skm_primitives.deep.finetuned_network import LEARNER, PROOF, TaskWorlds
 from skm_primitives.deep.served_network import ServedMLP
@@ -40,6 +40,7 @@ from skm_primitives.evaluation.paired_trials import Comparison, Outcomes, run_wo
 from skm_primitives.finetuning import check_primitives
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policy import Decision
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainSpec
 from skm_sim.trials import TrialSet
@@ -147,18 +148,16 @@ class TaskLearner(DeepLearner):
         )
         first = TRAINING_SEED * (1 + settings.seed) + self.rounds
         for world in self._drawn(settings.episodes, first):
-            rows = [(0.0, 0)]
-            episode = run_episode(
-                self._env,
-                self.primitives,
-                policy,
-                **world,
-                watch=lambda tracker, _, to=rows: to.append((tracker.total_reward, tracker.moves)),
-            )
+            counts = [(0.0, 0)]
+
+            def watch(tracker: MissionTracker, _: Decision, to: list[Any] = counts) -> None:
+                to.append((tracker.total_reward, tracker.moves))
+
+            episode = run_episode(self._env, self.primitives, policy, watch=watch, **world)
             self.episodes += 1
             self._taken += episode.steps
             if episode.steps:
-                self._remember(policy.trail, np.array(rows), episode)
+                self._remember(policy.trail, np.array(counts), episode)
 
     def _remember(self, trail: Trail, counts: FloatArray, episode: Episode) -> None:
         """Put an episode in the memory; `counts` are rewards and moves so far, before each step."""

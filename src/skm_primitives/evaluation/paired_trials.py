@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +66,6 @@ def run_worlds(
     policy: Policy,
     task: Task,
     drawn: TrialSet,
-    done: Callable[[], None] = lambda: None,
 ) -> Outcomes:
     """Run a task in every world that was drawn."""
     env = spec.make()
@@ -80,7 +78,6 @@ def run_worlds(
         score = visits if policy.mission.machine.endless else episode.discounted_return
         succeeded = episode.status is Status.ACCEPTED or visits > 0
         rows.append((succeeded, episode.status is Status.FAILED, float(score)))
-        done()
     env.close()
-    succeeded, failed, scores = zip(*rows, strict=True)
-    return Outcomes(np.array(succeeded), np.array(failed), np.array(scores))
+    columns = np.array(rows).T
+    return Outcomes(columns[0] > 0, columns[1] > 0, columns[2])

@@ -8,29 +8,25 @@ from typing import Any
 from numpy.typing import NDArray
 
 from skm_machine import compile_mission
-from skm_machine.mission import Mission
-from skm_machine.reward_machine import Outcome
-from skm_machine.tracker import MissionTracker
 from skm_primitives.checkpoint import Card
+from skm_primitives.planning.on_top import PolicyOnTop
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Decision, Policy
-from skm_primitives.primitives import AnyGoalValues, GoalValues, Skills
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_primitives.primitives import AnyGoalValues, Skills
+from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainSpec
 
 LEARNER = "finetune"
 
 
-class FinetunedPolicy:
+class FinetunedPolicy(PolicyOnTop):
     """argmax_a Q(s, u, a) wherever max_a Q(s, u, a) > 0, and the zero-shot policy elsewhere.
 
     Why that is safe is said in `skm_primitives.tabular.finetune`.
     """
 
     def __init__(self, zero_shot: Policy, q: FloatArray) -> None:
-        self.zero_shot = zero_shot
-        self.planner = zero_shot.planner
-        self.mission: Mission = zero_shot.mission
+        super().__init__(zero_shot)
         self._q = q
         self._cell = 0
         self._doubted = False
@@ -46,18 +42,6 @@ class FinetunedPolicy:
         self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
         self._doubted &= not moved
-
-    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
-        """Return what the zero-shot policy would have a step do."""
-        return self.zero_shot.prefer(state, options, observation)
-
-    def history(self, tracker: MissionTracker) -> frozenset[str]:
-        """Return the violated constraints that the zero-shot policy asks with."""
-        return self.zero_shot.history(tracker)
-
-    def composed(self, state: int, values: GoalValues) -> Float32Array:
-        """Return δ_Q of the zero-shot policy."""
-        return self.zero_shot.composed(state, values)
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the best action; with Q, no single goal of the buffer is in pursuit (−1)."""

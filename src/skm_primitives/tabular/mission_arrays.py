@@ -76,10 +76,16 @@ class TabularMission:
         return True
 
 
-def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
-    """Return the product of a mission, its constraint histories and a tabular world."""
+def tabular_mission(
+    mission: Mission, model: TabularModel, promiser: Policy | None = None
+) -> TabularMission:
+    """Return the product of a mission, its constraint histories and a tabular world.
+
+    Where a mission has promises, what a step does is for a policy to say: the `promiser`. A promise
+    that it gives up is the end, as it is for learners (`skm_primitives.baselines.problem`).
+    """
     machine, histories = mission.machine, Histories(model.constraints)
-    if machine.jumps:
+    if machine.jumps and promiser is None:
         raise SkmError("a mission with promises is no plain product; this one has some.")
     shape = machine.num_states, histories.sets, model.num_states
     if np.prod(shape) > MAX_SITUATIONS:
@@ -87,9 +93,7 @@ def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
             f"the mission has {shape[0]} machine states x {shape[1]} constraint histories x"
             f" {shape[2]} states of the world, more than {MAX_SITUATIONS} situations in all."
         )
-    outcomes = [[machine.step(u, labels) for labels in model.label_sets] for u in range(shape[0])]
-    target = np.array([[outcome.target for outcome in row] for row in outcomes], np.int64)
-    reward = np.array([[outcome.reward for outcome in row] for row in outcomes], np.float64)
+    target, reward, broken = _steps(mission, model, promiser)
     over = np.array([u in machine.terminal or u in machine.failure for u in range(shape[0])])
     columns = [model.propositions.index(name) for name in model.constraints]
     true_constraints = pack(model.labels[:, columns])
@@ -98,12 +102,12 @@ def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
         """Return what follows, what it earns and whether that is the end, `(codes, actions)`."""
         u, violated, state = (part[:, None] for part in np.unravel_index(codes, shape))
         after = model.transitions[state[:, 0]]
-        entered = model.label_ids[after]
-        moved_on = (target[u, entered] != u) | (reward[u, entered] > 0)
+        reached, earned = target[u[:, 0], state[:, 0]], reward[u[:, 0], state[:, 0]]
+        moved_on = (reached != u) | (earned > 0)
         changed = true_constraints[state] ^ true_constraints[after]
         history = np.where(moved_on, 0, violated | changed)
-        following = np.ravel_multi_index((target[u, entered], history, after), shape)
-        return following, reward[u, entered], over[target[u, entered]]
+        following = np.ravel_multi_index((reached, history, after), shape)
+        return following, earned, over[reached] | broken[u[:, 0], state[:, 0]]
 
     first = np.ravel_multi_index((machine.initial, 0, model.start_states), shape)
     met = np.zeros(np.prod(shape), np.bool_)
@@ -129,6 +133,38 @@ def tabular_mission(mission: Mission, model: TabularModel) -> TabularMission:
         starts=number[first],
         optimal=optimal_steps(model, machine),
     )
+
+
+def _steps(
+    mission: Mission, model: TabularModel, promiser: Policy | None
+) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Return δ_u, δ_r and whether a promise is broken, `[u, state, action]`: as a policy prefers."""
+    machine = mission.machine
+    plain = [
+        [machine.step(u, labels) for labels in model.label_sets] for u in range(machine.num_states)
+    ]
+    entered = model.label_ids[model.transitions]
+    target = np.array([[o.target for o in row] for row in plain], np.int64)[:, entered]
+    reward = np.array([[o.reward for o in row] for row in plain], np.float64)[:, entered]
+    broken = np.zeros(target.shape, np.bool_)
+    if promiser is None or not machine.jumps:
+        return target, reward, broken
+    for state, path in _paths(model, promiser).items():
+        promiser.start(path[0])
+        for cell in path[1:]:
+            promiser.entered(cell, moved=False)
+        for action, after in enumerate(model.transitions[state].tolist()):
+            labels = model.label_sets[model.label_ids[after]]
+            for u in set(range(machine.num_states)) - machine.terminal - machine.failure:
+                options = machine.options(u, labels)
+                chosen = options[0]
+                if len(options) > 1:
+                    chosen = promiser.prefer(u, options, int(model.cells[after]))
+                kept = machine.keeps(u, chosen)
+                target[u, state, action] = chosen.target
+                reward[u, state, action] = chosen.reward if kept else 0.0
+                broken[u, state, action] = not kept
+    return target, reward, broken
 
 
 @dataclass(frozen=True, eq=False)
