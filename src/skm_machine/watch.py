@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.omega import OmegaAutomaton
-from skm_machine.automata.reachability import cyclic_components, reaching
+from skm_machine.automata.reachability import components, cyclic_components, reaching
 
 
 class Credit(Enum):
@@ -96,12 +98,19 @@ def watch_omega(automaton: OmegaAutomaton) -> Watch:
     component: dict[int, int] = {}
     marked: list[bool] = []
     everywhere: list[bool] = []
+    rounds: set[tuple[int, int]] = set()
     for index, found in enumerate(cyclic_components(successors)):
         component.update(dict.fromkeys(found, index))
         inside = set(found)
-        marks = [bool(move.marks) for s in found for _, move in moves[s] if move.target in inside]
-        marked.append(any(marks))
-        everywhere.append(all(marks))
+        within = [
+            _Edge(s, outcome, move.target, bool(move.marks))
+            for s in found
+            for outcome, move in moves[s]
+            if move.target in inside
+        ]
+        marked.append(any(edge.marked for edge in within))
+        everywhere.append(all(edge.marked for edge in within))
+        rounds |= _completing(within)
     credit = {}
     for state in states:
         for outcome, move in moves[state]:
@@ -111,7 +120,8 @@ def watch_omega(automaton: OmegaAutomaton) -> Watch:
             elif everywhere[there]:
                 credit[state, outcome] = Credit.ALWAYS
             else:
-                credit[state, outcome] = Credit.MARK if move.marks else Credit.WAITING
+                done = (state, outcome) in rounds
+                credit[state, outcome] = Credit.MARK if done else Credit.WAITING
     hopeful = {state for state, index in component.items() if marked[index]}
     onward = [[*row, *automaton.jumps_from(state)] for state, row in enumerate(successors)]
     dead = frozenset(states) - reaching(onward, hopeful)
@@ -127,3 +137,63 @@ def watch_omega(automaton: OmegaAutomaton) -> Watch:
         frozenset(calm),
         automaton.jumps,
     )
+
+
+class _Edge(NamedTuple):
+    """A move within a component."""
+
+    source: int
+    outcome: int
+    target: int
+    marked: bool
+
+
+def _completing(edges: Sequence[_Edge]) -> set[tuple[int, int]]:
+    """Return the marked moves of a component, as state and outcome, that complete a round.
+
+    A translation marks all moves that it may, as each place of a sequence that comes again and again.
+    Here a round is the whole of it. The states are put in an order in which moves without a mark never
+    lead back, but within a cycle of their own; the first is the one that was found first, if it can be.
+    Marks count on the moves that lead back, so that the same cycles have one.
+    """
+    states = sorted({edge.source for edge in edges})
+    number = {state: index for index, state in enumerate(states)}
+    plain: list[list[int]] = [[] for _ in states]
+    for edge in edges:
+        if not edge.marked:
+            plain[number[edge.source]].append(number[edge.target])
+    knot = [0] * len(states)
+    knots = components(plain)
+    for index, found in enumerate(knots):
+        for state in found:
+            knot[state] = index
+    following = [{knot[to] for state in found for to in plain[state]} for found in knots]
+    rank = _first_things_first(following, [min(found) for found in knots])
+    place = {state: rank[knot[number[state]]] for state in states}
+    return {
+        (edge.source, edge.outcome)
+        for edge in edges
+        if edge.marked and place[edge.target] <= place[edge.source]
+    }
+
+
+def _first_things_first(following: Sequence[set[int]], wish: Sequence[int]) -> list[int]:
+    """Return the place of each node in an order in which none comes before one that leads to it.
+
+    Where there is a choice, the one with the smallest wish comes first. Nodes may lead to themselves.
+    """
+    before = [0] * len(following)
+    for node, targets in enumerate(following):
+        for target in targets - {node}:
+            before[target] += 1
+    ready = [(wish[node], node) for node, count in enumerate(before) if count == 0]
+    heapify(ready)
+    place = [0] * len(following)
+    for index in range(len(following)):
+        _, node = heappop(ready)
+        place[node] = index
+        for target in following[node] - {node}:
+            before[target] -= 1
+            if before[target] == 0:
+                heappush(ready, (wish[target], target))
+    return place

@@ -108,6 +108,22 @@ def test_patrol_counts_rounds_in_any_order():
     assert state in machine.failure
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "G F(a & X F(b & X F c))",
+        "G F(a & F(b & F c)) & G !d",
+        "patrol a, b, c in order",
+        "patrol a, b, c in strict order",
+    ],
+)
+def test_a_round_of_a_sequence_is_the_whole_of_it(text):
+    tracker = MissionTracker(compile_mission(text).machine, ())
+    for labels in ["", "a", "", "b", "", "c", "", "a", "b", "c", "a", "b"]:
+        tracker.update(set(labels))
+    assert [move.step for move in tracker.transitions if move.reward > 0] == [6, 10]
+
+
 def test_a_broken_promise_costs_the_round_and_not_the_mission():
     tracker = MissionTracker(compile_mission("F G a").machine, ())
     for labels in ["", "a", "a", "", "a"]:
