@@ -107,6 +107,11 @@ def written(path: Path) -> Iterator[Path]:
         raise SkmError(f"cannot write {path}: {error.strerror or error}.") from error
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number with what it counts: "1 step", "2 steps"."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def track(items: Sequence[Any], what: str) -> Any:  # noqa: ANN401 - what `rich` makes of them
     """Return items with a progress bar on standard error that goes away at the end."""
     from rich.progress import track as bar  # noqa: PLC0415

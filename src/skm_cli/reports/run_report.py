@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console
+from skm_cli.output import console, counted
 from skm_machine import Mission
 from skm_machine.logic.labels import labels_text
 from skm_primitives import Episode, Primitives
@@ -53,15 +53,15 @@ def print_run(mission: Mission, document: dict[str, Any]) -> None:
         labels = escape(labels_text(move["labels"]))
         mark = "  ★" if move["reward"] > 0 else ""
         if mission.machine.endless and mark:
-            rounds, taken = rounds + 1, f"in {move['step'] - began} steps"
+            rounds, taken = rounds + 1, f"in {counted(move['step'] - began, 'step')}"
             out.print(f"  round {rounds:<4} step {move['step']:<5} {taken:<13} {labels}{mark}")
             began = move["step"]
         else:
             way = f"{move['source']} → {move['target']:<10}"
             out.print(f"  step {move['step']:<4} {way} {labels}{mark}")
     visits = document["accepting_visits"]
-    completed = f", {visits} rounds completed" if mission.machine.endless else ""
-    out.print(f"{document['outcome']} after {document['steps']} steps{completed}")
+    completed = f", {counted(visits, 'round')} completed" if mission.machine.endless else ""
+    out.print(f"{document['outcome']} after {counted(document['steps'], 'step')}{completed}")
 
 
 def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,9 +69,12 @@ def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]
     if not mission.machine.endless:
         return moves
     events = frozenset(mission.events)
-    surprised = [not events.isdisjoint(move["labels"]) for move in moves]
+    calm = {mission.machine.names[state] for state in mission.machine.calm}
     return [
         move
-        for move, now, before in zip(moves, surprised, [False, *surprised], strict=False)
-        if now or before or move["reward"] > 0 or move["target"].startswith("fail")
+        for move in moves
+        if not events.isdisjoint(move["labels"])
+        or (events and move["source"] not in calm and move["target"] in calm)
+        or move["reward"] > 0
+        or move["target"].startswith("fail")
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from skm_cli.output import console, plain_table
+from skm_cli.output import console, counted, plain_table
 from skm_machine.logic.labels import labels_text
 from skm_primitives.recording.findings import Closest, Verification
 
@@ -26,8 +26,9 @@ def print_verification(found: Verification) -> None:
         out.print(f"  step {move.step:<5} {seconds:8.2f} s  {way} {labels}{mark}")
     if len(found.transitions) > MOST_TRANSITIONS:
         out.print(f"  … and {len(found.transitions) - MOST_TRANSITIONS} more")
-    rounds = f", {found.rounds} rounds completed" if found.standing else ""
-    out.print(f"{found.verdict} after {found.steps} steps, {found.seconds:.1f} s{rounds}")
+    rounds = f", {counted(found.rounds, 'round')} completed" if found.standing else ""
+    steps = counted(found.steps, "step")
+    out.print(f"{found.verdict} after {steps}, {found.seconds:.1f} s{rounds}")
     for step, held in found.violations:
         out.print(f"  violated at step {step}: {escape(labels_text(held))} held")
     out.print(f"  closest to what is forbidden: {nearness(found)}")
