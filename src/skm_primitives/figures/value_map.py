@@ -21,7 +21,7 @@ from skm_primitives.figures.figure_options import Drawn, FigureOptions
 from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
 from skm_primitives.primitives import ContinuousGoalValues
-from skm_sim.arrays import BoolArray, Float32Array, FloatArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import environment_faults
 from skm_sim.observation_parts import is_vector
@@ -46,7 +46,7 @@ class BatchSkills(Protocol):
 
     goals: tuple[Goal, ...]
 
-    def batch_values(self, observations: NDArray[Any], violated: BoolArray) -> ContinuousGoalValues:
+    def batch_values(self, observations: NDArray[Any], violated: IntArray) -> ContinuousGoalValues:
         """Return the values of every goal for observations `(n, …)`."""
         ...
 
@@ -56,7 +56,7 @@ def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
     first, second = _position(spec)
     skills = load_primitives(spec, options.checkpoint)
     seen = walked(spec, options)
-    values = cast(BatchSkills, skills).batch_values(seen, np.zeros(len(seen), np.bool_)).value
+    values = cast(BatchSkills, skills).batch_values(seen, np.zeros(len(seen), np.int64)).value
     place = np.asarray(seen[:, [first, second]], np.float64)
     panels = {
         title: values[:, mask].max(axis=1, initial=0)
