@@ -10,7 +10,7 @@ from gymnasium.spaces import Dict, Discrete, Space
 
 from skm_machine.errors import SkmError
 from skm_sim.faults import making_faults
-from skm_sim.observation_parts import is_vector, space_problems
+from skm_sim.observation_parts import is_image, is_vector, space_problems
 
 LOOKS = 2000
 """Steps with random actions that are looked at."""
@@ -19,7 +19,8 @@ LOOKS = 2000
 def first_predicates(env_id: str) -> dict[str, str]:
     """Return what the template of a wrapped environment wants: names, code, texts, the key.
 
-    Of a vector, the number that varies most is low or high; of cells, two that are entered often.
+    Of a vector or an image, the number that varies most is low or high; of cells, two that are entered
+    often.
     """
     with making_faults(env_id, env_id, ""):
         env = gymnasium.make(env_id, disable_env_checker=True)
@@ -53,10 +54,13 @@ def _part(space: Space[Any]) -> tuple[str | None, Space[Any]]:
     """Return the part of the observations to begin with, and its space."""
     if not isinstance(space, Dict):
         return None, space
-    vectors = [name for name, part in space.spaces.items() if is_vector(part)]
-    if not vectors:
-        raise SkmError(f"no part of the observations {space} is a vector of numbers.")
-    key = "observation" if "observation" in vectors else vectors[0]
+    parts = space.spaces
+    known = [name for name in parts if is_vector(parts[name])] or [
+        name for name in parts if is_image(parts[name])
+    ]
+    if not known:
+        raise SkmError(f"no part of the observations {space} is a vector of numbers or an image.")
+    key = "observation" if "observation" in known else known[0]
     return key, space.spaces[key]
 
 
@@ -85,9 +89,9 @@ def _cells(observed: Any, source: str) -> tuple[list[str], list[str]]:  # noqa: 
 def _ends(observed: Any, source: str) -> tuple[list[str], list[str]]:  # noqa: ANN401
     numbers = observed.astype(np.float64)
     spread = np.ptp(numbers, axis=0)
-    number = int(spread.argmax())
-    low, high = np.percentile(numbers[:, number], [10, 90])
+    number = np.unravel_index(int(spread.argmax()), spread.shape)
+    low, high = np.percentile(numbers[:, *number], [10, 90])
     if not high > low:
         raise SkmError("random actions change nothing that is observed: there is nothing to label.")
-    at = f"{source}[..., {number}]"
+    at = f"{source}[..., {', '.join(map(str, number))}]"
     return ["low", "high"], [f"{at} <= {low:.4g}", f"{at} >= {high:.4g}"]
