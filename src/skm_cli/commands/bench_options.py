@@ -30,10 +30,11 @@ faults: while the robot moves, each node is killed (SIGKILL) and frozen (SIGSTOP
 how many seconds the robot brakes and is at rest, how far it still goes, when the machine stops it and
 when the client has its result: median and worst.
 
-robot: missions drawn by chance run on safety-gymnasium's Car, with noise, in the given domain on a map,
-through the bridge's own driving: in simulated time, faster than life; with --real-time once each through
-real nodes, one after the other. Judged on the robot's true pose at 50 Hz. In a domain that is on no map
-but says how a robot plays its part (safety), the domain's tasks, in arenas drawn by chance.
+robot: missions drawn by chance run on safety-gymnasium's Car, or on ir-sim's robot (--robot irsim, an
+extra), with noise, in the given domain on a map, through the bridge's own driving: in simulated time,
+faster than life; with --real-time once each through real nodes, one after the other. Judged on the
+robot's true pose at 50 Hz. In a domain that is on no map but says how a robot plays its part (safety),
+the domain's tasks, in arenas drawn by chance.
 
 patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
 and CPU share of each node.
@@ -70,6 +71,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--missions", type=int, default=20, help="robot: how many (default: 20)")
     parser.add_argument("--starts", type=int, default=5, help="robot: of each (default: 5)")
     parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
+    parser.add_argument(
+        "--robot", choices=("car", "irsim"), default="car", help="robot: which one (default: car)"
+    )
     parser.add_argument("--real-time", action="store_true", help="robot: through real nodes")
     parser.add_argument("--pages", type=int, default=5, help="web: open pages (default: 5)")
     parser.add_argument(

@@ -24,7 +24,7 @@ def _say_run(run: RobotRun) -> None:
 
 
 def run_robot(args: argparse.Namespace) -> int:
-    """Run missions drawn by chance, or a domain's tasks, on the Car."""
+    """Run missions drawn by chance, or a domain's tasks, on a robot."""
     from skm_primitives.evaluation.robot_trials import trials_document  # noqa: PLC0415
     from skm_sim.driving.stage import is_on_map  # noqa: PLC0415
 
@@ -36,9 +36,11 @@ def run_robot(args: argparse.Namespace) -> int:
         from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
         require_ros()
+    if args.robot != "car" and not is_on_map(args.domain):
+        raise SkmError(f"--robot {args.robot}: tasks of domains that are on no map run on the Car.")
     seed = args.seed or 0
     runs = _run_missions(args, seed) if is_on_map(args.domain) else _run_tasks(args, seed)
-    document = {"domain": args.domain, "seed": seed, **trials_document(runs)}
+    document = {"domain": args.domain, "robot": args.robot, "seed": seed, **trials_document(runs)}
     if args.json:
         print_json(document)
     else:
@@ -61,10 +63,24 @@ def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
         from skm_ros.bench.robot_bench import real_time_trials  # noqa: PLC0415
 
         return real_time_trials(
-            spec, building, primitives, trials, folder=args.domain, rate=args.rate, say=_say_run
+            spec,
+            building,
+            primitives,
+            trials,
+            folder=args.domain,
+            rate=args.rate,
+            robot=args.robot,
+            say=_say_run,
         )
     return robot_trials(
-        spec, building, primitives, trials, seed=seed, senses=Senses(), say=_say_run
+        spec,
+        building,
+        primitives,
+        trials,
+        seed=seed,
+        senses=Senses(),
+        robot=args.robot,
+        say=_say_run,
     )
 
 

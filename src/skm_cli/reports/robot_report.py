@@ -10,8 +10,9 @@ from skm_cli.output import console
 def print_trials(found: dict[str, Any]) -> None:
     """Print how missions went on a robot."""
     out = console()
+    robot = {"car": "the Car", "irsim": "ir-sim's robot"}[found["robot"]]
     out.print(
-        f"{found['domain']}: {found['runs']} runs on the Car, {found['kilometres']:.2f} km in"
+        f"{found['domain']}: {found['runs']} runs on {robot}, {found['kilometres']:.2f} km in"
         f" {found['hours']:.2f} h of its time, seed {found['seed']}"
     )
     out.print(f"  success {found['success']:.3f}, by the true pose {found['true_success']:.3f}")

@@ -1,4 +1,4 @@
-"""One mission on a robot in simulated time: the Car, its noise, and the bridge's own driving.
+"""One mission on a robot in simulated time: its noise, and the bridge's own driving.
 
 What the robot did is judged on where it really was, at 50 Hz, and not on what the bridge believed: a
 second tracker follows the labels of the true pose.
@@ -20,7 +20,7 @@ from skm_primitives.primitives import Primitives
 from skm_sim.driving.robot_drive import Driving, Entered, Manner
 from skm_sim.driving.velocities import Limits
 from skm_sim.maps.places import Places
-from skm_sim.robots.car import Car
+from skm_sim.robots.bodies import Body
 from skm_sim.robots.rig import Rig, Senses
 from skm_sim.robots.walls import Pose
 
@@ -77,10 +77,10 @@ class TrueJudge:
         self._place = place
 
 
-def run_on_car(
+def run_on_robot(
     policy: Policy,
     primitives: Primitives,
-    car: Car,
+    car: Body,
     drive: Driving,
     judge: TrueJudge,
     *,
@@ -91,7 +91,7 @@ def run_on_car(
     planned: float = 0.0,
     shield: AnyShield | None = None,
 ) -> RobotRun:
-    """Run a mission on the Car from where it stands, for so many seconds at most."""
+    """Run a mission on a robot from where it stands, for so many seconds at most."""
     touched = False
 
     def watch(pose: Pose) -> None:

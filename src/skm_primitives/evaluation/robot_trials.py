@@ -12,15 +12,14 @@ from skm_machine.mission import Mission
 from skm_primitives.episodes import run_episode
 from skm_primitives.evaluation.product_optimum import IMPOSSIBLE, fewest_steps
 from skm_primitives.evaluation.random_missions import random_missions
-from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_car
+from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_robot
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
 from skm_sim.domain import DomainSpec
 from skm_sim.driving.drive import drive_in
-from skm_sim.driving.path_following import Chassis
 from skm_sim.maps.building import Building
-from skm_sim.robots.car import AXLE, RADIUS, Car
+from skm_sim.robots.bodies import chassis_of, make_body
 from skm_sim.robots.rig import Senses
 from skm_sim.robots.walls import walls_of
 from skm_sim.tabular import tabular_model
@@ -42,16 +41,17 @@ def run_in_building(
     planned: float,
     seed: int,
     senses: Senses,
+    robot: str,
 ) -> RobotRun:
-    """Run a mission on the Car from a cell, with a heading by chance."""
+    """Run a mission on a robot from a cell, with a heading by chance."""
     random = np.random.default_rng(seed)
     x, y = building.floor.centres[cell].tolist()
     start = x, y, float(random.uniform(-math.pi, math.pi))
-    return run_on_car(
+    return run_on_robot(
         policy,
         primitives,
-        Car(walls_of(building.occupancy), start),
-        drive_in(building, Chassis(AXLE, RADIUS), LIMITS, MANNER),
+        make_body(robot, walls_of(building.occupancy), start),
+        drive_in(building, chassis_of(robot), LIMITS, MANNER),
         TrueJudge(mission, building.places, building.file.constraints, start),
         seconds=LEAST_SECONDS + SECONDS_A_METRE * planned,
         max_steps=MAX_STEPS,
@@ -107,16 +107,17 @@ def robot_trials(
     *,
     seed: int,
     senses: Senses,
+    robot: str,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
-    """Run missions, each from cells of its own."""
+    """Run missions on a robot, by its name in `bodies`; each from cells of its own."""
     runs = []
     for number, (mission, policy, cells) in enumerate(missions):
         for index, cell in enumerate(cells):
             planned = planned_metres(spec, primitives, policy, cell)
             draw = seed + 1000 * number + index
             run = run_in_building(
-                mission, building, primitives, policy, cell, planned, draw, senses
+                mission, building, primitives, policy, cell, planned, draw, senses, robot
             )
             say(run)
             runs.append(run)

@@ -15,7 +15,7 @@ from typing import Final
 
 from skm_machine.errors import SkmError
 from skm_machine.mission import compile_mission
-from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_car
+from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_robot
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.primitives import Primitives
@@ -80,7 +80,7 @@ def run_roles(
         for number, trial in enumerate(role_trials(spec, tasks, runs, seed, Path(folder))):
             mission = compile_mission(trial.task.formula, propositions=spec.propositions)
             role = spec.part("role")(trial.objects)
-            run = run_on_car(
+            run = run_on_robot(
                 make_policy(mission, primitives),
                 primitives,
                 Car(None, trial.start),

@@ -23,6 +23,7 @@ from skm_ros.conversions import OUTCOMES
 from skm_ros.graph import Value
 from skm_sim.domain import DomainSpec
 from skm_sim.maps.building import Building
+from skm_sim.robots.bodies import chassis_of
 
 
 def real_time_trials(
@@ -33,11 +34,16 @@ def real_time_trials(
     *,
     folder: str,
     rate: float,
+    robot: str,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
     """Run each mission once from where the one before has left the robot."""
     runs = []
-    with RobotSystem(folder, rate) as system:
+    given: dict[str, dict[str, Value]] = {
+        "car": {"robot": robot},
+        "bridge": {"axle": chassis_of(robot).axle},
+    }
+    with RobotSystem(folder, rate, parameters=given) as system:
         system.until(lambda: system.pose is not None, LEAST_SECONDS, "the robot's pose")
         for mission, policy, _ in missions:
             assert system.pose is not None

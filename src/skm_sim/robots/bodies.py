@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_sim.arrays import FloatArray
+from skm_sim.driving.path_following import Chassis
 from skm_sim.robots.walls import Pose, Walls
 
 RANGE: Final = 6.0
@@ -57,3 +58,14 @@ def make_body(name: str, walls: Walls | None, pose: Pose) -> Body:
 
         return IrSimRobot(walls, pose)
     raise SkmError(f"no robot '{name}'{did_you_mean(name, ROBOTS)}")
+
+
+def chassis_of(name: str) -> Chassis:
+    """Return what a robot measures."""
+    if name == "car":
+        from skm_sim.robots.car import AXLE, RADIUS  # noqa: PLC0415 - MuJoCo
+
+        return Chassis(AXLE, RADIUS)
+    from skm_sim.robots import irsim_robot  # noqa: PLC0415 - an extra
+
+    return Chassis(0.0, irsim_robot.RADIUS)

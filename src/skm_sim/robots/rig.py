@@ -1,7 +1,7 @@
-"""The Car with imperfect senses, driven by the bridge's own `Drive`, faster than life.
+"""A robot with imperfect senses, driven by the bridge's own `Drive`, faster than life.
 
 Time passes in `period` only: the same readings with the same noise, delays and losses as those of the
-Car's node, and the same driving as that of the bridge's, without messages and without waiting.
+robot's node, and the same driving as that of the bridge's, without messages and without waiting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from skm_sim.driving.robot_drive import Driving, Entered
 from skm_sim.driving.velocities import Velocity
-from skm_sim.robots.car import Car
+from skm_sim.robots.bodies import Body
 from skm_sim.robots.imperfect import Channel, Noise
 from skm_sim.robots.walls import Pose
 
@@ -37,10 +37,10 @@ class Senses:
 
 
 class Rig:
-    """A Car and its driver in simulated time; `watch` is shown the true pose at 50 Hz."""
+    """A robot and its driver in simulated time; `watch` is shown the true pose at 50 Hz."""
 
     def __init__(
-        self, car: Car, drive: Driving, senses: Senses, seed: int, watch: Callable[[Pose], None]
+        self, car: Body, drive: Driving, senses: Senses, seed: int, watch: Callable[[Pose], None]
     ) -> None:
         self._car, self._drive, self._watch = car, drive, watch
         self._noise = senses.noise
