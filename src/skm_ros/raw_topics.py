@@ -8,15 +8,15 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from skm_machine.errors import SkmError
 from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
 from skm_ros import qos
+from skm_ros.raw_listener import RawListener, Take
 
 DEPTH: Final = 5000
 """Messages that wait for this process to take them: the middleware has them, nothing is lost."""
@@ -32,12 +32,10 @@ TOPICS: Final = (
     (qos.DIAGNOSTICS_TOPIC, "diagnostic_msgs/DiagnosticArray", qos.DIAGNOSTICS),
 )
 
-Take: TypeAlias = Callable[[bytes, dict[str, int]], None]
-"""Takes a message as bytes, with what the middleware says of it: `source_timestamp` and more."""
-
 
 class RawTopics:
-    """Subscriptions to bytes; `listen` is given a topic's name and type, and returns who takes it.
+    """Subscriptions to bytes; `listen` is given a topic's name and type, and returns who takes it,
+    in a thread of its own.
 
     `note` is told what people want to know.
     """
@@ -47,6 +45,7 @@ class RawTopics:
     ) -> None:
         self._node, self._listen, self._note = node, listen, note
         self._known: set[str] = set()
+        self._listener = RawListener(node)
         for name, kind, profile in TOPICS:
             self._subscribe(node.resolve_topic_name(name), kind, profile)
 
@@ -75,13 +74,14 @@ class RawTopics:
                 listener(data, info)
             except SkmError as error:
                 self._note(f"{name}: {error}")
+            except Exception as error:
+                self._note(f"{name}: a message that broke its reader: {repr(error)[:200]}")
 
-        Node.create_subscription(
-            self._node,
-            message_class,
-            name,
-            take,
-            QoSProfile(depth=DEPTH, reliability=profile.reliability, durability=profile.durability),
-            raw=True,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+        asked = QoSProfile(
+            depth=DEPTH, reliability=profile.reliability, durability=profile.durability
         )
+        self._listener.subscribe(name, message_class, asked, take)
+
+    def close(self) -> None:
+        """Take no more messages."""
+        self._listener.close()

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +23,12 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import Message, codec_of
 from skm_primitives.recording.episode_recorder import run_metadata
 from skm_primitives.recording.files import require_mcap
-from skm_primitives.recording.message_words import BEGAN, ENDED, OUTCOMES, STOP, word
+from skm_primitives.recording.message_words import ENDED, OUTCOMES, STOP, word
 from skm_primitives.recording.missions import goal_id
 from skm_primitives.recording.writer import RunWriter, compact
 from skm_ros.parameter_reader import ParameterReader
-from skm_ros.raw_topics import RawTopics, Take
+from skm_ros.raw_listener import Take
+from skm_ros.raw_topics import RawTopics
 
 KEPT: Final = 64
 KEPT_BYTES: Final = 4_000_000
@@ -100,9 +100,11 @@ class TopicRecorder:
         self._topics: dict[str, _Topic] = {}
         self._runs: list[_Run] = []
         self._done: set[str] = set()
-        self._early: dict[str, int] = {}
+        self._early: set[str] = set()
         self._compacting: list[threading.Thread] = []
         self._started = time.time_ns()
+        self._lock = threading.RLock()
+        """Messages come in a thread of their own, all else in the node's."""
         self._parameters = ParameterReader(node, self._on_parameters)
         self.files: list[Path] = []
         self.messages = 0
@@ -123,7 +125,8 @@ class TopicRecorder:
     @property
     def unfinished(self) -> bool:
         """Whether the end of a mission is still to come."""
-        return any(run.ended is None or not run.is_whole for run in self._runs)
+        with self._lock:
+            return any(run.ended is None or not run.is_whole for run in self._runs)
 
     # Topics
 
@@ -131,23 +134,32 @@ class TopicRecorder:
         """Look what else is published in the namespace; end files whose time has come."""
         self._subscriptions.look()
         self._parameters.look()
-        self._end_old()
+        with self._lock:
+            self._end_old()
 
     def _listen(self, name: str, kind: str) -> Take:
-        topic = self._topics[name] = _Topic(name, kind)
-        return partial(self._take, topic)
+        topic = _Topic(name, kind)
+        with self._lock:
+            self._topics[name] = topic
+
+        def take(data: bytes, info: dict[str, int]) -> None:
+            with self._lock:
+                self._take(topic, data, info)
+
+        return take
 
     def _take(self, topic: _Topic, data: bytes, info: dict[str, int]) -> None:
         message = data, time.time_ns(), int(info["source_timestamp"])
         topic.keep(message)
-        if topic.kind == "skm/MissionLog":
-            self._begin_if_new(codec_of(topic.kind).decode(data), message[2])
+        entry = codec_of(topic.kind).decode(data) if topic.kind == "skm/MissionLog" else None
+        if entry is not None:
+            self._begin_if_new(entry, message[2])
         elif topic.kind == STATES and self._early:
             self._begin_early(codec_of(topic.kind).decode(data))
         for run in self._runs:
             self._write(run, topic, message)
-        if topic.kind == "skm/MissionLog":
-            self._end_if_over(codec_of(topic.kind).decode(data))
+        if entry is not None:
+            self._end_if_over(entry)
 
     def _write(self, run: _Run, topic: _Topic, message: tuple[bytes, int, int]) -> None:
         data, received, sent = message
@@ -163,16 +175,16 @@ class TopicRecorder:
         goal = goal_id(entry)
         known = goal in self._done or any(run.goal == goal for run in self._runs)
         if known or entry.kind == ENDED or not self._wants(goal):
-            self._early.pop(goal, None)
-        elif sent < self._started and entry.kind == BEGAN:
-            self._early[goal] = sent  # of before: open a file only if it is still under way
+            self._early.discard(goal)
+        elif sent < self._started:
+            self._early.add(goal)  # of before: open a file only if it is still under way
         elif goal not in self._early:
             self._begin(entry)
 
     def _begin_early(self, state: Message) -> None:
         goal = goal_id(state)
         if goal in self._early and state.phase >= 3:
-            del self._early[goal]
+            self._early.discard(goal)
             log = self._topics[self._node.resolve_topic_name("mission_log")]
             entries = [codec_of(log.kind).decode(data) for data, *_ in log.recent]
             first = next(entry for entry in entries if goal_id(entry) == goal)
@@ -223,8 +235,9 @@ class TopicRecorder:
         }
 
     def _on_parameters(self) -> None:
-        for run in self._runs:
-            run.writer.metadata("skm.parameters", self._parameters.values)
+        with self._lock:
+            for run in self._runs:
+                run.writer.metadata("skm.parameters", self._parameters.values)
 
     def _end_if_over(self, entry: Message) -> None:
         if entry.kind != ENDED:
@@ -281,6 +294,7 @@ class TopicRecorder:
 
     def close(self, timeout: float = 5.0) -> None:
         """End all files; those that are not compacted in time are left as they were written."""
+        self._subscriptions.close()
         for run in list(self._runs):
             self._finish(run)
         deadline = time.monotonic() + timeout

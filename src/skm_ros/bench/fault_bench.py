@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any, Final
 
 from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
 from skm.action import ExecuteMission
 from skm.msg import Action, MachineState
 
@@ -28,6 +29,8 @@ from skm_sim.command_gate import SLACK
 
 SETTLE_SECONDS: Final = 10.0
 MOVING_STEPS: Final = 8
+MOVING_SPEED: Final = 0.15
+"""Metres a second that a robot with odometry makes when the fault comes."""
 HEARD_SECONDS: Final = 0.02
 """How long a velocity may have been on its way to whoever notes it here."""
 FAULTS: Final = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
@@ -76,17 +79,23 @@ class FaultBench:
         self._children = self._system.children
         self._state: MachineState | None = None
         self._moved = 0
+        self._speed: float | None = None
+        """By the robot's odometry, where it has one."""
         self._velocities: list[float] = []
         """When velocities other than zero were heard."""
         node = self._client.node
         node.create_subscription(MachineState, "machine_state", self._on_machine, qos.ALIVE)
         node.create_subscription(Action, "action", self._on_action, qos.COMMAND)
         node.create_subscription(Twist, "cmd_vel", self._on_velocity, qos.COMMAND)
+        node.create_subscription(Odometry, "odom", self._on_odometry, qos.COMMAND)
         self._goal: MissionGoal | None = None
 
     def _on_velocity(self, velocity: Twist) -> None:
         if velocity.linear.x or velocity.angular.z:
             self._velocities.append(time.monotonic())
+
+    def _on_odometry(self, reading: Odometry) -> None:
+        self._speed = abs(reading.twist.twist.linear.x)
 
     def _on_machine(self, state: MachineState) -> None:
         self._state = state
@@ -122,7 +131,8 @@ class FaultBench:
         return self._goal
 
     def _is_moving(self) -> bool:
-        return self._is_running() and self._moved >= MOVING_STEPS
+        drives = self._speed is None or self._speed > MOVING_SPEED
+        return self._is_running() and self._moved >= MOVING_STEPS and drives
 
     def _is_running(self) -> bool:
         state, goal = self._state, self._goal

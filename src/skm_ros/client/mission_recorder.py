@@ -11,6 +11,8 @@ from skm_ros.topic_recorder import TopicRecorder
 
 SETTLE_SECONDS: Final = 12.0
 """How long to wait, at most, for the last messages of a mission that has ended."""
+BEGIN_SECONDS: Final = 3.0
+"""How long to wait, at most, for the first ones: a short mission is over before they are all heard."""
 
 
 class MissionRecorder:
@@ -18,8 +20,8 @@ class MissionRecorder:
 
     def __init__(self, client: RosClient, folder: Path, timeout: float) -> None:
         self._client = client
-        self._recorder = TopicRecorder(client.node, folder, wants=self._is_wanted)
         self._goal: str | None = None
+        self._recorder = TopicRecorder(client.node, folder, wants=self._is_wanted)
         client.spin_until(lambda: self._recorder.hears("labels", "mission_log"), timeout)
 
     def _is_wanted(self, goal: str) -> bool:
@@ -33,6 +35,7 @@ class MissionRecorder:
     def finish(self) -> str | None:
         """End the file once all of the mission is in it; return its path, None if there is none."""
         recorder = self._recorder
+        self._client.spin_until(lambda: bool(recorder.files), BEGIN_SECONDS)
         if recorder.files:
             self._client.spin_until(lambda: not recorder.open_files, SETTLE_SECONDS)
         recorder.close()

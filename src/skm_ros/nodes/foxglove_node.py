@@ -21,7 +21,8 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.definitions import long_name, schema_text
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
-from skm_ros.raw_topics import RawTopics, Take
+from skm_ros.raw_listener import Take
+from skm_ros.raw_topics import RawTopics
 
 HOST: Final = "127.0.0.1"
 LOOK_SECONDS: Final = 1.0
@@ -84,6 +85,7 @@ class FoxgloveNode(SkmNode):
 
     def destroy_node(self) -> None:
         """End the server."""
+        self._topics.close()
         self._server.stop()
         super().destroy_node()
 
