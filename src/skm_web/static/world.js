@@ -7,7 +7,7 @@ const CHUNK = 200;
 export class World {
   constructor() {
     this.svg = byId("scene");
-    this.layers = ["things", "path", "going", "robot"].map((name) => shape("g", { class: name }));
+    this.layers = ["things", "path", "going", "names", "robot"].map((name) => shape("g", { class: name }));
     this.svg.append(...this.layers);
     this.view = new Viewport(this.svg, byId("world-tools"));
     this.epoch = -1;
@@ -32,13 +32,14 @@ export class World {
       this.svg.style.setProperty("--shape", `${width.toFixed(3)} / ${height.toFixed(3)}`);
     }
     this.things = shapes.filter((each) => each.kind !== "text" && !["floor", "wall"].includes(each.group));
-    const drawn = [...shapes].sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
-    this.layers[0].replaceChildren(...drawn);
+    const drawn = (wanted) => shapes.filter(wanted).sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
+    this.layers[0].replaceChildren(...drawn((each) => each.kind !== "text"));
+    this.layers[3].replaceChildren(...drawn((each) => each.kind === "text"));
   }
 
   robot({ shapes }) {
     this.robotAt = shapes.length ? [shapes[0].x, shapes[0].y] : null;
-    this.layers[3].replaceChildren(...shapes.map((each) => this.drawn(each)));
+    this.layers[4].replaceChildren(...shapes.map((each) => this.drawn(each)));
     this.point();
   }
 
