@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Any
 
 from skm_machine.errors import SkmError
 from skm_primitives.workers.jobs import MOST_LOSSES, Done, Job, call
@@ -20,6 +23,11 @@ def run_on_ray(jobs: Sequence[Job], address: str, done: Done) -> None:
         raise SkmError(
             "--workers ray needs Ray; install it with `pip install 'skm[ray]'`."
         ) from error
+    with redirect_stdout(sys.stderr):  # What Ray says of lost workers must not mix with results.
+        _run(ray, jobs, address, done)
+
+
+def _run(ray: Any, jobs: Sequence[Job], address: str, done: Done) -> None:  # noqa: ANN401 - the module
     ours = not ray.is_initialized()
     if ours:
         ray.init(address=address if "://" in address else None, log_to_driver=False)
