@@ -36,7 +36,7 @@ class TaskSettings(TrainerSettings):
     """How much better than the skill machine a choice must be to be taken, as a share."""
     hidden: tuple[int, ...] = (128, 128)
     batch: int = 256
-    update_every: int = 8
+    update_every: int = 4
     """Environment steps to one update of the networks."""
     learning_rate: float = 5e-4
     average_rate: float = 0.01

@@ -91,7 +91,7 @@ def curve_claims(outcome: Outcome, best: Mapping[str, float]) -> list[Claim]:
             "QL-SM ends best where zero-shot is not optimal",
             min(gain[p] for p in ("task-1", "task-3")) > -0.02,
             f"QL-SM (paper) less the best learner: {ahead}",
-            "CRM ends level with it on tasks 1 and 3; on task 4 QL-SM stays where SM is (docs/paper.md)",
+            "CRM ends level with it on tasks 1 and 3; on task 4 QL-SM hardly leaves SM (docs/paper.md)",
         ),
         Claim(
             "QL-SM begins higher than all baselines",

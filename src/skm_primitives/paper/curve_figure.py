@@ -26,10 +26,14 @@ COLOURS: Final = {
 
 
 def curves_figure(panels: Sequence[tuple[str, Mapping[str, Curves], float]], title: str) -> Figure:
-    """Return a panel for each (title, curves by method, best possible)."""
-    figure = Figure(figsize=(4.3 * len(panels) + 1.8, 3.7), layout="constrained")
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for panel, (name, curves, best) in zip(axes, panels, strict=True):
+    """Return a panel for each (title, curves by method, best possible), two in a row."""
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.6 * columns + 1.8, 3.3 * rows + 0.4), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for spare in axes[len(panels) :]:
+        spare.remove()
+    for panel, (name, curves, best) in zip(axes, panels, strict=False):
         for method, found in curves.items():
             smooth = found.smoothed()
             mean, deviation = smooth.mean(axis=0), smooth.std(axis=0)
@@ -45,9 +49,9 @@ def curves_figure(panels: Sequence[tuple[str, Mapping[str, Curves], float]], tit
         panel.axvline(PRETRAINING / 1000, color=INK, lw=0.9, ls=":", label="length of pretraining")
         panel.set_title(name, size=10)
         panel.set_xlabel("thousand steps")
+        panel.set_ylabel("success at ε = 0.1")
         panel.set_ylim(-0.03, 1.0)
         plain(panel)
-    axes[0].set_ylabel("success at ε = 0.1")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False)
     figure.suptitle(title, size=11)

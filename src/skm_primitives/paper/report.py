@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,8 @@ margin:2rem auto;padding:0 1.2rem}h1,h2{line-height:1.2}h2{margin-top:3rem;borde
 padding-top:1.2rem}img{max-width:100%;background:#fff}table{border-collapse:collapse;margin:1rem 0;
 font-size:.9rem}td,th{padding:.25rem .7rem;border-bottom:1px solid #e6e0d4;text-align:left;
 vertical-align:top}.yes{color:#2a7d4f;font-weight:600}.no{color:#b3261e;font-weight:600}
-nav a{margin-right:1rem}.scroll{overflow-x:auto}
+code{background:#f1ede3;padding:0 .25em;border-radius:3px}nav a{margin-right:1rem;display:inline-block}
+.scroll{overflow-x:auto}
 """
 
 
@@ -66,7 +68,7 @@ def write_report(folder: Path, title: str, words: str, sections: Sequence[Sectio
     page = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
         '<meta name="viewport" content="width=device-width">'
-        f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>"
+        f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{_words(words)}</p>"
         f"<nav>{links}</nav>{''.join(parts)}</html>\n"
     )
     path = folder / "report.html"
@@ -92,8 +94,14 @@ def _section(section: Section) -> str:
     tables = "".join(_html_table(table) for table in section.tables)
     return (
         f'<h2 id="{section.name}">{html.escape(section.title)}</h2>'
-        f"<p>{html.escape(section.about)}</p>{pictures}{claims}{tables}"
+        f"<p>{_words(section.about)}</p>{pictures}{claims}{tables}"
     )
+
+
+def _words(text: str) -> str:
+    """Return text as HTML: `code` as such, and two numbers with a stroke between them in one line."""
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"(?<=\d) / (?=\d)", "&nbsp;/&nbsp;", escaped)
 
 
 def _data(files: dict[str, bytes]) -> str:
@@ -105,9 +113,9 @@ def _data(files: dict[str, bytes]) -> str:
 def _html_table(table: Table) -> str:
     def cell(text: str) -> str:
         mark = f' class="{text}"' if text in ("yes", "no") else ""
-        return f"<td{mark}>{html.escape(text)}</td>"
+        return f"<td{mark}>{_words(text)}</td>"
 
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in table.rows[0])
+    head = "".join(f"<th>{_words(text)}</th>" for text in table.rows[0])
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows[1:])
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
