@@ -327,8 +327,12 @@ def mutate(path: Path, kind: str, seed: int, target: Path) -> bool:
     if kind == "end left out":
         file = read_recording(path)
         keep = rng.randrange(len(file.recorded) // 2, len(file.recorded))
-        ended = [n for n, m in enumerate(file.recorded) if m.name == "mission_log"][-1]
-        write(file, file.recorded[: min(keep, ended)], target)
+        mission = recorded_missions(file)[0]  # those that came after it are in the file, too
+        logged = [n for n, m in enumerate(file.recorded) if m.name == "mission_log"]
+        ended = [n for n in logged if file.recorded[n].value is mission.ended]
+        if not ended:
+            return False
+        write(file, file.recorded[: min(keep, ended[0])], target)
         return True
     file = read_recording(path)
     changed = MUTATIONS[kind](file, rng)
