@@ -8,6 +8,7 @@ true while the agent faces such an object, and `wet` is a doorway that missions 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -117,6 +118,7 @@ FOUR_ROOMS = DomainSpec(
     constraints=("wet",),
     gamma=0.97,
     primitive_steps=40,
+    checkpoint=str(Path(__file__).with_name("four_rooms.safetensors").resolve()),
     settings={
         "horizon": 64_000,
         "hidden": (256,),

@@ -7,6 +7,7 @@ position and its velocity. Every proposition is a cell of the maze, and `wet` is
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -98,6 +99,7 @@ POINT_MAZE = DomainSpec(
     constraints=("wet",),
     gamma=0.99,
     primitive_steps=200,
+    checkpoint=str(Path(__file__).with_name("point_maze.safetensors").resolve()),
     scene="point_maze:scene",
     position=(0, 1),
     tasks=task_table(

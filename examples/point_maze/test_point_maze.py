@@ -12,7 +12,6 @@ from skm_primitives.training import make_learner, train
 from skm_sim import check_domain, get_domain
 
 FOLDER = Path(__file__).parent
-SKILLS = FOLDER / "point_maze.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def test_a_short_training_finds_places_and_leaves_skills_that_are_served(maze, t
 
 @pytest.mark.parametrize("task", ["round", "dry", "choice"])
 def test_the_shipped_skills_do_the_tasks(maze, task):
-    skills = load_primitives(maze, SKILLS)
+    skills = load_primitives(maze)
     mission = compile_mission(maze.task(task).formula, propositions=maze.propositions)
     policy = make_policy(mission, skills)
     for seed in (1, 2):
@@ -49,11 +48,7 @@ def test_the_shipped_skills_do_the_tasks(maze, task):
 
 def test_the_commands_know_it(maze, tmp_path, capsys):
     place, picture = "point_maze:POINT_MAZE", tmp_path / "paths.png"
-    chosen = ("--checkpoint", str(SKILLS))
-    assert (
-        main(["plot", "trajectories", place, "--task", "choice", "--out", str(picture), *chosen])
-        == 0
-    )
+    assert main(["plot", "trajectories", place, "--task", "choice", "--out", str(picture)]) == 0
     assert picture.stat().st_size
-    assert main(["eval", place, "--missions", "2", "--episodes", "1", "--seed", "1", *chosen]) == 0
+    assert main(["eval", place, "--missions", "2", "--episodes", "1", "--seed", "1"]) == 0
     assert "2 runs: success 1.000" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from skm_primitives import checkpoint as checkpoints
 from skm_primitives.primitives import Primitives
 from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute
-from skm_sim.registry import get_domain
+from skm_sim.registry import domain_names, get_domain
 
 SERVERS: Final = {
     "tabular": "skm_primitives.tabular.tabular_primitives:load",
@@ -46,9 +46,10 @@ def default_checkpoint(spec: DomainSpec) -> Path:
     package, _, inside = spec.checkpoint.partition(":")
     path = Path(str(files(package))) / f"{inside}{checkpoints.SUFFIX}" if package else None
     if path is None or not path.exists():
+        name = spec.name if spec.name in domain_names() else "DOMAIN"  # Else found by its place.
         raise checkpoints.MissingCheckpointError(
             f"no checkpoint comes with the domain '{spec.name}';"
-            f" `skm train {spec.name} --out FILE{checkpoints.SUFFIX}` makes one, and"
+            f" `skm train {name} --out FILE{checkpoints.SUFFIX}` makes one, and"
             f" `--checkpoint FILE{checkpoints.SUFFIX}` names it."
         )
     return path

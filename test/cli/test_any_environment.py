@@ -180,6 +180,11 @@ def test_it_is_checked_trained_run_and_evaluated(name, tmp_path, capsys):
     assert "has no tasks" in capsys.readouterr().err
 
 
+def test_skills_that_are_missing_are_asked_for_by_a_command_that_works(capsys):
+    assert skm("run", f"{__name__}:CHOICES", "F right") == 2
+    assert "`skm train DOMAIN --out FILE.safetensors` makes one" in capsys.readouterr().err
+
+
 def test_values_are_drawn_where_the_observation_has_a_position(tmp_path, capsys):
     """A field of two numbers, x and y, and a corner to go to: skills with and without a puddle."""
     place, out = f"{__name__}:FIELD", tmp_path / "skills"
