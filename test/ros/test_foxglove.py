@@ -2,6 +2,7 @@
 
 import json
 import re
+import socketserver
 import struct
 
 import pytest
@@ -94,3 +95,12 @@ def test_foxglove_sees_the_run_live_and_the_latest_of_before(office, foxglove):
         check_policy(office.client.node, office.wait_until, "foxglove", kind, right)
     with connect(url, subprotocols=["foxglove.sdk.v1"], close_timeout=1) as socket:
         see_a_run(Client(socket), office)
+
+
+def test_a_port_that_is_taken_is_said(domain_id):
+    with socketserver.TCPServer(("127.0.0.1", 0), None) as taken:
+        process = node_process("foxglove", domain_id, port=taken.server_address[1])
+        process.wait_for(lambda: process.returncode is not None, "its end")
+    assert process.stop() == 2
+    assert "Foxglove cannot be served on port" in process.transcript()
+    assert "Traceback" not in process.transcript()

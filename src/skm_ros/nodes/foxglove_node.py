@@ -12,6 +12,7 @@ who subscribes late is sent the latest message of the topic at once.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Mapping
@@ -48,16 +49,27 @@ class FoxgloveNode(SkmNode):
         self._channels: dict[str, foxglove.Channel] = {}
         self._latest: dict[str, bytes] = {}
         self.messages = 0
-        port, name = self.setting("port"), f"skm {self.get_namespace()}"
-        try:
-            self._server = foxglove.start_server(
-                name=name, host=HOST, port=port, server_listener=self, context=self._sink
-            )
-        except (OSError, RuntimeError, ValueError) as error:
-            raise SkmError(f"Foxglove cannot be served on port {port}: {error}") from error
         self._topics = RawTopics(self, self._listen, self.get_logger().info)
+        self._server = self._start(
+            self.setting("port")
+        )  # those who come know of all topics at once
         self.create_timer(LOOK_SECONDS, self._topics.look, clock=self.steady_clock)
         self.get_logger().info(f"Foxglove connects to ws://{HOST}:{self._server.port}")
+
+    def _start(self, port: int) -> Any:  # noqa: ANN401 - of the SDK
+        websocket = importlib.import_module("foxglove.websocket")
+        told = {"on_subscribe": lambda _, __, channel: self._on_subscribe(channel.topic)}
+        try:
+            return self._sdk.start_server(
+                name=f"skm {self.get_namespace()}",
+                host=HOST,
+                port=port,
+                server_listener=type("Listener", (websocket.ServerListener,), told)(),
+                context=self._sink,
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            self._topics.close()
+            raise SkmError(f"Foxglove cannot be served on port {port}: {error}") from error
 
     def _listen(self, name: str, kind: str) -> Take:
         data = schema_text(kind).encode()
@@ -72,11 +84,11 @@ class FoxgloveNode(SkmNode):
 
         return take
 
-    def on_subscribe(self, client: object, channel: Any) -> None:  # noqa: ANN401, ARG002
-        """Send who subscribes the latest message; the server calls it, in a thread of its own."""
-        latest = self._latest.get(channel.topic)
+    def _on_subscribe(self, topic: str) -> None:
+        """Send the latest message to who subscribes; in a thread of the server's."""
+        latest = self._latest.get(topic)
         if latest is not None:
-            self._channels[channel.topic].log(latest, log_time=time.time_ns())
+            self._channels[topic].log(latest, log_time=time.time_ns())
 
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
