@@ -9,7 +9,9 @@ from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
 
 from skm_machine import compile_mission, plan_paper
+from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula, conjunction
+from skm_machine.passes import Passes
 from skm_machine.tracker import MissionTracker, Status
 from strategies import boolean_formulas, formulas, traces
 
@@ -150,3 +152,26 @@ def test_a_response_owes_until_it_is_answered():
         tracker.update(labels)
         calm.append(tracker.state in machine.calm)
     assert calm == [True, False, False, True]
+
+
+def test_visits_of_acceptance_wait_for_the_recurrences_in_turn():
+    """To and fro between a and b: a round each way, a visit with each return."""
+    passes = Passes(parse("G F a & G F b & G !c"))
+    machine = compile_mission("G F a & G F b & G !c").machine
+    state, rounds = machine.initial, 0
+    for labels in ["a", "", "b", "b", "", "a", "a", "", "b", ""]:
+        passes.step(labels)
+        state, reward = machine.step(state, set(labels))
+        rounds += int(reward)
+    assert (passes.count, rounds) == (2, 3)
+    assert [str(formula) for formula in passes.recurrences] == ["a", "b"]
+
+
+def test_what_holds_at_once_is_visited_in_one_step_and_once():
+    passes = Passes(parse("G F a & G F b"))
+    for _ in range(3):
+        passes.step({"a", "b"})
+    assert passes.count == 3
+    none = Passes(parse("F G a"))
+    none.step({"a"})
+    assert (none.count, none.recurrences) == (0, ())

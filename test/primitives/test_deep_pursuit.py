@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
+from skm_primitives.goals import Goal
 from skm_primitives.planning.pursuit import NONE, Pursuit
+from skm_primitives.planning.trust import harder_goals
 from skm_primitives.primitives import ContinuousGoalValues
 
 
@@ -147,3 +149,21 @@ def test_robots_of_a_batch_have_goals_of_their_own():
     assert pursuit.choose(both, ALL).goal.tolist() == [1, 2]
     with pytest.raises(SkmError, match="2 robots"):
         Pursuit(3).choose(both, ALL)
+
+
+def test_what_allows_no_more_loses_trust_with_the_goal_that_led_nowhere():
+    """Three goals at one thing, all the larger, and another thing: that is tried next."""
+    one, two = frozenset("a"), frozenset("b")
+    goals = [Goal(one, one | {"c"}), Goal(one, one), Goal(one, one | {"b", "c"}), Goal(two, two)]
+    harder = harder_goals(goals)
+    assert harder.tolist() == [
+        [True, True, False, False],
+        [False, True, False, False],
+        [True, True, True, False],
+        [False, False, False, True],
+    ]
+    values, every = values_of(0.59, 0.58, 0.6, 0.5), np.ones(4, np.bool_)
+    together, apart = Pursuit(patience=4, detour=3, harder=harder), Pursuit(patience=4, detour=3)
+    assert [int(together.choose(values, every).goal[0]) for _ in range(8)] == [2] * 7 + [3]
+    assert [int(apart.choose(values, every).goal[0]) for _ in range(8)] == [2] * 7 + [0]
+    assert harder_goals([Goal(one), Goal(one, one), Goal(two), Goal(two, one)]) is None

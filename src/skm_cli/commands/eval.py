@@ -11,6 +11,7 @@ examples:
   skm eval office --task all --seeds 5 --planner grounded
   skm eval office --task coffee --planner paper --json
   skm eval safety --task 2 --layouts test --episodes 20
+  skm eval zones --task finite --episodes 500 --seed 7
   skm eval moving_targets --task skills --episodes 500
   skm eval safety --task 5 --finetuned runs/finetune_safety_5
   skm eval office --missions 20 --seed 3 --json
@@ -33,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--task",
         default="all",
         help="a task of the domain, or all (the default); safety, moving_targets: also skills; "
-        "moving_targets: also random, missions drawn before any training",
+        "zones: also finite, infinite; moving_targets: also random, missions drawn before any training",
     )
     parser.add_argument(
         "--missions",

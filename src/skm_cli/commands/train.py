@@ -22,6 +22,7 @@ examples:
   skm train office --steps 100000 --seed 0 --out runs/office
   skm train office --steps 200000 --out runs/office --resume
   skm train safety --seed 0 --out runs/safety
+  skm train zones --seed 0 --out runs/zones
   skm train safety --seeds 0-7 --workers ray
   skm train safety --help-settings
   skm train my_package.spec:KITCHEN --set hidden=128,128 --set agents=16

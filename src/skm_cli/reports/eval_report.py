@@ -59,8 +59,11 @@ def _figure(value: float | None) -> str:
 
 def _print_trials(found: TrialsEvaluation) -> None:
     title = f"{found.domain}, planner {found.planner}, {found.variant} layouts, zero-shot"
-    headers = ("task", "success", "95 %", "violations", "steps", "feasible", "episodes")
-    table = plain_table(title, headers)
+    usual = {"walls": 0, "timeouts": 0, "visits": 1}  # columns that say no more are left out
+    tasks = found.tasks.values()
+    rare = [key for key, most in usual.items() if any((getattr(t, key) or 0) > most for t in tasks)]
+    headers = ("task", "success", "95 %", "violations", *rare)
+    table = plain_table(title, (*headers, "steps", "feasible", "episodes"))
     for name, task in found.tasks.items():
         low, high = task.success_interval
         table.add_row(
@@ -68,6 +71,7 @@ def _print_trials(found: TrialsEvaluation) -> None:
             f"{task.success:.3f}",
             f"{low:.3f}–{high:.3f}",
             "–" if task.violations is None else f"{task.violations:.3f}",
+            *(_figure(getattr(task, key)) for key in rare),
             "–" if task.mean_steps is None else f"{task.mean_steps:.1f}",
             "–" if task.feasible is None else f"{task.feasible:.2f}",
             str(task.episodes),

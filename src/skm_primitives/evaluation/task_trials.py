@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from skm_machine import Mission, Status, compile_mission
 from skm_machine.errors import SkmError, did_you_mean
+from skm_machine.logic.parser import parse
+from skm_machine.passes import Passes
 from skm_primitives.episodes import Episode, run_episode
 from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
@@ -39,7 +42,9 @@ class TrialsTask:
     timeouts: float | None = None
     """The share of runs that were cut off, or given up since they got nowhere."""
     visits: float | None = None
-    """How often the mission was accepted in a run, on average; rounds, where it has no end."""
+    """How often acceptance was visited in a run, on average: see `skm_machine.passes`."""
+    rounds: float | None = None
+    """The same as the mission's machine counts it: rounds, where it has no end."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -53,7 +58,7 @@ class TrialsTask:
             **({} if self.timeouts is None else {"timeouts": self.timeouts}),
             "mean_steps": self.mean_steps,
             "steps": self.mean_steps,
-            **({} if self.visits is None else {"visits": self.visits}),
+            **({} if self.visits is None else {"visits": self.visits, "rounds": self.rounds}),
             "feasible": self.feasible,
             "episodes": self.episodes,
         }
@@ -156,11 +161,11 @@ def evaluate_trials(
     for task in trials.tasks(spec, options.task):
         drawn = trials.draw(task, count, options.seed, variant)
         mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
-        episodes, reference = _run(spec, primitives, task, mission, drawn, options)
+        episodes, reference, visits = _run(spec, primitives, task, mission, drawn, options)
         if reference:
             rounds[task.name] = _rounds_task(task, episodes, reference)
         else:
-            succeeded[task.name] = _trials_task(episodes, drawn.feasible)
+            succeeded[task.name] = _trials_task(episodes, visits, drawn.feasible)
     who = spec.name, options.planner if options.finetuned is None else "few-shot"
     if rounds:
         return RoundsEvaluation(*who, options.seed, primitives.digest, rounds)
@@ -199,26 +204,30 @@ def _run(
     mission: Mission,
     drawn: TrialSet,
     options: EvaluationOptions,
-) -> tuple[list[Episode], list[int]]:
-    """Run one task in every trial, and the reference beside it, where there is one."""
+) -> tuple[list[Episode], list[int], list[int]]:
+    """Run one task in every trial, and the reference beside it, where there is one; count visits."""
     policy = _policy(spec, primitives, mission, options)
     env = spec.make()
-    episodes, reference = [], []
+    episodes, reference, visits = [], [], []
+    formula = parse(task.formula, spec.propositions, step_seconds=spec.step_seconds)
     for index in options.track(range(len(drawn.options)), f"eval {spec.name}/{task.name}"):
-        episodes.append(
-            run_episode(
-                env,
-                primitives,
-                policy,
-                max_steps=task.max_steps,
-                seed=drawn.seeds[index],
-                options=drawn.options[index],
-            )
+        passes = Passes(formula)
+        episode = run_episode(
+            env,
+            primitives,
+            policy,
+            max_steps=task.max_steps,
+            seed=drawn.seeds[index],
+            options=drawn.options[index],
+            watch=lambda *_, passes=passes: passes.step(_labels(env)),
         )
+        episodes.append(episode)
+        counted = mission.standing and passes.recurrences
+        visits.append(passes.count if counted else episode.accepting_visits)
         if drawn.reference is not None:
             reference.append(drawn.reference(index, mission.machine, task.max_steps))
     env.close()
-    return episodes, reference
+    return episodes, reference, visits
 
 
 def _policy(
@@ -237,7 +246,14 @@ def _policy(
     return policy
 
 
-def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsTask:
+def _labels(env: gymnasium.Env[Any, Any]) -> frozenset[str]:
+    labels: frozenset[str] = env.unwrapped.labels()  # type: ignore[attr-defined]
+    return labels
+
+
+def _trials_task(
+    episodes: Sequence[Episode], visits: Sequence[int], feasible: float | None
+) -> TrialsTask:
     count = len(episodes)
     succeeded = [e for e in episodes if e.status is Status.ACCEPTED or e.accepting_visits]
     failed = sum(episode.status is Status.FAILED for episode in episodes)
@@ -254,7 +270,8 @@ def _trials_task(episodes: Sequence[Episode], feasible: float | None) -> TrialsT
         violations_interval=proportion_interval(failed, count),
         walls=walls / count,
         timeouts=cut / count,
-        visits=float(np.mean([episode.accepting_visits for episode in episodes])),
+        visits=float(np.mean(visits)),
+        rounds=float(np.mean([episode.accepting_visits for episode in episodes])),
     )
 
 

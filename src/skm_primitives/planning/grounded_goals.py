@@ -36,6 +36,7 @@ from skm_primitives.planning.policy import (
     noise_of,
 )
 from skm_primitives.planning.pursuit import Pursuit
+from skm_primitives.planning.trust import harder_goals
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
@@ -79,7 +80,7 @@ class GroundedGoalPolicy:
             self._debts, _ = goal_weights(debts, skills, behind)
         self._skills = skills
         self._state = -1
-        self._pursuit = Pursuit()
+        self._pursuit = Pursuit(harder=harder_goals(skills.goals))
         self._revisits = memory_for(skills)
 
     @cached_property

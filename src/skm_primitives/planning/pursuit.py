@@ -58,7 +58,14 @@ class Chosen:
 class Pursuit:
     """The goals that some robots are after, from step to step. A robot needs one of its own."""
 
-    def __init__(self, robots: int = 1, patience: int = PATIENCE, detour: int = DETOUR) -> None:
+    def __init__(
+        self,
+        robots: int = 1,
+        patience: int = PATIENCE,
+        detour: int = DETOUR,
+        harder: BoolArray | None = None,
+    ) -> None:
+        """`harder` says which goals lose trust with which: see `trust`."""
         self._patience = patience
         self._length = detour
         self._goal = np.full(robots, NONE)
@@ -66,7 +73,7 @@ class Pursuit:
         self._since = np.zeros(robots, np.int64)
         self._left = np.zeros(robots, np.int64)
         self._held: Float32Array | None = None
-        self._trust = Trust(robots)
+        self._trust = Trust(robots, harder)
 
     def restart(self, robots: BoolArray | None = None) -> None:
         """Forget the goals of some robots or all: a new mission, a new skill."""

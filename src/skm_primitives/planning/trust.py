@@ -4,14 +4,20 @@ Learned values can promise what the world does not hold, such as a button inside
 none. A goal that did not keep its promise loses half the trust, again each time, so that the robot comes
 to try the other goals; a new skill begins with full trust. Kept as a count, trust never runs out: of two
 goals the one that disappointed less often is ahead, however often both did.
+
+Where there are many goals of the same labels, which allow more or less to be touched on the way, one
+that is out of reach is so for all that allow no more: these lose the trust with it. Else a thing that
+is enclosed by forbidden ones would be tried once for each of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from skm_primitives.goals import Goal, label_sets_of
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 LOST_TRUST: Final = 0.5
@@ -20,7 +26,9 @@ LOST_TRUST: Final = 0.5
 class Trust:
     """The trust of some robots in their goals, and for how long they have pursued each."""
 
-    def __init__(self, robots: int = 1) -> None:
+    def __init__(self, robots: int = 1, harder: BoolArray | None = None) -> None:
+        """`harder[g, h]`: h cannot be in reach if g is not; None where goals say nothing of others."""
+        self._harder = harder
         self._lost: IntArray = np.zeros((robots, 0), np.int64)
         self._pursued: IntArray = np.zeros((robots, 0), np.int64)
 
@@ -43,8 +51,11 @@ class Trust:
         self._pursued[robots, goals] += 1
 
     def lose(self, robots: IntArray, goals: IntArray) -> None:
-        """Believe these goals half as much."""
-        self._lost[robots, goals] += 1
+        """Believe these goals half as much, and those that are harder."""
+        if self._harder is None:
+            self._lost[robots, goals] += 1
+        else:
+            self._lost[robots] += self._harder[goals]
 
     def doubt(self) -> None:
         """Believe the goal that took each robot longest half as much: nothing came of all that.
@@ -55,3 +66,15 @@ class Trust:
         if len(robots):
             self.lose(robots, self._pursued[robots].argmax(axis=1))
         self._pursued[:] = 0
+
+
+def harder_goals(goals: Sequence[Goal]) -> BoolArray | None:
+    """Return which goals are at least as hard as each: the same labels, and no more allowed on the way.
+
+    None with two goals of each label set, the strictest and the freest: there the one says little of
+    the other.
+    """
+    if len(goals) <= 2 * len(label_sets_of(goals)):
+        return None
+    harder = [[h.labels == g.labels and h.violated <= g.violated for h in goals] for g in goals]
+    return np.array(harder, np.bool_)
