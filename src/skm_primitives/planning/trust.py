@@ -12,12 +12,13 @@ is enclosed by forbidden ones would be tried once for each of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from skm_primitives.goals import Goal, label_sets_of
+from skm_primitives.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 LOST_TRUST: Final = 0.5
@@ -74,7 +75,7 @@ def harder_goals(goals: Sequence[Goal]) -> BoolArray | None:
     None with two goals of each label set, the strictest and the freest: there the one says little of
     the other.
     """
-    if len(goals) <= 2 * len(label_sets_of(goals)):
+    if max(Counter(goal.labels for goal in goals).values(), default=0) <= 2:
         return None
     harder = [[h.labels == g.labels and h.violated <= g.violated for h in goals] for g in goals]
     return np.array(harder, np.bool_)
