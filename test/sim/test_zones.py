@@ -64,21 +64,29 @@ def test_a_step_is_ten_physics_steps_of_two_milliseconds():
     assert SPEC.step_seconds == 0.02
 
 
-@pytest.mark.parametrize("colours", [4, 6, 8, 10])
-def test_drawn_layouts_keep_the_limits_of_the_sampler(colours):
-    layout, arena = sample_layouts(np.random.default_rng(4), 300, colours), Arena(colours)
-    centres = layout.zones.reshape(300, -1, 2)
+@pytest.mark.parametrize(
+    ("colours", "limits"),
+    [
+        (4, (1.95, 1.1, 0.95, 0.4)),
+        (6, (1.95, 1.1, 0.95, 0.4)),
+        (8, (2.05, 0.9, 0.85, 0.4)),
+        (10, (2.1, 0.8, 0.8, 0.35)),
+    ],
+)
+def test_drawn_layouts_keep_the_limits_of_the_sampler(colours, limits):
+    layout, arena = sample_layouts(np.random.default_rng(4), 60, colours), Arena(colours)
+    centres = layout.zones.reshape(60, -1, 2)
     assert centres.shape[1] == 2 * colours
     assert np.abs(centres).max() <= arena.zones
     assert np.abs(layout.robot[:, :2]).max() <= arena.robot
     to_robot = np.linalg.norm(centres - layout.robot[:, None, :2], axis=-1)
-    assert to_robot.min() >= 0.95
+    assert to_robot.min() >= arena.clearance
     between = np.linalg.norm(centres[:, :, None] - centres[:, None], axis=-1)
     between[:, np.arange(2 * colours), np.arange(2 * colours)] = np.inf
-    assert between.min() >= 1.1
+    assert between.min() >= arena.apart
     assert np.abs(centres).max() > arena.zones - 0.05  # and they use all of it
-    if colours == 4:
-        assert (arena.zones, arena.robot, arena.wall) == pytest.approx((1.95, 2.1, 3.3))
+    assert (arena.zones, arena.apart, arena.clearance, arena.radius) == pytest.approx(limits)
+    assert (arena.robot, arena.wall) == pytest.approx((2.1, 3.3))
 
 
 def test_overlapping_zones_overlap_and_show_both_colours():
@@ -235,7 +243,7 @@ def test_zones_are_decoded_from_the_lidar_unless_one_hides_behind_the_other():
     """To a hundredth of a metre: two zones of a colour show if two bins of 22.5° are between them."""
     layout = sample_layouts(np.random.default_rng(8), 500)
     lidars = zone_lidar(layout.robot, layout.zones).reshape(500, 4, 16).astype(np.float32)
-    zones = decode(lidars).reshape(500, 4, 2, 7)
+    zones = decode(lidars, 0.4).reshape(500, 4, 2, 7)
     gap = layout.zones - layout.robot[:, None, None, :2]
     bearing = np.arctan2(gap[..., 1], gap[..., 0]) - layout.robot[:, None, None, 2]
     distance = np.hypot(gap[..., 0], gap[..., 1])

@@ -12,7 +12,7 @@ from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS
 from skm_sim.things import Things
-from skm_sim.zones.layout import EACH, RADIUS, Arena
+from skm_sim.zones.layout import EACH, Arena
 from skm_sim.zones.world import WALLS, observations
 
 OWN: Final = 11
@@ -64,7 +64,8 @@ class ZonesBody:
             ],
             axis=1,
         )
-        zones = decode(seen[:, SENSORS + WALLS :].reshape(-1, self._arena.colours, BINS))
+        lidars = seen[:, SENSORS + WALLS :].reshape(-1, self._arena.colours, BINS)
+        zones = decode(lidars, self._arena.radius)
         features: Float32Array = np.concatenate([np.clip(own, -3, 3), zones], axis=1)
         return features
 
@@ -93,7 +94,7 @@ class ZonesBody:
 SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesBody, count) for count in (6, 8, 10))
 
 
-def decode(lidars: Float32Array) -> Float32Array:
+def decode(lidars: Float32Array, radius: float) -> Float32Array:
     """Return `(n, colours · 2 · 7)`: the two zones that each lidar `(n, colours, 16)` shows.
 
     A zone shows as light s in its bin, and as a · s and (1 − a) · s in the next bin and the one before,
@@ -106,7 +107,7 @@ def decode(lidars: Float32Array) -> Float32Array:
     angle = bins.T.reshape(shape) * np.float32(2 * np.pi / BINS)
     light = light.T.reshape(shape)
     distance = np.minimum(-2 * np.log(np.maximum(light, np.float32(1e-6))), _FARTHEST)
-    near = np.exp(-np.maximum(distance - RADIUS, 0) / np.float32(0.4))
+    near = np.exp(-np.maximum(distance - radius, 0) / np.float32(0.4))
     cosine, sine = np.cos(angle), np.sin(angle)
     parts = [
         np.ones_like(near),
@@ -115,7 +116,7 @@ def decode(lidars: Float32Array) -> Float32Array:
         near,
         near * cosine,
         near * sine,
-        np.clip((RADIUS - distance) * 5, -1, 1) + 1,
+        np.clip((radius - distance) * 5, -1, 1) + 1,
     ]
     features = np.stack(parts, axis=-1) * (light > 0)[..., None]
     decoded: Float32Array = features.reshape(len(lidars), -1).astype(np.float32)

@@ -7,7 +7,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from skm_sim.arena_drawing import Phases, draw_floor, draw_path, draw_robot, rendered
 from skm_sim.arrays import ByteArray, FloatArray
-from skm_sim.zones.layout import COLOURS, RADIUS, Arena
+from skm_sim.zones.layout import COLOURS, Arena
 from skm_sim.zones.scene import PAINT
 
 WALL = "#8c877f"
@@ -18,12 +18,13 @@ def draw_zones(axes: Axes, zones: FloatArray, path: FloatArray, phases: Phases =
 
     `phases` has a number for every step of the path, such as the machine's state.
     """
-    wall = Arena(len(zones)).wall
+    arena = Arena(len(zones))
+    wall = arena.wall
     draw_floor(axes, wall, path)
     axes.add_patch(Rectangle((-wall, -wall), 2 * wall, 2 * wall, fill=False, ec=WALL, lw=1.5))
     for name, pair in zip(COLOURS, zones.tolist(), strict=False):
         for x, y in pair:
-            axes.add_patch(Circle((x, y), RADIUS, facecolor=(*PAINT[name], 0.55), lw=0))
+            axes.add_patch(Circle((x, y), arena.radius, facecolor=(*PAINT[name], 0.55), lw=0))
     if len(path) > 1:
         draw_path(axes, path, phases)
     draw_robot(axes, path[-1])

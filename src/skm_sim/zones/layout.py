@@ -1,12 +1,11 @@
 """Where zones and robot are in the Zones domain: drawn as ZoneEnv draws them, or given.
 
-One `ZoneLayout` holds one arena or a batch of them: both arrays have the same leading shape. With more
-than four colours the arena is larger, so that it is as crowded as with four.
+One `ZoneLayout` holds one arena or a batch of them: both arrays have the same leading shape. Six, eight
+and ten colours share the arena of four, so that it is more crowded, as GenZ-LTL has it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,19 +19,16 @@ from skm_sim.domain import DomainError
 
 COLOURS: Final = (
     *("blue", "green", "magenta", "yellow"),
-    *("red", "cyan", "orange", "purple", "brown", "grey"),
+    *("red", "cyan", "orange", "purple", "lime", "teal"),
 )
-COUNTS: Final = (4, 6, 8, 10)
-"""How many of them there can be."""
 EACH: Final = 2
 """Zones of each colour."""
-RADIUS: Final = 0.4
-APART: Final = 1.1
-"""Metres between the centres of two zones, at least; with `overlap`, none."""
-CLEARANCE: Final = 0.95
-"""Metres between the robot's start and every centre, at least."""
 TRIES: Final = 100
 """Places tried for a zone, before all are placed anew."""
+_KEEP_OUT: Final = {4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
+"""For each number of colours, how far a zone keeps off the edge and what else keeps off."""
+_ROBOT_KEEP_OUT: Final = 0.4
+_EXTENT: Final = 2.5
 _FIELDS: Final = ("robot", "zones")
 
 
@@ -43,24 +39,33 @@ class Arena:
     colours: int = 4
 
     def __post_init__(self) -> None:
-        if self.colours not in COUNTS:
+        if self.colours not in _KEEP_OUT:
             raise DomainError(f"colours is {self.colours}, must be one of 4, 6, 8, 10.")
+
+    wall = 3.3
+    """Where the walls are, that end an episode."""
+    robot = _EXTENT - _ROBOT_KEEP_OUT
+    """The robot starts within ± this."""
 
     @property
     def zones(self) -> float:
-        """Centres of zones are within ± this: 1.95 with four colours."""
-        side = 2 * 1.95 + APART
-        return (side * math.sqrt(self.colours / 4) - APART) / 2
+        """Centres of zones are within ± this."""
+        return _EXTENT - _KEEP_OUT[self.colours]
 
     @property
-    def robot(self) -> float:
-        """The robot starts within ± this: 2.1 with four colours."""
-        return self.zones + 0.15
+    def apart(self) -> float:
+        """Metres between the centres of two zones, at least; with `overlap`, none."""
+        return 2 * _KEEP_OUT[self.colours]
 
     @property
-    def wall(self) -> float:
-        """Where the walls are, that end an episode: at 3.3 with four colours."""
-        return self.zones + 1.35
+    def clearance(self) -> float:
+        """Metres between the robot's start and every centre, at least."""
+        return _KEEP_OUT[self.colours] + _ROBOT_KEEP_OUT
+
+    @property
+    def radius(self) -> float:
+        """Of every zone."""
+        return 0.4 if self.colours < 10 else 0.35
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,7 +90,7 @@ class ZoneLayout:
             object.__setattr__(self, name, array)
         shape, zones = self.robot.shape[:-1], self.zones.shape
         fits = len(zones) >= 3 and zones[:-3] == shape and zones[-2:] == (EACH, 2)
-        if self.robot.shape[-1:] != (3,) or not fits or zones[-3] not in COUNTS:
+        if self.robot.shape[-1:] != (3,) or not fits or zones[-3] not in _KEEP_OUT:
             raise DomainError(
                 f"layout: 'robot' has shape {self.robot.shape} and 'zones' {zones}; they must have"
                 " (..., 3) and (..., colours, 2, 2)."
@@ -93,7 +98,7 @@ class ZoneLayout:
         arena = Arena(zones[-3])
         if np.abs(self.robot[..., :2]).max(initial=0) >= arena.wall:
             raise DomainError(f"layout: the robot is not within the walls at {arena.wall:g} m.")
-        if np.abs(self.zones).max(initial=0) > arena.wall - RADIUS:
+        if np.abs(self.zones).max(initial=0) > arena.wall - arena.radius:
             raise DomainError(f"layout: a zone reaches over the walls at {arena.wall:g} m.")
 
     @property
@@ -112,17 +117,17 @@ class ZoneLayout:
     def labels(self, positions: ArrayLike) -> BoolArray:
         """Return `(..., colours)`: in zones of which colours each position is."""
         here = np.asarray(positions, np.float64)[..., None, None, :]
-        return inside(self.zones, here)
+        return inside(self.zones, here, Arena(self.colours).radius)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain lists, for JSON; `read_layout` reads that."""
         return {name: getattr(self, name).tolist() for name in _FIELDS}
 
 
-def inside(zones: FloatArray, here: FloatArray) -> BoolArray:
+def inside(zones: FloatArray, here: FloatArray, radius: float) -> BoolArray:
     """Return in zones of which colours `(..., colours)` the points `(..., 1, 1, 2)` are."""
     gap = zones - here
-    near: BoolArray = np.hypot(gap[..., 0], gap[..., 1]) <= RADIUS
+    near: BoolArray = np.hypot(gap[..., 0], gap[..., 1]) <= radius
     shown: BoolArray = np.asarray(near.any(-1))
     return shown
 
@@ -146,10 +151,10 @@ def sample_layouts(
         failed = np.zeros(len(todo), np.bool_)
         for zone in range(many):
             tried = random.uniform(-arena.zones, arena.zones, (len(todo), TRIES, 2))
-            fits = np.hypot(*np.moveaxis(tried - start[:, None], -1, 0)) >= CLEARANCE
+            fits = np.hypot(*np.moveaxis(tried - start[:, None], -1, 0)) >= arena.clearance
             if zone and not overlap:
                 gaps = tried[:, :, None] - placed[:, None, :zone]
-                fits &= np.hypot(gaps[..., 0], gaps[..., 1]).min(-1) >= APART
+                fits &= np.hypot(gaps[..., 0], gaps[..., 1]).min(-1) >= arena.apart
             first = fits.argmax(1)
             failed |= ~fits[rows, first]
             placed[:, zone] = tried[rows, first]

@@ -6,7 +6,7 @@ from typing import Final
 
 from skm_sim.arrays import FloatArray
 from skm_sim.shapes import Shape
-from skm_sim.zones.layout import COLOURS, RADIUS, Arena
+from skm_sim.zones.layout import COLOURS, Arena
 
 FLOOR: Final = (0.98, 0.97, 0.94, 1.0)
 WALL: Final = (0.55, 0.53, 0.50, 1.0)
@@ -22,8 +22,8 @@ PAINT: Final = {
     "cyan": (0.20, 0.75, 0.80),
     "orange": (0.95, 0.55, 0.15),
     "purple": (0.45, 0.30, 0.70),
-    "brown": (0.55, 0.36, 0.24),
-    "grey": (0.60, 0.60, 0.60),
+    "lime": (0.60, 0.85, 0.15),
+    "teal": (0.10, 0.50, 0.50),
 }
 """Red, green and blue of each colour."""
 THICK: Final = 0.1
@@ -32,7 +32,8 @@ HIGH: Final = 0.3
 
 def zones_scene(zones: FloatArray, pose: FloatArray) -> list[Shape]:
     """Return floor, walls, every zone with its name, and the robot."""
-    wall = Arena(len(zones)).wall
+    arena = Arena(len(zones))
+    wall, wide = arena.wall, 2 * arena.radius
     edge = 2 * wall
     shapes = [Shape("floor", "cube", (0.0, 0.0, -0.05), (edge, edge, 0.1), FLOOR)]
     off = wall + THICK / 2
@@ -45,8 +46,8 @@ def zones_scene(zones: FloatArray, pose: FloatArray) -> list[Shape]:
         shapes.append(Shape("wall", "cube", (x, y, HIGH / 2), (width, depth, HIGH), WALL))
     for name, pair in zip(COLOURS, zones.tolist(), strict=False):
         for x, y in pair:
-            size = (2 * RADIUS, 2 * RADIUS, 0.02)
-            shapes.append(Shape(name, "cylinder", (x, y, 0.01), size, (*PAINT[name], 0.6)))
+            disc = (wide, wide, 0.02)
+            shapes.append(Shape(name, "cylinder", (x, y, 0.01), disc, (*PAINT[name], 0.6)))
             shapes.append(Shape("names", "text", (x, y, 0.5), (0, 0, 0.12), INK, text=name))
     x, y, heading = pose.tolist()
     return [

@@ -62,7 +62,7 @@ class ZonesWorld:
         for step in range(self.hold):
             if self.moving:
                 self._drift()
-            shown[:, step] = inside(self.zones, track[:, step, None, None, :2])
+            shown[:, step] = inside(self.zones, track[:, step, None, None, :2], self.arena.radius)
         self._labels = _told(self._labels, shown)
         out = (np.abs(track[..., :2]) >= self.arena.wall).any(axis=(1, 2))
         self.over = np.asarray(out)
