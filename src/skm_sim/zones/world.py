@@ -63,7 +63,7 @@ class ZonesWorld:
             if self.moving:
                 self._drift()
             shown[:, step] = inside(self.zones, track[:, step, None, None, :2], self.arena.radius)
-        self._labels = _told(self._labels, shown)
+        self._labels = _told(self._labels, shown) if self.hold > 1 else shown[:, 0]
         out = (np.abs(track[..., :2]) >= self.arena.wall).any(axis=(1, 2))
         self.over = np.asarray(out)
         x, y = self.physics.pose[:, 0], self.physics.pose[:, 1]
