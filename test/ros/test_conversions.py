@@ -34,6 +34,15 @@ SPACES = [
 ]
 
 
+def test_how_long_a_decision_is_held_is_what_the_domain_of_that_name_says():
+    space = Box(-np.inf, np.inf, (80,), np.float32)
+    assert remote_skills(primitives_info(load_primitives("zones"), "zones", space)).hold == 5
+    info = primitives_info(load_primitives("office"), "office", Discrete(120))
+    assert remote_skills(info).hold == 1
+    info.domain = "somebody.spec:ELSES"  # named by a message: nothing is imported for it
+    assert remote_skills(info).hold == 1
+
+
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_observations_come_out_as_they_went_in(space):
     space.seed(3)

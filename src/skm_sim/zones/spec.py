@@ -48,6 +48,7 @@ ZONES = DomainSpec(
     brake="skm_sim.safety.brake:brake",
     checkpoint="skm_primitives:checkpoints/zones",
     settings={"horizon": 640_000, "validate_rounds": 50, "validation_layouts": 256},
+    figures={"trajectories": "skm_sim.zones.trajectories:ZonesPaths"},
     propositions=COLOURS_OF_TASKS,
     constraints=COLOURS_OF_TASKS,
     gamma=0.99,
