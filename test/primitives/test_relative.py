@@ -141,6 +141,15 @@ def test_goals_that_forbid_what_has_happened_are_worth_nothing(primitives):
     assert worth[Goal(RED, BOTH)] > 0
 
 
+def test_the_action_is_the_best_by_the_smaller_of_both_networks(primitives):
+    for red, blue in ((3, -1), (-2, 2), (4, 2), (1, -5)):
+        seen = np.array([red, blue], np.float32)
+        features = primitives._body.features(seen[None])
+        logits = primitives._networks.logits(features)[:, 0]
+        best = primitives._body.actions[logits.min(0).argmax(-1)]
+        np.testing.assert_array_equal(primitives.values(seen).action, best)
+
+
 def test_only_goals_that_are_wanted_are_asked_about(primitives):
     seen = np.array([3, -1], np.float32)
     wanted = np.array([True, False, False, True])

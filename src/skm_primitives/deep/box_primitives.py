@@ -212,14 +212,19 @@ class _Choosing:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
         raise NotImplementedError
 
+    def ranked(self, logits: Float32Array) -> Float32Array:
+        """Return by what actions are chosen: the mean of both networks."""
+        mean: Float32Array = logits.mean(0)
+        return mean
+
     def __call__(
         self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
     ) -> _Estimates:
         logits = self.logits(features, wanted)
-        mean = logits.mean(0)
-        best = mean.argmax(-1)
-        near = mean >= mean.max(-1, keepdims=True) - DETOUR_MARGIN
-        goals, actions = mean.shape[1:]
+        ranked = self.ranked(logits)
+        best = ranked.argmax(-1)
+        near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
+        goals, actions = ranked.shape[1:]
         turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
         order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
         chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
@@ -268,6 +273,11 @@ class _RelativeNetworks(_Choosing):
         logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
         logits[:, row, goal] = self._network(shown)
         return logits
+
+    def ranked(self, logits: Float32Array) -> Float32Array:
+        """Return the smaller of both, by which they were learned: one that sees a risk is enough."""
+        smaller: Float32Array = logits.min(0)
+        return smaller
 
 
 class _Td3Networks:
