@@ -167,3 +167,13 @@ def test_what_allows_no_more_loses_trust_with_the_goal_that_led_nowhere():
     assert [int(together.choose(values, every).goal[0]) for _ in range(8)] == [2] * 7 + [3]
     assert [int(apart.choose(values, every).goal[0]) for _ in range(8)] == [2] * 7 + [0]
     assert harder_goals([Goal(one), Goal(one, one), Goal(two), Goal(two, one)]) is None
+
+
+def test_a_careful_detour_takes_what_is_nearly_as_good_now():
+    pursuit = Pursuit(patience=4, detour=3, careful=True)
+    taken = []
+    for step in range(8):
+        values = values_of(0.0, 0.5, 0.0)
+        values.detour[1] = step
+        taken.append(pursuit.choose(values, ALL).action[0].tolist())
+    assert taken == [[1, 1]] * 4 + [[4, 4], [5, 5], [6, 6]] + [[1, 1]]

@@ -80,7 +80,8 @@ class GroundedGoalPolicy:
             self._debts, _ = goal_weights(debts, skills, behind)
         self._skills = skills
         self._state = -1
-        self._pursuit = Pursuit(harder=harder_goals(skills.goals))
+        harder = harder_goals(skills.goals)
+        self._pursuit = Pursuit(harder=harder, careful=harder is not None)
         self._revisits = memory_for(skills)
 
     @cached_property

@@ -9,7 +9,9 @@ come to rest where all actions look alike. Three rules, all about what values me
 - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not reached a
   new high for `PATIENCE` steps, what is done does not lead there: the robot holds another action
   that is nearly as good for `DETOUR` steps, then chooses afresh. A high that is new by less than
-  `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for ever.
+  `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for ever. A `careful`
+  detour holds no action but takes one that is nearly as good in every step: where things are forbidden
+  that are near, what was nearly as good a moment ago may lead into them.
 - **Lost trust.** A goal that was pursued into a standstill did not keep what its value promised:
   from then on that value counts for half (`trust`). The same happens when somebody who watches the
   mission as a whole (`progress`) says that nothing comes of it, say since two goals undo each other.
@@ -64,8 +66,10 @@ class Pursuit:
         patience: int = PATIENCE,
         detour: int = DETOUR,
         harder: BoolArray | None = None,
+        careful: bool = False,
     ) -> None:
         """`harder` says which goals lose trust with which: see `trust`."""
+        self._careful = careful
         self._patience = patience
         self._length = detour
         self._goal = np.full(robots, NONE)
@@ -141,8 +145,9 @@ class Pursuit:
         if self._held is None:
             self._held = np.zeros_like(detours[:, 0])
         self._trust.lose(rows[begins], self._goal[begins])
-        self._held = np.where(begins[:, None], detours[rows, self._goal], self._held)
         self._left = np.where(begins, self._length, self._left)
+        renewed = self._left > 0 if self._careful else begins
+        self._held = np.where(renewed[:, None], detours[rows, self._goal], self._held)
         on_detour = self._left > 0
         self._left = np.maximum(self._left - 1, 0)
         return on_detour
