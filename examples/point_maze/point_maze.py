@@ -29,18 +29,24 @@ PLACES = {
 """Row and column of each labelled cell of the maze."""
 REACH = 0.5
 """A place is half a cell around the middle of its cell."""
-HELD = 5
-"""Steps for which the maze holds an action: 0.05 s, in which the ball goes a quarter of a cell."""
+LEAST, MOST = 5, 20
+"""Steps for which an action is held: 0.05 s, in which the ball goes a quarter of a cell, to 0.2 s."""
 
 
 class Held(gymnasium.Wrapper):
-    """Takes each action several times: the maze's own steps of 0.01 s are too short to plan in."""
+    """Holds each action until the ball comes into another cell, so that none is missed, or time is up.
+
+    The maze's own steps of 0.01 s are too short to plan in: the far end is hundreds of them away.
+    """
 
     def step(self, action: Any) -> Any:
         """Take the action until it was held long enough, or the world ends."""
-        for _ in range(HELD):
+        first = None
+        for count in range(1, MOST + 1):
             result = self.env.step(action)
-            if result[2] or result[3]:
+            cell = tuple(self.unwrapped.maze.cell_xy_to_rowcol(result[0]["achieved_goal"]))
+            first = first or cell
+            if result[2] or result[3] or (count >= LEAST and cell != first):
                 break
         return result
 
@@ -61,7 +67,9 @@ PREDICATES = {name: partial(is_at, cell) for name, cell in PLACES.items()}
 def make(render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
     """Return the labelled maze."""
     maze = gymnasium.make("PointMaze_Large-v3", render_mode=render_mode, max_episode_steps=-1)
-    return label_env(Held(maze), PREDICATES, constraints=("wet",), observation_key="observation")
+    return label_env(
+        Held(maze.unwrapped), PREDICATES, constraints=("wet",), observation_key="observation"
+    )
 
 
 COLOURS = {
@@ -94,19 +102,28 @@ def scene(env: Any) -> list[Shape]:
 POINT_MAZE = DomainSpec(
     name="point_maze",
     env_id="skm_examples/PointMaze-v0",
-    environments=(Registration("skm_examples/PointMaze-v0", "point_maze:make", 600),),
+    environments=(Registration("skm_examples/PointMaze-v0", "point_maze:make", 200),),
     propositions=tuple(PLACES),
     constraints=("wet",),
     gamma=0.99,
-    primitive_steps=200,
+    primitive_steps=64,
     checkpoint=str(Path(__file__).with_name("point_maze.safetensors").resolve()),
+    settings={
+        "horizon": 131_072,
+        "update_every": 8,
+        "gamma": 0.95,
+        "waves": 3,
+        "learning_rate": 1e-3,
+        "average_rate": 0.01,
+        "validate_rounds": 16,
+    },
     scene="point_maze:scene",
     position=(0, 1),
     tasks=task_table(
         [
-            Task("round", "F(dock & X F(exit & X F lab))", repeat=False, max_steps=600),
-            Task("dry", "F(store & X F lab) & G !wet", repeat=False, max_steps=600),
-            Task("choice", "F(dock | exit) & F(store | lab)", repeat=False, max_steps=600),
+            Task("round", "F(dock & X F(exit & X F lab))", repeat=False, max_steps=200),
+            Task("dry", "F(store & X F lab) & G !wet", repeat=False, max_steps=200),
+            Task("choice", "F(dock | exit) & F(store | lab)", repeat=False, max_steps=200),
         ]
     ),
 )

@@ -29,9 +29,9 @@ def test_it_is_a_domain_without_fault(maze):
 
 def test_a_short_training_finds_places_and_leaves_skills_that_are_served(maze, tmp_path):
     out = tmp_path / "maze.safetensors"
-    options = {"agents": 16, "hidden": (64, 64), "validation_layouts": 2, "horizon": 6400}
+    options = {"agents": 16, "hidden": (64, 64), "update_every": 32, "horizon": 3072}
     learner = make_learner(maze, options, out, resume=False, overwrite=False)
-    train(learner, 6400, out, "test")
+    train(learner, 3072, out, "test")
     found = {name for goal in load_primitives(maze, out).goals for name in goal.labels}
     assert len(found) >= 3
 
@@ -42,7 +42,7 @@ def test_the_shipped_skills_do_the_tasks(maze, task):
     mission = compile_mission(maze.task(task).formula, propositions=maze.propositions)
     policy = make_policy(mission, skills)
     for seed in (1, 2):
-        episode = run_episode(maze.make(), skills, policy, max_steps=600, seed=seed)
+        episode = run_episode(maze.make(), skills, policy, max_steps=200, seed=seed)
         assert episode.outcome == "accepted"
 
 
