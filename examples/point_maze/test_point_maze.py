@@ -29,9 +29,10 @@ def test_it_is_a_domain_without_fault(maze):
 
 def test_a_short_training_finds_places_and_leaves_skills_that_are_served(maze, tmp_path):
     out = tmp_path / "maze.safetensors"
-    options = {"agents": 16, "hidden": (64, 64), "update_every": 32, "horizon": 3072}
+    options = {"agents": 16, "hidden": (64, 64), "update_every": 32}
+    options |= {"validation_layouts": 2, "horizon": 2048}
     learner = make_learner(maze, options, out, resume=False, overwrite=False)
-    train(learner, 3072, out, "test")
+    train(learner, 2048, out, "test")
     found = {name for goal in load_primitives(maze, out).goals for name in goal.labels}
     assert len(found) >= 3
 
