@@ -5,7 +5,8 @@
 
 For each order: the rounds completed on all layouts together, beside those of the reference on the true
 state where the domain has one; how many runs violated it (with the share, as evaluations of finite
-missions give it), got nowhere, or completed no round. The layouts of Safety are those on which the order
+missions give it), got nowhere, or completed no round. Actions are vetted by the shield, as in the nodes.
+The layouts of Safety are those on which the order
 is possible, by the rule that evaluations use. With `--out FILE` every run is a line there, and runs that
 it has already are not done again.
 """
@@ -24,6 +25,7 @@ from skm_cli.output import console, plain_table, track
 from skm_machine import Mission, compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.planning.keeping import unlearned
+from skm_primitives.planning.shield import make_shield
 from skm_primitives.primitives import Primitives
 from skm_sim import get_domain
 from skm_sim.domain import DomainSpec, Task
@@ -88,6 +90,7 @@ def runs(
 ) -> Iterator[dict[str, Any]]:
     """Yield how the order fared on each layout of `todo`."""
     policy, env = make_policy(mission, skills), spec.make()
+    shield = make_shield(mission, skills)
     for index in todo:
         episode = run_episode(
             env,
@@ -96,6 +99,7 @@ def runs(
             max_steps=steps,
             seed=trials.seeds[index],
             options=trials.options[index],
+            shield=shield,
         )
         line = {
             "order": mission.text,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.deep.bodies import Body, GenericBody, body_for
+from skm_primitives.deep.caution import Caution
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
 from skm_primitives.deep.relative_inputs import relative_inputs
@@ -93,7 +94,9 @@ class BoxPrimitives:
         if isinstance(self.space, RelativeGoals):
             self._networks = _RelativeNetworks(arrays, self._body, self.space)
         else:
-            self._networks = _NETWORKS[details["algorithm"]](arrays, self._body, len(self.goals))
+            caution = Caution(self.goals, self.constraints)
+            networks = _NETWORKS[details["algorithm"]]
+            self._networks = networks(arrays, self._body, len(self.goals), caution)
         self._served_heads = self.space.served() % self.space.heads
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
 
@@ -222,7 +225,7 @@ class _Choosing:
     ) -> _Estimates:
         logits = self.logits(features, wanted)
         ranked = self.ranked(logits)
-        best = ranked.argmax(-1)
+        best = self._best(logits)
         near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
         goals, actions = ranked.shape[1:]
         turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
@@ -230,11 +233,15 @@ class _Choosing:
         chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
         return _Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
 
+    def _best(self, logits: Float32Array) -> IntArray:
+        best: IntArray = self.ranked(logits).argmax(-1)
+        return best
+
 
 class _DqnNetworks(_Choosing):
-    """An output for every goal and action."""
+    """An output for every goal and action, so that the risk of each action is known (`caution`)."""
 
-    def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
+    def __init__(self, arrays: Arrays, body: Body, goals: int, caution: Caution) -> None:
         self._network = (
             ServedImageNetwork("network", arrays, body)
             if isinstance(body, ImageBody)
@@ -242,8 +249,12 @@ class _DqnNetworks(_Choosing):
         )
         self._actions: Float32Array = arrays["actions"]
         self._goals = goals
+        self._caution = caution
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
+
+    def _best(self, logits: Float32Array) -> IntArray:
+        return self._caution.best(logits)
 
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """Return those of every goal and action, `(2, n, goals, actions)`."""
@@ -286,7 +297,7 @@ class _Td3Networks:
     A detour is the actor's control pushed off in a direction of chance.
     """
 
-    def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
+    def __init__(self, arrays: Arrays, body: Body, goals: int, caution: Caution) -> None:  # noqa: ARG002
         self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
         self._body = body
         self._goals = goals
@@ -327,7 +338,7 @@ UNASKED = -1e4
 _PRIME = 1_000_003
 _SPREADING = 7919
 
-_NETWORKS: dict[str, Callable[[Arrays, Body, int], _Networks]] = {
+_NETWORKS: dict[str, Callable[[Arrays, Body, int, Caution], _Networks]] = {
     "dqn": _DqnNetworks,
     "td3": _Td3Networks,
 }
