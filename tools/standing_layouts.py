@@ -6,9 +6,8 @@
 For each order: the rounds completed on all layouts together, beside those of the reference on the true
 state where the domain has one; how many runs violated it (with the share, as evaluations of finite
 missions give it), got nowhere, or completed no round. Actions are vetted by the shield, as in the nodes.
-The layouts of Safety are those on which the order
-is possible, by the rule that evaluations use. With `--out FILE` every run is a line there, and runs that
-it has already are not done again.
+The layouts of Safety are those on which the order is possible, by the rule that evaluations use. With
+`--out FILE` every run is a line there, and runs that it has already are not done again.
 """
 
 from __future__ import annotations

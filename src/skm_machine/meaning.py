@@ -10,6 +10,7 @@ from skm_machine.event_game import event_risks
 from skm_machine.logic.labels import labels_text
 from skm_machine.logic.syntax import TRUE
 from skm_machine.mission import Mission
+from skm_machine.reward_machine import Edge, RewardMachine
 
 MOST_PROMISES: Final = 6
 MANY_STEPS: Final = 4
@@ -28,7 +29,7 @@ def meaning(mission: Mission, analysis: Analysis) -> list[str]:
         lines.append("has no end: every completed round counts 1")
         lines += [
             f"may promise in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
-            + ("only this from now on" if edge.label is TRUE else f"always {edge.label}")
+            + _promised(machine, edge)
             for edge in machine.promise_edges[:MOST_PROMISES]
         ]
     elif machine.co_safe:
@@ -44,6 +45,18 @@ def meaning(mission: Mission, analysis: Analysis) -> list[str]:
     else:
         lines.append("cannot fail: success stays possible whatever happens")
     return lines + _events_meaning(mission)
+
+
+def _promised(machine: RewardMachine, edge: Edge) -> str:
+    """Return what a promise says: what is to hold always, or else what is to come again and again."""
+    if edge.label is not TRUE:
+        return f"always {edge.label}"
+    state = edge.target
+    outcomes = [o for o in machine.successors(state) if machine.keeps(state, o)]
+    paid = [o for o in outcomes if o.reward > 0]
+    if not paid or any(o.target != state for o in outcomes):
+        return f"only what {machine.names[state]} asks for"
+    return f"{machine.label(state, paid)}, again and again"
 
 
 def _events_meaning(mission: Mission) -> list[str]:

@@ -90,6 +90,9 @@ def test_the_report_on_a_standing_order(capsys):
     _, out, _ = check(capsys, "G(a -> F[0,30] b)")
     assert "shortest round:    {}\n" in out
     assert "shortest failure:  {a} ; {} × 30\n" in out
+    _, out, _ = check(capsys, "G F a | F G b")
+    assert "may promise in u0, to be in u1: always b\n" in out
+    assert "may promise in u0, to be in u2: a, again and again\n" in out
     _, out, _ = check(capsys, "!F G !a")
     assert "'!F G !a' says something about every future" in out
     assert "  1 state over a\n" in out
