@@ -231,3 +231,13 @@ def test_a_lone_word_is_the_beginning_of_a_clause_unless_a_proposition_is_called
         compile_mission(word, propositions=["A"])
     assert caught.value.position == len(word)
     assert compile_mission(word, propositions=[word]).format == "ltl"
+
+
+def test_words_of_long_sequences_take_no_time():
+    targets = [f"p{index}" for index in range(790)]
+    start = time.thread_time()
+    assert not words_of(parse("F(" + " & X F(".join(targets) + ")" * 790))
+    few = targets[:100]
+    said = words_of(parse("F(" + " & F(".join(few) + ")" * 100))
+    assert said == f"visit {', '.join(few)} in sequence"
+    assert time.thread_time() - start < 10

@@ -158,9 +158,14 @@ def _always(conjunct: Formula, inner: Formula) -> Iterator[Guess]:
 
 def _counts(conjunct: Formula) -> Iterator[Guess]:
     """Guess at how often a place is visited."""
-    names = [sub for sub in conjunct.subformulas() if sub.is_boolean() and sub.operator != "!"]
-    if conjunct.operator not in ("F", "U", "!") or not names:
+    if conjunct.operator not in ("F", "U", "!"):
         return
+    every = set(conjunct.propositions())
+    names = [
+        sub
+        for sub in conjunct.subformulas()
+        if sub.is_boolean() and sub.operator != "!" and set(sub.propositions()) == every
+    ]
     depth = sum(sub.operator in ("F", "U") for sub in conjunct.subformulas())
     for how, rule in formulas.COUNTS.items():
         for times in (depth - 1, depth):
