@@ -18,7 +18,7 @@ def test_a_script_says_what_is_true_in_each_step():
     assert near != [step for step in range(1000) if "near" in EventScript("near~0.5", 2).at(step)]
 
 
-@pytest.mark.parametrize("text", ["low@", "low@5-3", "low 3", "@4", "low~x"])
+@pytest.mark.parametrize("text", ["low@", "low@5-3", "low 3", "@4", "low~x", "low~2"])
 def test_a_script_that_cannot_be_read_says_so(text):
     with pytest.raises(MissionError, match="event"):
         EventScript(text)
