@@ -20,13 +20,13 @@ def main(count: int = 2000, lassos: int = 50) -> None:
     for _ in range(count):
         names = "abcd"[: rng.randint(1, 4)]
         formula = random_formula(rng, rng.randint(1, 25), names)
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             automaton = translate_omega(formula)
         except UnsupportedMissionError:
             refused += 1
             continue
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
         states.append(automaton.num_states)
         deterministic += automaton.deterministic
         for _ in range(lassos):
@@ -37,8 +37,8 @@ def main(count: int = 2000, lassos: int = 50) -> None:
     print(f"deterministic: {deterministic}")
     print(f"states: median {statistics.median(states)}, {max(states)} at most")
     print(
-        f"milliseconds: median {1000 * percentiles[49]:.2f}, 99 % below {1000 * percentiles[98]:.0f}, "
-        f"{1000 * max(seconds):.0f} at most"
+        f"milliseconds of computing: median {1000 * percentiles[49]:.2f}, "
+        f"99 % below {1000 * percentiles[98]:.0f}, {1000 * max(seconds):.0f} at most"
     )
 
 
