@@ -58,7 +58,9 @@ def _entry(part: str, text: str) -> _Entry:
     if found["rate"] is not None:
         rate = float(found["rate"])
         if rate > 1:
-            said = f"the chance of the event '{part}' must be from 0 to 1, as in {found['name']}~0.02"
+            said = (
+                f"the chance of the event '{part}' must be from 0 to 1, as in {found['name']}~0.02"
+            )
             raise MissionError(said, text, text.find(part))
         return _Entry(found["name"], rate=rate)
     if found["first"] is None:
