@@ -4,6 +4,7 @@ Nothing here sleeps for a fixed time: everything is waited for, with a deadline.
 """
 
 import os
+import re
 import signal
 import sys
 import time
@@ -57,6 +58,17 @@ class Process(CapturedProcess):
             if self.returncode is not None and not ended:
                 ended, deadline = True, min(deadline, time.monotonic() + 5)
             time.sleep(0.01)
+
+    def told(self, pattern, what):
+        """Wait until it has said something; return the pattern's group."""
+        found = []
+
+        def has_said():
+            found[:] = re.findall(pattern, "\n".join([*self.output, *self.answers]))
+            return found
+
+        self.wait_for(has_said, what)
+        return found[0]
 
     def stop_cleanly(self, code=0):
         """Interrupt the whole group; fail on another exit code, a traceback or a child left behind."""

@@ -1,7 +1,6 @@
 """The nodes live in Foxglove: a client of its protocol hears of channels and reads their messages."""
 
 import json
-import re
 import socketserver
 import struct
 
@@ -22,18 +21,6 @@ def foxglove(shared_office):
     process = node_process("foxglove", shared_office.domain_id, port=0)
     yield process
     process.stop_cleanly()
-
-
-def address_of(process):
-    found = []
-
-    def told():
-        lines = "\n".join([*process.output, *process.answers])
-        found[:] = re.findall(r"Foxglove connects to (\S+)", lines)
-        return found
-
-    process.wait_for(told, "the address")
-    return found[0]
 
 
 class Client:
@@ -89,7 +76,7 @@ def see_a_run(client, office):
 
 
 def test_foxglove_sees_the_run_live_and_the_latest_of_before(office, foxglove):
-    url = address_of(foxglove)
+    url = foxglove.told(r"Foxglove connects to (\S+)", "the address")
     assert url.startswith("ws://127.0.0.1:")
     for kind, right in BY_NODE:
         check_policy(office.client.node, office.wait_until, "foxglove", kind, right)

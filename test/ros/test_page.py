@@ -15,23 +15,11 @@ from skm_ros.bench.private_domain import private_domain_id
 
 MISSION = "F(coffee & X F office) & G !decoration"
 PATROL = "G F A & G F B & G !decoration"
+ADDRESS = r"the page is at (\S+)", "the page's address"
 PARAMETERS = {  # slow and patient: a busy machine must not end a mission
     "machine": {"resume_after": 60.0, "peer_timeout": 60.0},
     "sim": {"mode": "realtime", "rate": 5.0, "render": "markers", "marker_rate": 15.0},
 }
-
-
-def address_of(web):
-    """Return where a web node says that the page is."""
-    found = []
-
-    def told():
-        lines = "\n".join([*web.output, *web.answers])
-        found[:] = re.findall(r"the page is at (\S+)", lines)
-        return found
-
-    web.wait_for(told, "the page's address")
-    return found[0]
 
 
 class Office:
@@ -40,7 +28,7 @@ class Office:
     def __init__(self, domain_id):
         self.system = System(domain_id, parameters=PARAMETERS)
         self.web = node_process("web", domain_id, port=0)
-        self.url = address_of(self.web)
+        self.url = self.web.told(*ADDRESS)
         self.port = int(self.url.rstrip("/").rpartition(":")[2])
         self.system.wait_ready()
 
@@ -48,7 +36,7 @@ class Office:
         self.web.kill()
         self.web.stop()
         self.web = node_process("web", self.system.domain_id, port=self.port)
-        address_of(self.web)
+        self.web.told(*ADDRESS)
 
     def stop(self):
         self.web.stop_cleanly()
