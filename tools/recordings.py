@@ -60,6 +60,11 @@ MISSIONS = {
         "G F(purple & circle) & G F blue",
         "F(square & X F circle) & G !beige",
     ),
+    "zones": (
+        "F(green & X F yellow) & G !blue",
+        "F blue",
+        "G F green & G F yellow",
+    ),
     "hall": (
         "F(coffee & X F office) & G !wet_floor",
         "G F coffee & G F office",
