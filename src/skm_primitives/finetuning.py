@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
+from gymnasium.spaces import Discrete
+
 from skm_machine.errors import SkmError
 from skm_primitives import checkpoint as checkpoints
 from skm_primitives.evaluation.task_trials import task_trials
@@ -14,7 +16,6 @@ from skm_primitives.primitives import Skills
 from skm_primitives.training import Learner, imported_learner
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.locations import load_attribute
-from skm_sim.tabular import is_tabular
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,8 +53,11 @@ class FewShotLearner(Learner, Protocol):
 
 
 def few_shot_learner(spec: DomainSpec) -> type[FewShotLearner]:
-    """Return the few-shot learner that fits a domain: by tables, or on top of networks."""
-    found: type[FewShotLearner] = imported_learner(TABULAR if is_tabular(spec) else NETWORKS)
+    """Return the learner that fits a domain: by tables where cells are observed, else on networks."""
+    env = spec.make()
+    cells = isinstance(env.observation_space, Discrete)
+    env.close()
+    found: type[FewShotLearner] = imported_learner(TABULAR if cells else NETWORKS)
     return found
 
 

@@ -12,6 +12,7 @@ from skm_primitives.evaluation import (
 )
 from skm_primitives.evaluation.single_skills import SkillReport
 from skm_primitives.evaluation.statistics import proportion_interval
+from skm_primitives.evaluation.task_trials import FEW_SHOT
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -58,7 +59,7 @@ def _figure(value: float | None) -> str:
 
 
 def _print_trials(found: TrialsEvaluation) -> None:
-    title = f"{found.domain}, planner {found.planner}, {found.variant} layouts, zero-shot"
+    title = f"{found.domain}, {_who(found.planner)}, {found.variant} layouts{_shots(found.planner)}"
     usual = {"walls": 0, "timeouts": 0, "visits": 1}  # columns that say no more are left out
     tasks = found.tasks.values()
     rare = [key for key, most in usual.items() if any((getattr(t, key) or 0) > most for t in tasks)]
@@ -81,7 +82,8 @@ def _print_trials(found: TrialsEvaluation) -> None:
 
 def _print_rounds(found: RoundsEvaluation) -> None:
     steps = max(task.max_steps for task in found.tasks.values())
-    title = f"{found.domain}, planner {found.planner}, zero-shot, rounds in {steps} steps"
+    who, shots = _who(found.planner), _shots(found.planner)
+    title = f"{found.domain}, {who}{shots}, rounds in {steps} steps"
     headers = ("task", "return", "95 %", "reference", "ratio", "violations", "episodes")
     table = plain_table(title, headers)
     for name, task in found.tasks.items():
@@ -138,3 +140,12 @@ def _print_skills(found: SkillReport) -> None:
         table.add_row(*row)
     console().print(table)
     console().print(f"a composed step: {found.milliseconds_per_step} ms of CPU time")
+
+
+def _who(planner: str) -> str:
+    """Name the planner; or say that a policy was learned few-shot."""
+    return planner if planner == FEW_SHOT else f"planner {planner}"
+
+
+def _shots(planner: str) -> str:
+    return "" if planner == FEW_SHOT else ", zero-shot"

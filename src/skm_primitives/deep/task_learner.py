@@ -185,7 +185,7 @@ class TaskLearner(DeepLearner):
         updates, self._owed = divmod(self._owed, self.settings.update_every)
         watching = self.rounds < self.settings.first_rounds
         update = self.values.begin if watching else self.values.update
-        for _ in range(updates):
+        for _ in range(0 if self.memory.empty else updates):
             update(self.memory.sample(random, self.settings.batch))
 
     def validate(self) -> dict[str, float]:

@@ -54,6 +54,11 @@ class TaskMemory:
         """How many steps are there to draw from."""
         return min(self.stored, len(self._states))
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw from yet."""
+        return not self._usable[: self.filled].any()
+
     def add(
         self,
         inputs: Float32Array,

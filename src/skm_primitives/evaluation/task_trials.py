@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import gymnasium
 import numpy as np
@@ -22,6 +22,9 @@ from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
+
+FEW_SHOT: Final = "few-shot"
+"""In place of a planner's name, where a policy was learned on top of one."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def evaluate_trials(
             rounds[task.name] = _rounds_task(task, episodes, reference)
         else:
             succeeded[task.name] = _trials_task(episodes, visits, drawn.feasible)
-    who = spec.name, options.planner if options.finetuned is None else "few-shot"
+    who = spec.name, options.planner if options.finetuned is None else FEW_SHOT
     if rounds:
         return RoundsEvaluation(*who, options.seed, primitives.digest, rounds)
     return TrialsEvaluation(*who, variant, options.seed, primitives.digest, succeeded)
