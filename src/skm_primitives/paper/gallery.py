@@ -129,13 +129,16 @@ def reachability_section(name: str, learning: Learning, get: Get) -> Section:
     zero, few = last["sm-paper"], last["ql-sm-paper"]
     strict = name == "figure-9"
     text = "zero-shot fails completely" if strict else "zero-shot is worse than few-shot"
+    fails, reached = zero < 0.02 if strict else zero < few - 0.05, few > 0.95 * best
+    chance = "every tenth action is random: by chance it succeeds now and then"
+    rule = "the printed rule leaves to the zero-shot skill what is over 21 steps from success"
     claims = [
-        Claim(text, zero < 0.02 if strict else zero < few - 0.05, f"SM (paper) {zero:.3f}"),
+        Claim(text, fails, f"SM (paper) {zero:.3f}", "" if fails else chance),
         Claim(
             "few-shot reaches the optimum all the same",
-            few > 0.95 * best,
+            reached,
             f"QL-SM (paper) {few:.3f} of {best:.3f}",
-            "the printed rule leaves to the zero-shot skill what is over 21 steps from success",
+            "" if reached else rule,
         ),
     ]
     if not strict:
