@@ -50,6 +50,10 @@ def test_the_tasks_are_the_eight_and_three_of_the_benchmark():
     assert [t.name for t in TRIALS.tasks(SPEC, "finite")] == names[:8]
     assert [t.name for t in TRIALS.tasks(SPEC, "infinite")] == names[8:]
     assert [t.name for t in TRIALS.tasks(SPEC, "phi12")] == ["phi12"]
+    hard = TRIALS.tasks(SPEC, "hard")
+    assert not {t.name for t in hard} & set(names)
+    states = [compile_mission(t.formula, propositions=SPEC.propositions).machine for t in hard]
+    assert min(machine.num_states for machine in states) >= 7
     for task in SPEC.tasks.values():
         assert task.max_steps == 1000
         mission = compile_mission(task.formula, propositions=SPEC.propositions)

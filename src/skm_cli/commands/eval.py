@@ -34,7 +34,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--task",
         default="all",
         help="a task of the domain, or all (the default); safety, moving_targets: also skills; "
-        "zones: also finite, infinite; moving_targets: also random, missions drawn before any training",
+        "zones: also finite, infinite, hard; moving_targets: also random, missions drawn before any "
+        "training",
     )
     parser.add_argument(
         "--missions",

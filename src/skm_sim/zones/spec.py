@@ -27,6 +27,17 @@ INFINITE: Final = {
     "psi5": "G F blue & G F yellow & G F green & G !magenta",
     "psi6": "F G yellow & G !(green | blue | magenta)",
 }
+HARD: Final = {
+    "six_in_turn": "F(blue & F(green & F(magenta & F(yellow & F(blue & F green)))))",
+    "eight_in_turn": "F(blue & F(green & F(magenta & F(yellow &"
+    " F(blue & F(green & F(magenta & F yellow)))))))",
+    "five_two_kept_off": "!(yellow | magenta) U (blue & (!(yellow | green) U (magenta &"
+    " (!(blue | green) U (yellow & (!(magenta | blue) U (green & (!(yellow | magenta) U blue))))))))",
+    "four_any_order": "F blue & F green & F magenta & F yellow"
+    " & F(yellow & (!(green | magenta) U blue))",
+    "either_pair": "(F(blue & F green) | F(green & F blue)) & F magenta & G !yellow",
+}
+"""Missions of our own that ask for more: `skm eval zones --task hard`."""
 
 ZONES = DomainSpec(
     name="zones",

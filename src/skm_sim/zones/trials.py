@@ -10,7 +10,7 @@ import numpy as np
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 from skm_sim.zones.layout import concatenate, sample_layouts
-from skm_sim.zones.spec import COLOURS_OF_TASKS, INFINITE
+from skm_sim.zones.spec import COLOURS_OF_TASKS, HARD, INFINITE, MAX_STEPS
 
 
 class ZonesTrials:
@@ -23,7 +23,12 @@ class ZonesTrials:
         return 100
 
     def tasks(self, spec: DomainSpec, name: str) -> list[Task]:
-        """Return the tasks that a name stands for: `all`, `finite`, `infinite`, or one of them."""
+        """Return the tasks that a name stands for: `all`, `finite`, `infinite`, or one of them.
+
+        `hard` are missions of our own, which are none of the benchmark's tasks.
+        """
+        if name == "hard":
+            return [Task(key, formula, False, MAX_STEPS) for key, formula in HARD.items()]
         if name in ("finite", "infinite"):
             wanted = name == "infinite"
             return [task for task in spec.tasks.values() if (task.name in INFINITE) == wanted]
