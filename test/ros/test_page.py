@@ -28,6 +28,8 @@ class Office:
     def __init__(self, domain_id):
         self.system = System(domain_id, parameters=PARAMETERS)
         self.web = node_process("web", domain_id, port=0)
+
+    def wait_ready(self):
         self.url = self.web.told(*ADDRESS)
         self.port = int(self.url.rstrip("/").rpartition(":")[2])
         self.system.wait_ready()
@@ -52,6 +54,7 @@ def office_page():
     with private_domain_id() as number:
         made = Office(number)
         try:
+            made.wait_ready()
             yield made
             made.stop()
         finally:
