@@ -263,7 +263,7 @@ def test_office_has_the_papers_22_goals_without_places():
 
 
 def test_a_domain_without_a_shipped_checkpoint_says_how_to_make_one():
-    with pytest.raises(MissingCheckpointError, match="skm train corridor"):
+    with pytest.raises(MissingCheckpointError, match="'corridor'; `skm train DOMAIN"):
         default_checkpoint(CORRIDOR)
 
 
