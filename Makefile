@@ -30,15 +30,18 @@ $(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) $(EXAMPLES) pyproject.toml
 	@touch $@
 
 # The nodes' tests measure time, so they run alone; the others share the cores, a file each at a time.
-# What fails among the nodes' tests runs once more, in new processes, and both runs are printed: a
-# machine that stood still for seconds is no defect, and a defect fails again.
 SHARED := -n 2 --dist loadfile --ignore test/ros
+
+# What fails runs once more, in new processes, and both runs are printed: a machine that stood still for
+# seconds is no defect, and a defect fails again.
+define tests
+$(1) || { echo "what failed above runs once more:"; $(1) --last-failed --last-failed-no-failures none; }
+endef
 
 .PHONY: test
 test: setup
-	@$(BIN)/python -m pytest $(SHARED)
-	@$(BIN)/python -m pytest test/ros || { echo "make test: what failed above runs once more"; \
-		$(BIN)/python -m pytest test/ros --last-failed --last-failed-no-failures none; }
+	@$(call tests,$(BIN)/python -m pytest $(SHARED))
+	@$(call tests,$(BIN)/python -m pytest test/ros)
 
 .PHONY: demo
 demo: setup
@@ -57,7 +60,7 @@ CORE := .venv-core
 .PHONY: test-core
 test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
-	@$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/house
+	@$(call tests,$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/house)
 
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
