@@ -6,6 +6,7 @@ Served in plain NumPy: torch is not imported, and a step takes a fraction of a m
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -206,14 +207,14 @@ class _Estimates:
     logits: Float32Array
 
 
-class _Choosing:
+class _Choosing(ABC):
     """Values of the best of a few actions; a detour is any that is nearly as good."""
 
     _actions: Float32Array
 
+    @abstractmethod
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
-        raise NotImplementedError
 
     def ranked(self, logits: Float32Array) -> Float32Array:
         """Return by what actions are chosen: the mean of both networks."""
