@@ -12,16 +12,14 @@ cylinder, a region. The cylinder stands on a button, so `cylinder` implies `butt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
-from skm_machine.errors import did_you_mean
+from skm_sim.arena_env import ArenaEnv, ArenaVectorEnv, given_layout
 from skm_sim.arrays import BoolArray, ByteArray, FloatArray
-from skm_sim.batch_env import BatchEnv
 from skm_sim.domain import DomainError
 from skm_sim.point_robot import SENSORS, action_space, check_actions
 from skm_sim.pseudo_lidar import BINS
@@ -77,17 +75,15 @@ class SafetyWorld:
         )
 
 
-class SafetyEnv(gymnasium.Env[FloatArray, FloatArray]):
+class SafetyEnv(ArenaEnv):
     """One robot. `reset(options={"layout": layout})` places it and all objects as given.
 
     With `render_mode="rgb_array"`, `render()` draws the arena from above with the path of this
     episode; nothing of it needs a screen or OpenGL.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it this way)
-        "render_modes": ["rgb_array"],
-        "render_fps": 10,
-    }
+    metadata: dict[str, Any] = {**ArenaEnv.metadata, "render_fps": 10}  # noqa: RUF012
+    world: SafetyWorld
 
     def __init__(
         self,
@@ -95,51 +91,28 @@ class SafetyEnv(gymnasium.Env[FloatArray, FloatArray]):
         timestep: float = TIMESTEP,
         render_mode: str | None = None,
     ) -> None:
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise DomainError(f"no render_mode '{render_mode}'{did_you_mean(render_mode, modes)}")
-        self.render_mode = render_mode
-        self.propositions = PROPOSITIONS
-        self.constraints = CONSTRAINTS
-        self.observation_space = cast("Space[FloatArray]", observation_space())
-        self.action_space = cast("Space[FloatArray]", action_space())
+        super().__init__(observation_space(), (PROPOSITIONS, CONSTRAINTS), render_mode)
         self.world = SafetyWorld(1, label_radius, timestep)
-        self._path: list[FloatArray] = []
-        self._drawing: Any = None
 
     @property
     def layout(self) -> Layout:
         """Where everything was at the start of the episode."""
         return self.world.layout[0]
 
-    @property
-    def pose(self) -> FloatArray:
-        """The robot's x, y and heading."""
-        pose: FloatArray = self.world.physics.pose[0].copy()
-        return pose
-
-    def labels(self) -> frozenset[str]:
-        """Return the propositions that are true in the current state."""
-        true = self.world.labels()[0].tolist()
-        return frozenset(name for name, holds in zip(self.propositions, true, strict=True) if holds)
-
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
-        given = given_layout(options, ())
+        given = given_layout(options, (), read_layout)
         layout = sample_layouts(self.np_random, 1) if given is None else given[None]
         self.world.reset(np.ones(1, np.bool_), layout)
-        self._path = [self.pose]
-        return self.world.observe()[0], {"labels": self.labels()}
+        return self._begun()
 
     def step(self, action: ArrayLike) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Take one step; the labels in `info` are those of the state that it leads to."""
         self.world.physics.step(check_actions(action, (2,))[None])
-        if self.render_mode is not None:
-            self._path.append(self.pose)
-        return self.world.observe()[0], 0.0, False, False, {"labels": self.labels()}
+        return self._entered(over=False)
 
     def render(self) -> ByteArray | None:
         """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
@@ -154,12 +127,14 @@ class SafetyEnv(gymnasium.Env[FloatArray, FloatArray]):
         return safety_scene(self.layout, self.pose, self.world.label_radius)
 
 
-class SafetyVectorEnv(BatchEnv[FloatArray]):
+class SafetyVectorEnv(ArenaVectorEnv):
     """A batch of robots, each in an arena of its own, stepping as arrays in one process.
 
     See `BatchEnv`. `reset(options={"layout": layout})` says where everything is: one arena for all,
     or a `Layout` with an entry for every robot.
     """
+
+    world: SafetyWorld
 
     def __init__(
         self,
@@ -181,27 +156,12 @@ class SafetyVectorEnv(BatchEnv[FloatArray]):
         """Where everything was at the start of each robot's episode."""
         return self.world.layout[:]
 
-    @property
-    def pose(self) -> FloatArray:
-        """`(num_envs, 3)`: x, y and heading of every robot."""
-        return self.world.physics.pose.copy()
-
-    def labels(self) -> BoolArray:
-        """Return what is true in the current states, `(num_envs, propositions)`."""
-        return self.world.labels()
-
-    def _observe(self) -> FloatArray:
-        return self.world.observe()
-
-    def _checked(self, actions: ArrayLike) -> FloatArray:
-        return check_actions(actions, (self.num_envs, 2))
-
     def _advance(self, actions: FloatArray, going: BoolArray) -> None:  # noqa: ARG002
         self.world.physics.step(actions)
 
     def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
         """Start the robots in `mask`, in the arenas given or in new ones."""
-        given = given_layout(options, (self.num_envs,))
+        given = given_layout(options, (self.num_envs,), read_layout)
         count = int(np.count_nonzero(mask))
         if count:
             new = sample_layouts(self.np_random, count) if given is None else given[mask]
@@ -213,14 +173,3 @@ def observation_space() -> Box:
     low, high = np.full(OBSERVATION, -np.inf), np.full(OBSERVATION, np.inf)
     low[SENSORS:], high[SENSORS:] = 0.0, 1.0
     return Box(low, high, dtype=np.float64)
-
-
-def given_layout(options: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Layout | None:
-    """Return `options["layout"]` as a layout of that shape, or None if chance is to decide."""
-    for key in options or {}:
-        if key != "layout":
-            hint = did_you_mean(key, ["layout", "reset_mask"] if shape else ["layout"])
-            raise DomainError(f"unknown reset option '{key}'{hint}")
-    if not options:
-        return None
-    return read_layout(options["layout"], shape)

@@ -29,11 +29,12 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
+from skm_sim.arena_env import given_layout
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
 from skm_sim.point_robot import action_space, check_actions
-from skm_sim.safety.environment import given_layout, observation_space
-from skm_sim.safety.layout import LABEL_RADIUS, Layout, sample_layouts
+from skm_sim.safety.environment import observation_space
+from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
 
@@ -92,7 +93,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
     ) -> tuple[FloatArray, dict[str, Any]]:
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
-        given = given_layout(options, ())
+        given = given_layout(options, (), read_layout)
         self.layout = sample_layouts(self.np_random, 1)[0] if given is None else given
         self._task.place(self.layout)
         self._task.reset()

@@ -16,17 +16,15 @@ step of the batch takes, with labels as if each of them counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
-from skm_machine.errors import did_you_mean
+from skm_sim.arena_env import ArenaEnv, ArenaVectorEnv, given_layout
 from skm_sim.arrays import BoolArray, ByteArray, FloatArray
-from skm_sim.batch_env import BatchEnv
-from skm_sim.domain import DomainError
 from skm_sim.point_robot import SENSORS, action_space, check_actions
 from skm_sim.shapes import Shape
 from skm_sim.zones.layout import ZoneLayout, read_layout, sample_layouts
@@ -34,17 +32,15 @@ from skm_sim.zones.scene import zones_scene
 from skm_sim.zones.world import ZonesWorld, observations
 
 
-class ZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
+class ZonesEnv(ArenaEnv):
     """One robot. `reset(options={"layout": layout})` places it and the zones as given.
 
     With `render_mode="rgb_array"`, `render()` draws the arena from above with the path of this
     episode; nothing of it needs a screen or OpenGL.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it this way)
-        "render_modes": ["rgb_array"],
-        "render_fps": 50,
-    }
+    metadata: dict[str, Any] = {**ArenaEnv.metadata, "render_fps": 50}  # noqa: RUF012
+    world: ZonesWorld
 
     def __init__(
         self,
@@ -53,32 +49,15 @@ class ZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
         moving: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise DomainError(f"no render_mode '{render_mode}'{did_you_mean(render_mode, modes)}")
-        self.render_mode = render_mode
         self.world = ZonesWorld(1, colours, 1, moving)
-        self.propositions = self.constraints = self.world.arena.names
-        self.observation_space = cast("Space[FloatArray]", observation_space(colours))
-        self.action_space = cast("Space[FloatArray]", action_space())
+        names = self.world.arena.names
+        super().__init__(observation_space(colours), (names, names), render_mode)
         self._overlap = overlap
-        self._path: list[FloatArray] = []
 
     @property
     def layout(self) -> ZoneLayout:
         """Where everything was at the start of the episode."""
         return self.world.layout[0]
-
-    @property
-    def pose(self) -> FloatArray:
-        """The robot's x, y and heading."""
-        pose: FloatArray = self.world.physics.pose[0].copy()
-        return pose
-
-    def labels(self) -> frozenset[str]:
-        """Return the propositions that are true in the current state."""
-        true = self.world.labels()[0].tolist()
-        return frozenset(name for name, holds in zip(self.propositions, true, strict=True) if holds)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -86,20 +65,16 @@ class ZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
         """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
         super().reset(seed=seed)
         colours = self.world.arena.colours
-        given = _given(options, (), colours)
+        given = given_layout(options, (), partial(read_layout, colours=colours))
         random = self.np_random
         new = sample_layouts(random, 1, colours, overlap=self._overlap) if given is None else given
         self.world.reset(np.ones(1, np.bool_), new if given is None else new[None], random)
-        self._path = [self.pose]
-        return self.world.observe()[0], {"labels": self.labels()}
+        return self._begun()
 
     def step(self, action: ArrayLike) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Take one step; the labels in `info` are those of the state that it leads to."""
         self.world.step(check_actions(action, (2,))[None])
-        if self.render_mode is not None:
-            self._path.append(self.pose)
-        over = bool(self.world.over[0])
-        return self.world.observe()[0], 0.0, over, False, {"labels": self.labels()}
+        return self._entered(over=bool(self.world.over[0]))
 
     def render(self) -> ByteArray | None:
         """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
@@ -114,12 +89,14 @@ class ZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
         return zones_scene(self.world.zones[0], self.pose)
 
 
-class ZonesVectorEnv(BatchEnv[FloatArray]):
+class ZonesVectorEnv(ArenaVectorEnv):
     """A batch of robots, each in an arena of its own, stepping as arrays in one process.
 
     See `BatchEnv`. `reset(options={"layout": layout})` says where everything is: one arena for all,
     or a `ZoneLayout` with an entry for every robot.
     """
+
+    world: ZonesWorld
 
     def __init__(
         self,
@@ -145,23 +122,8 @@ class ZonesVectorEnv(BatchEnv[FloatArray]):
         """Where everything was at the start of each robot's episode."""
         return self.world.layout[:]
 
-    @property
-    def pose(self) -> FloatArray:
-        """`(num_envs, 3)`: x, y and heading of every robot."""
-        return self.world.physics.pose.copy()
-
-    def labels(self) -> BoolArray:
-        """Return what is true in the current states, `(num_envs, colours)`."""
-        return self.world.labels().copy()
-
-    def _observe(self) -> FloatArray:
-        return self.world.observe()
-
     def _over(self) -> BoolArray:
         return self.world.over.copy()
-
-    def _checked(self, actions: ArrayLike) -> FloatArray:
-        return check_actions(actions, (self.num_envs, 2))
 
     def _advance(self, actions: FloatArray, going: BoolArray) -> None:  # noqa: ARG002
         self.world.step(actions)
@@ -169,7 +131,7 @@ class ZonesVectorEnv(BatchEnv[FloatArray]):
     def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
         """Start the robots in `mask`, in the arenas given or in new ones."""
         colours, count = self.world.arena.colours, int(np.count_nonzero(mask))
-        given = _given(options, (self.num_envs,), colours)
+        given = given_layout(options, (self.num_envs,), partial(read_layout, colours=colours))
         if not count:
             return
         random = self.np_random
@@ -185,16 +147,3 @@ def observation_space(colours: int) -> Box:
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     low[SENSORS:], high[SENSORS:] = 0.0, 1.0
     return Box(low, high, dtype=np.float64)
-
-
-def _given(
-    options: Mapping[str, Any] | None, shape: tuple[int, ...], colours: int
-) -> ZoneLayout | None:
-    """Return `options["layout"]` as a layout of that shape, or None if chance is to decide."""
-    for key in options or {}:
-        if key != "layout":
-            hint = did_you_mean(key, ["layout", "reset_mask"] if shape else ["layout"])
-            raise DomainError(f"unknown reset option '{key}'{hint}")
-    if not options:
-        return None
-    return read_layout(options["layout"], shape, colours)
