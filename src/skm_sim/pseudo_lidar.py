@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from skm_sim.arrays import FloatArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 BINS: Final = 16
 _BIN = np.arange(BINS)
@@ -31,3 +31,26 @@ def shown_in_bins(pose: FloatArray, objects: FloatArray) -> tuple[FloatArray, Fl
     shown += np.where(offset == BINS - 1, 1.0 - share[..., None], 0.0)
     distance: FloatArray = np.hypot(gap_x, gap_y)
     return shown, distance
+
+
+def things_seen(
+    angle: Float32Array, distance: Float32Array, near: Float32Array, radius: float, there: BoolArray
+) -> Float32Array:
+    """Return 7 features for each of `(n, kinds, things)` that lidars show, as `(n, kinds · things · 7)`.
+
+    That it is there; where it is; how near, and in which direction; how far within `radius` of it the
+    robot is. All are 0 for what is not `there`.
+    """
+    cosine, sine = np.cos(angle), np.sin(angle)
+    parts = [
+        np.ones_like(near),
+        distance * cosine / 3,
+        distance * sine / 3,
+        near,
+        near * cosine,
+        near * sine,
+        np.clip((radius - distance) * 5, -1, 1) + 1,
+    ]
+    features = np.stack(parts, axis=-1) * there[..., None]
+    seen: Float32Array = features.reshape(len(angle), -1).astype(np.float32)
+    return seen

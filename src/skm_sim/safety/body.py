@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_sim.arrays import Float32Array
+from skm_sim.point_robot import SENSORS
+from skm_sim.pseudo_lidar import BINS, things_seen
 from skm_sim.safety.layout import (
     BUTTON_EXTENT,
     BUTTONS,
@@ -18,8 +20,6 @@ from skm_sim.safety.layout import (
     sample_layouts,
 )
 
-SENSORS = 12
-BINS = 16
 RANGE = 3.0
 OBJECTS = (1, BUTTONS, REGIONS)
 """How many objects each lidar sees: cylinder, buttons, regions."""
@@ -105,19 +105,7 @@ def decode(lidars: Float32Array) -> Float32Array:
     angle = (bins + share) * np.float32(2 * np.pi / BINS)
     distance = RANGE * (1 - closeness)
     near = np.exp(-distance / np.float32(0.4))
-    cosine, sine = np.cos(angle), np.sin(angle)
-    parts = [
-        np.ones_like(near),
-        distance * cosine / 3,
-        distance * sine / 3,
-        near,
-        near * cosine,
-        near * sine,
-        np.clip((0.3 - distance) * 5, -1, 1) + 1,
-    ]
-    features = np.stack(parts, axis=-1) * (closeness > 0)[..., None]
-    decoded: Float32Array = features.reshape(len(lidars), -1).astype(np.float32)
-    return decoded
+    return things_seen(angle, distance, near, 0.3, closeness > 0)
 
 
 def training_layouts(random: np.random.Generator, count: int) -> Layout:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.point_robot import SENSORS
-from skm_sim.pseudo_lidar import BINS
+from skm_sim.pseudo_lidar import BINS, things_seen
 from skm_sim.things import Things
 from skm_sim.zones.layout import EACH, Arena
 from skm_sim.zones.world import WALLS, observations
@@ -108,19 +108,7 @@ def decode(lidars: Float32Array, radius: float) -> Float32Array:
     light = light.T.reshape(shape)
     distance = np.minimum(-2 * np.log(np.maximum(light, np.float32(1e-6))), _FARTHEST)
     near = np.exp(-np.maximum(distance - radius, 0) / np.float32(0.4))
-    cosine, sine = np.cos(angle), np.sin(angle)
-    parts = [
-        np.ones_like(near),
-        distance * cosine / 3,
-        distance * sine / 3,
-        near,
-        near * cosine,
-        near * sine,
-        np.clip((radius - distance) * 5, -1, 1) + 1,
-    ]
-    features = np.stack(parts, axis=-1) * (light > 0)[..., None]
-    decoded: Float32Array = features.reshape(len(lidars), -1).astype(np.float32)
-    return decoded
+    return things_seen(angle, distance, near, radius, light > 0)
 
 
 def _zones_of(flat: Float32Array) -> tuple[Float32Array, Float32Array]:
