@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from skm_sim.arrays import ByteArray
 from skm_sim.domain import DomainError
 from skm_sim.maps.building import Building
 from skm_sim.maps.map_folder import load_building
 from skm_sim.maps.map_scene import building_scene
 from skm_sim.shapes import Shape
-from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
+from skm_sim.tabular import DrawnTabularEnv, PathRenderer, TabularModel, TabularVectorEnv
 
 
 @lru_cache(maxsize=4)
@@ -31,23 +30,16 @@ def building_model(building: Building) -> TabularModel:
     )
 
 
-class MapEnv(TabularEnv):
+class MapEnv(DrawnTabularEnv):
     """The building in a folder, with one robot. Observation: the cell; actions: `DIRECTIONS`.
 
     Reset options: `{"cell": number}`, or `{"start": [x, y]}` in metres of the map frame. With
     `render_mode="rgb_array"`, `render()` draws the map, the places and the path of this episode.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it this way)
-        "render_modes": ["rgb_array"],
-        "render_fps": 10,
-    }
-
     def __init__(self, folder: str, render_mode: str | None = None) -> None:
         self.building = load_building(Path(folder))
         super().__init__(building_model(self.building), render_mode)
-        self._path: list[int] = []
-        self._renderer: Any = None
 
     @property
     def pose(self) -> tuple[float, float]:
@@ -59,27 +51,12 @@ class MapEnv(TabularEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         """Start in a cell drawn by chance, or as the options say."""
-        result = super().reset(seed=seed, options=with_cell(self.building, options))
-        self._path = [result[0]]
-        return result
+        return super().reset(seed=seed, options=with_cell(self.building, options))
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Go to a neighbouring cell; where there is no way, the robot stays."""
-        result = super().step(action)
-        if self.render_mode is not None:
-            self._path.append(result[0])
-        return result
+    def _make_renderer(self) -> PathRenderer:
+        from skm_sim.maps.map_drawing import MapRenderer  # noqa: PLC0415 (matplotlib is slow)
 
-    def render(self) -> ByteArray | None:
-        """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
-        if self.render_mode is None:
-            return None
-        if self._renderer is None:
-            from skm_sim.maps.map_drawing import MapRenderer  # noqa: PLC0415 (matplotlib is slow)
-
-            self._renderer = MapRenderer(self.building)
-        picture: ByteArray = self._renderer.picture(self._path)
-        return picture
+        return MapRenderer(self.building)
 
     def scene(self) -> list[Shape]:
         """Return the building as shapes for 3D views."""

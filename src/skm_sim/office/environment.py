@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skm_sim.arrays import BoolArray, ByteArray, IntArray
+from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.domain import DomainError
 from skm_sim.office.floor_plan import LEGEND, OFFICE_MAP, GridMap, Position
 from skm_sim.office.scene import office_scene
 from skm_sim.office.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.shapes import Shape
-from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
+from skm_sim.tabular import DrawnTabularEnv, PathRenderer, TabularModel, TabularVectorEnv
 
 MAIL_VISITS = 2
 PEOPLE_VISITS = 4
@@ -128,7 +128,7 @@ def _at(grid: GridMap, proposition: str) -> BoolArray:
     return there
 
 
-class OfficeEnv(TabularEnv):
+class OfficeEnv(DrawnTabularEnv):
     """The office with one agent. Actions: 0 up, 1 right, 2 down, 3 left; observation: the cell.
 
     The cell index runs over the 120 free cells row by row (`OFFICE_MAP.positions`). Reset options:
@@ -136,10 +136,6 @@ class OfficeEnv(TabularEnv):
     draws the map, the agent and its path in this episode.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium declares it this way)
-        "render_modes": ["rgb_array"],
-        "render_fps": 10,
-    }
     model: OfficeModel
 
     def __init__(
@@ -150,8 +146,6 @@ class OfficeEnv(TabularEnv):
         render_mode: str | None = None,
     ) -> None:
         super().__init__(office_model(mail_visits, people_visits, absorbing), render_mode)
-        self._path: list[int] = []
-        self._renderer: Any = None
 
     @property
     def transitions(self) -> IntArray:
@@ -171,27 +165,12 @@ class OfficeEnv(TabularEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         """Start an episode, with all mail and people back; see the class for the options."""
-        result = super().reset(seed=seed, options=_with_cells(options, ()))
-        self._path = [result[0]]
-        return result
+        return super().reset(seed=seed, options=_with_cells(options, ()))
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Move; a wall keeps the agent in place."""
-        result = super().step(action)
-        if self.render_mode is not None:
-            self._path.append(result[0])
-        return result
+    def _make_renderer(self) -> PathRenderer:
+        from skm_sim.office.drawing import OfficeRenderer  # noqa: PLC0415 (matplotlib is slow)
 
-    def render(self) -> ByteArray | None:
-        """Return the picture as `(height, width, 3)` bytes, or None without a render mode."""
-        if self.render_mode is None:
-            return None
-        if self._renderer is None:
-            from skm_sim.office.drawing import OfficeRenderer  # noqa: PLC0415 (matplotlib is slow)
-
-            self._renderer = OfficeRenderer(self.model.grid, self.model.absorbing)
-        picture: ByteArray = self._renderer.picture(self._path)
-        return picture
+        return OfficeRenderer(self.model.grid, self.model.absorbing)
 
     def scene(self) -> list[Shape]:
         """Return the office as shapes for 3D views."""
