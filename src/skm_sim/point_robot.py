@@ -7,24 +7,18 @@ MuJoCo's native `rollout`.
 
 from __future__ import annotations
 
-from typing import Final
-
 import mujoco
 import numpy as np
 from gymnasium.spaces import Box
-from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from skm_sim.arrays import FloatArray, IntArray
 from skm_sim.domain import DomainError
-
-SUBSTEPS: Final = 10
-"""Physics steps in one step of an environment."""
-SENSORS: Final = 12
-"""Accelerometer, velocimeter, gyro, magnetometer: three numbers each."""
-CONTROLS: Final = 2
-"""The force along the heading and the wanted turning speed."""
-CONTROL: Final = int(mujoco.mjtState.mjSTATE_CTRL)
+from skm_sim.robot_batch import CONTROL as CONTROL  # noqa: PLC0414 (told from here as well)
+from skm_sim.robot_batch import CONTROLS as CONTROLS  # noqa: PLC0414
+from skm_sim.robot_batch import SENSORS as SENSORS  # noqa: PLC0414
+from skm_sim.robot_batch import SUBSTEPS as SUBSTEPS  # noqa: PLC0414
+from skm_sim.robot_batch import RobotBatch
 
 _MODEL = """
 <mujoco model="skm {name}">
@@ -60,13 +54,8 @@ _MODEL = """
 """
 
 
-class PointRobots:
-    """A batch of robots: `state` holds them, `sensors` what they feel after the last step.
-
-    `things` is what else is in the model, as MuJoCo's XML; `width` is how many numbers the control of
-    one physics step has (the robot's two, then those of `things` that are said to MuJoCo by
-    `control_spec`). One call of `_advance` takes `steps` physics steps.
-    """
+class PointRobots(RobotBatch):
+    """A batch of point robots; `things` is what else is in the model, as MuJoCo's XML."""
 
     def __init__(
         self,
@@ -81,67 +70,24 @@ class PointRobots:
     ) -> None:
         self.timestep = timestep
         text = _MODEL.format(name=name, timestep=timestep, things=things)
-        self._model = mujoco.MjModel.from_xml_string(text)
-        self._data = mujoco.MjData(self._model)
-        self._rollout = Rollout(nthread=0)
-        self._control_spec = control_spec
-        self._steps = steps
-        self.state: FloatArray = np.zeros((count, 7))
-        """`(count, 7)`: time; x, y, heading; and their velocities."""
-        self.sensors: FloatArray = np.zeros((count, SENSORS))
-        self._models = [self._model] * count
-        # The last of the steps is there to read the sensors where the robot arrives.
-        self._states: FloatArray = np.empty((count, steps + 1, 7))
-        self._readings: FloatArray = np.empty((count, steps + 1, SENSORS))
-        self._control: FloatArray = np.zeros((count, steps + 1, width))
+        model = mujoco.MjModel.from_xml_string(text)
+        super().__init__(model, count, steps, width=width, control_spec=control_spec)
 
     @property
     def pose(self) -> FloatArray:
-        """`(count, 3)`: x, y and heading of each robot."""
+        """`(count, 3)`: x, y and heading of each robot; `state` is time, these, their velocities."""
         return self.state[:, 1:4]
 
     @property
     def track(self) -> FloatArray:
         """`(count, …, 3)`: the poses after every `SUBSTEPS` physics steps of the last step."""
-        return self._states[:, SUBSTEPS - 1 : self._steps : SUBSTEPS, 1:4]
-
-    def step(self, actions: FloatArray) -> None:
-        """Hold the actions for all physics steps; those beyond ±1 are clipped."""
-        self._control[:, :, :CONTROLS] = np.clip(actions, -1.0, 1.0)[:, None]
-        self._run(self._models, self.state, self._control, self._states, self._readings)
-        self.state = self._states[:, self._steps - 1].copy()
-        self.sensors = self._readings[:, self._steps].copy()
+        return self.states_on_the_way[..., 1:4]
 
     def put(self, rows: IntArray, poses: FloatArray) -> None:
         """Put some robots at rest at these poses, and let them feel it."""
         self.state[rows] = 0.0
         self.state[rows, 1:4] = poses
-        self._control[rows, :, :CONTROLS] = 0.0
-        states, readings = self._states[: len(rows), :1], self._readings[: len(rows), :1]
-        states, readings = np.ascontiguousarray(states), np.ascontiguousarray(readings)
-        control = np.ascontiguousarray(self._control[rows, :1])
-        self._run(self._models[: len(rows)], self.state[rows], control, states, readings)
-        self.sensors[rows] = readings[:, 0]
-
-    def _run(
-        self,
-        models: list[mujoco.MjModel],
-        start: FloatArray,
-        control: FloatArray,
-        states: FloatArray,
-        readings: FloatArray,
-    ) -> None:
-        self._rollout.rollout(
-            models,
-            [self._data],
-            start,
-            control,
-            control_spec=self._control_spec,
-            skip_checks=True,
-            nstep=control.shape[1],
-            state=states,
-            sensordata=readings,
-        )
+        self._feel(rows)
 
 
 def action_space() -> Box:

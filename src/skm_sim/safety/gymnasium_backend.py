@@ -66,7 +66,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
         self._timestep = timestep
         with warnings.catch_warnings():  # Its boxes have bounds that overflow a cast.
             warnings.simplefilter("ignore", RuntimeWarning)
-            self._task = _task_class()({"agent_name": "Point", "observation_flatten": False})
+            self._task = task_class()({"agent_name": "Point", "observation_flatten": False})
             self._task.build_observation_space()
         self.layout = sample_layouts(np.random.default_rng(0), 1)[0]
 
@@ -112,9 +112,9 @@ class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
 
 
 @functools.cache
-def _task_class() -> Any:  # noqa: ANN401 (a class of an untyped package)
+def task_class() -> Any:  # noqa: ANN401 (a class of an untyped package)
     """Return a task of safety-gymnasium with the objects of the domain, and no goal of its own."""
-    base, geoms = (_engine_module(name) for name in ("bases.base_task", "assets.geoms"))
+    base, geoms = (engine_module(name) for name in ("bases.base_task", "assets.geoms"))
 
     class SkmTask(base.BaseTask):  # type: ignore[misc, name-defined]
         """Four buttons, two regions (hazards) and a cylinder (goal); skm says where."""
@@ -152,7 +152,7 @@ def _task_class() -> Any:  # noqa: ANN401 (a class of an untyped package)
     return SkmTask
 
 
-def _engine_module(name: str) -> Any:  # noqa: ANN401 (a module of an untyped package)
+def engine_module(name: str) -> Any:  # noqa: ANN401 (a module of an untyped package)
     """Import a module of safety-gymnasium's engine, without running the package's own file."""
     if PACKAGE not in sys.modules:
         found = importlib.util.find_spec(PACKAGE)

@@ -8,6 +8,7 @@ import numpy as np
 
 from skm_sim.arrays import BoolArray, FloatArray
 from skm_sim.domain import DomainError
+from skm_sim.held_labels import told_labels
 from skm_sim.point_robot import SENSORS, SUBSTEPS, PointRobots
 from skm_sim.pseudo_lidar import BINS, shown_in_bins
 from skm_sim.zones.layout import EACH, Arena, ZoneLayout, inside
@@ -63,7 +64,7 @@ class ZonesWorld:
             if self.moving:
                 self._drift()
             shown[:, step] = inside(self.zones, track[:, step, None, None, :2], self.arena.radius)
-        self._labels = _told(self._labels, shown) if self.hold > 1 else shown[:, 0]
+        self._labels = told_labels(self._labels, shown) if self.hold > 1 else shown[:, 0]
         out = (np.abs(track[..., :2]) >= self.arena.wall).any(axis=(1, 2))
         self.over = np.asarray(out)
         x, y = self.physics.pose[:, 0], self.physics.pose[:, 1]
@@ -84,19 +85,6 @@ class ZonesWorld:
         """Return what each robot senses: motion, walls, a lidar for each colour."""
         lidar = zone_lidar(self.physics.pose, self.zones)
         return np.concatenate([self.physics.sensors, self._wall, lidar], axis=1)
-
-
-def _told(before: BoolArray, shown: BoolArray) -> BoolArray:
-    """Return the labels `(n, colours)` to tell after some steps `(n, steps, colours)`: the last ones;
-
-    but where these are as before the first step, and others were shown between, the first of those.
-    So a zone that is only grazed is told.
-    """
-    last: BoolArray = shown[:, -1].copy()
-    other = (shown != before[:, None]).any(-1)
-    undone = np.flatnonzero(other.any(1) & ~other[:, -1])
-    last[undone] = shown[undone, other[undone].argmax(1)]
-    return last
 
 
 def zone_lidar(pose: FloatArray, zones: FloatArray) -> FloatArray:
