@@ -115,7 +115,7 @@ def _standing_machine(formula: Formula, limits: Limits) -> RewardMachine:
     with deep_diagrams_are_a_limit():
         clauses = sort_clauses(formula)
         watch = _watch(clauses, limits)
-        return Rounds(clauses.recurrences, watch, formula.propositions()).machine(limits)
+        return Rounds(clauses.recurrences, watch, formula.propositions(), limits).machine()
 
 
 def _watch(clauses: Clauses, limits: Limits) -> Watch:
@@ -124,7 +124,7 @@ def _watch(clauses: Clauses, limits: Limits) -> Watch:
     if rest is None:
         assert watched is not None
         return watched
-    graph = best_graph(rest, limits.max_states, limits.max_seconds)
+    graph = best_graph(rest, limits)
     endless = watch_omega(as_automaton(graph, rest.propositions()))
     return endless if watched is None else watch_both(watched, endless, limits)
 

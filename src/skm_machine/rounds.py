@@ -36,11 +36,16 @@ class Rounds:
     """The product of what is watched with the recurrences seen in this round."""
 
     def __init__(
-        self, recurrences: Sequence[Formula], watch: Watch, names: tuple[str, ...]
+        self,
+        recurrences: Sequence[Formula],
+        watch: Watch,
+        names: tuple[str, ...],
+        limits: Limits,
     ) -> None:
         self.watch = watch
         self.names = names
-        self.diagrams = Diagrams()
+        self.limits = limits
+        self.diagrams = Diagrams(limits.check)
         self.variables = [names.index(name) for name in watch.table.propositions]
         self.recurrences = [self._function(p) for p in recurrences]
         self.mark = len(self.recurrences)
@@ -55,7 +60,7 @@ class Rounds:
             formula, lambda atom: self.diagrams.literal(self.names.index(atom.name))
         )
 
-    def machine(self, limits: Limits) -> RewardMachine:
+    def machine(self) -> RewardMachine:
         """Explore the product from its initial state."""
         start = self.watch.initial
         self._number(None if start in self.watch.dead else self._state(start))
@@ -63,7 +68,7 @@ class Rounds:
         for state in self.states:  # grows while it is walked
             roots.append(self._leaf(None) if state is None else self._root(state))
             jumps.append(() if state is None else self._jumps(state))
-            limits.check(len(roots))
+            self.limits.check(len(roots))
         numbered = list(enumerate(self.states))
         return RewardMachine(
             DecisionTable(self.names, self.diagrams, tuple(roots)),
@@ -117,18 +122,19 @@ class Rounds:
 
     def _root(self, state: _State) -> int:
         """Return the diagram of one product state."""
-        root = self.diagrams.leaf(0)
-        for outcome, condition in self._conditions(state.watched).items():
+        table = self.watch.table
+        branches = {}
+        for outcome in table.outcomes(state.watched):
             target = self.watch.target(outcome)
             if target is None:
-                branch = self._leaf(None)
+                branches[outcome] = self._leaf(None)
             elif state.promise < 0:
                 credit = self.watch.credits[state.watched, outcome]
-                branch = self._after(credit, target, NO_PROMISE, state.seen)
+                branches[outcome] = self._after(credit, target, NO_PROMISE, state.seen)
             else:
-                branch = self._under_promise(state, target, condition)
-            root = self.diagrams.if_then_else(condition, branch, root)
-        return root
+                where = self._conditions(state.watched)[outcome]
+                branches[outcome] = self._under_promise(state, target, where)
+        return table.grafted(state.watched, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_promise(self, state: _State, target: int, where: int) -> int:
         """Return the diagram of what is under a promise, `where` what is without it goes to `target`."""

@@ -1,6 +1,7 @@
 """Standing orders: exact on ultimately periodic traces, and read as the rule says."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
 
-from skm_machine import compile_mission, plan_paper
+from skm_machine import UnsupportedMissionError, compile_mission, plan_paper
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula, conjunction
 from skm_machine.passes import Passes
@@ -175,3 +176,27 @@ def test_what_holds_at_once_is_visited_in_one_step_and_once():
     none = Passes(parse("F G a"))
     none.step({"a"})
     assert (none.count, none.recurrences) == (0, ())
+
+
+def test_responses_of_many_outcomes_become_a_machine_that_answers_each():
+    """Six of them: 193 states with 64 outcomes each, of which each was once looked for alone."""
+    many = " & ".join(f"G(p{i} -> F q{i})" for i in range(6))
+    machine = compile_mission(many, max_seconds=60).machine
+    assert machine.num_states == 193
+    tracker = MissionTracker(machine, ())
+    calm = []
+    for labels in [["p0", "p5"], ["q5"], ["p3"], ["q0", "q3"], ["p1", "q1"]]:
+        tracker.update(labels)
+        calm.append(tracker.state in machine.calm)
+    assert calm == [False, False, False, True, True]
+
+
+def test_standing_orders_too_large_are_refused_within_one_limit_for_all_their_parts():
+    """The bounds are watched apart, the responses by another automaton; both have one clock."""
+    many = " & ".join(f"G(p{i} -> F q{i})" for i in range(12))
+    start = time.thread_time()
+    with pytest.raises(
+        UnsupportedMissionError, match=r"more than 0.6 seconds. Its 14 parts multiply"
+    ):
+        compile_mission(f"{many} & G(a -> F[0,30] b) & G(c -> F[0,30] d)", max_seconds=0.6)
+    assert time.thread_time() - start < 10

@@ -253,13 +253,20 @@ class DecisionTable:
 
         `variables` has the variable there of each proposition here.
         """
-        diagrams, chosen = self._diagrams, self._diagrams.leaf(outcome)
+        return self.grafted(state, lambda other: ONE if other == outcome else ZERO, into, variables)
+
+    def grafted(
+        self, state: int, branch: Callable[[int], int], into: Diagrams, variables: Sequence[int]
+    ) -> int:
+        """Return the diagram of `state` in `into`, with a branch there in place of each outcome."""
+        diagrams = self._diagrams
         memo: dict[int, int] = {}
 
         def copied(node: int) -> int:
             if node not in memo:
-                if diagrams.value(node) is not None:
-                    memo[node] = ONE if node == chosen else ZERO
+                value = diagrams.value(node)
+                if value is not None:
+                    memo[node] = branch(value)
                 else:
                     test = into.literal(variables[diagrams.variable[node]])
                     high, low = copied(diagrams.high[node]), copied(diagrams.low[node])

@@ -14,8 +14,10 @@ from skm_machine.logic.syntax import Formula
 
 _TRIAL_STATES: Final = 200
 _TRIAL_SECONDS: Final = 0.1
-_ALL_TRIALS: Final = 0.6
+_ALL_TRIALS: Final = 0.4
 _MAX_TEXT: Final = 80
+_MANY: Final = 4096
+"""So many states may make a machine too large; for fewer, parts of two states are to blame, too."""
 
 
 def too_large(
@@ -43,7 +45,9 @@ def too_large(
         sizes, clause = {}, too_large_part
     where = "" if clause is formula else f" in the clause '{_shortened(clause)}'"
     reason = f"the mission's machine grows too large{where}: {problem}"
-    growing = {part: size for part, size in sizes.items() if size > 2} or sizes
+    growing = {part: size for part, size in sizes.items() if size > 2}
+    if math.prod(growing.values()) < _MANY:
+        growing = sizes
     if len(growing) > 1:
         largest = max(growing, key=growing.__getitem__)
         product = math.prod(growing.values())

@@ -30,22 +30,20 @@ def omega_automaton(
     """
     try:
         with deep_diagrams_are_a_limit():
-            graph = best_graph(formula, max_states, max_seconds)
+            graph = best_graph(formula, Limits(max_states, max_seconds))
             return as_automaton(graph, formula.propositions())
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
 
 
-def best_graph(formula: Formula, max_states: int, max_seconds: float) -> Graph:
+def best_graph(formula: Formula, limits: Limits) -> Graph:
     """Return the automaton; a plain one if looking for a better one takes too much."""
     names = formula.propositions()
-    limits = Limits(max_states, max_seconds, share=0.5)
     try:
-        return Translation(names, limits).graph(formula)
+        return Translation(names, limits.half()).graph(formula)
     except TooManyStatesError:
         raise
     except LimitReachedError:
-        limits = Limits(max_states, max_seconds, share=0.5)
         return Translation(names, limits, plain=True).graph(formula)
 
 

@@ -68,16 +68,23 @@ class Limits:
 
     max_states: int
     max_seconds: float
-    share: float = 1.0
-    """The part of the seconds that is left to this translation."""
     deadline: float = field(init=False)
     attempts_until: float = field(init=False)
     """When to stop trying to make an automaton smaller, or deterministic."""
 
     def __post_init__(self) -> None:
+        self._set_seconds(self.max_seconds)
+
+    def _set_seconds(self, seconds: float) -> None:
         now = time.thread_time()
-        self.deadline = now + self.share * self.max_seconds
-        self.attempts_until = now + _ATTEMPTS * self.share * self.max_seconds
+        self.deadline = now + seconds
+        self.attempts_until = now + _ATTEMPTS * seconds
+
+    def half(self) -> Limits:
+        """Return limits with half of the time that is left."""
+        limits = Limits(self.max_states, self.max_seconds)
+        limits._set_seconds(0.5 * (self.deadline - time.thread_time()))
+        return limits
 
     def check(self, states: int = 0) -> None:
         """Raise `LimitReachedError` if there are more states than allowed, or no time is left."""
