@@ -38,21 +38,22 @@ class Episode:
     """Whether it was given up: it got nowhere, or whatever was left to do would have failed."""
     world_ended: bool = False
     """Whether the world came to an end with the last step."""
-    standing: bool = False
-    """Whether it was a standing order."""
+    endless: bool = False
+    """Whether it was a standing order, or a mission that starts over."""
 
     @property
     def outcome(self) -> str:
         """How it ended: `accepted`, `failed`, `world ended`, `no progress` or `timed out`.
 
-        Or `satisfied so far`: a standing order whose time was up, with rounds completed, nothing lost.
+        Or `satisfied so far`: a standing order whose time was up, or a mission that starts over, with
+        rounds completed and nothing lost.
         """
         if self.status is Status.RUNNING and self.world_ended:
             return "world ended"
         if self.status is Status.RUNNING:
             if self.stalled:
                 return "no progress"
-            return "satisfied so far" if self.standing and self.accepting_visits else "timed out"
+            return "satisfied so far" if self.endless and self.accepting_visits else "timed out"
         return str(self.status.value)
 
 
@@ -155,7 +156,7 @@ def run_episode(
         tuple(decisions),
         run.stalled or run.blocked,
         bool(terminated),
-        policy.mission.standing,
+        policy.mission.machine.endless,
     )
     if recorder is not None:
         recorder.end(run, episode.outcome)

@@ -17,6 +17,7 @@ spec.loader.exec_module(recordings)
 RUNS = {
     "accepted": ("office", "F(coffee & X F office) & G !decoration", "--start", "2,2"),
     "standing": ("office", "G F A & G F B", "--max-steps", "60"),
+    "repeated": ("office", "F A & F B", "--repeat", "--max-steps", "40", "--start", "2,2"),
     "events": (
         *("office", "G(battery_low -> F office) & G F A & G F B", "--max-steps", "60"),
         *("--events", "battery_low@10-30"),

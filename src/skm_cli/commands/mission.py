@@ -23,8 +23,8 @@ examples:
 Ctrl-C takes the mission back and waits for its result; a second Ctrl-C does not wait.
 
 exit codes:
-  0    accepted; with --repeat or without end: at least one round completed when the time was up (a
-       standing order is then "satisfied so far")
+  0    accepted; with --repeat or without end: "satisfied so far", at least one round completed when
+       the time was up
   1    failed, timed out, cancelled, preempted by another mission, or ended by an error
   2    rejected (wrong, unknown propositions, not achievable), or no system to send it to
   130  left by a second Ctrl-C before the result came

@@ -26,7 +26,7 @@ def print_verification(found: Verification) -> None:
         out.print(f"  step {move.step:<5} {seconds:8.2f} s  {way} {labels}{mark}")
     if len(found.transitions) > MOST_TRANSITIONS:
         out.print(f"  … and {len(found.transitions) - MOST_TRANSITIONS} more")
-    rounds = f", {counted(found.rounds, 'round')} completed" if found.standing else ""
+    rounds = f", {counted(found.rounds, 'round')} completed" if found.endless else ""
     steps = counted(found.steps, "step")
     out.print(f"{found.verdict} after {steps}, {found.seconds:.1f} s{rounds}")
     for step, held in found.violations:

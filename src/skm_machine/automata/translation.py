@@ -29,7 +29,7 @@ from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 MAX_OBLIGATIONS: Final = 4000
 MAX_STATES: Final = 20_000
 MAX_SECONDS: Final = 2.0
-"""So that a mission is refused three seconds after it was asked for: Python starts, the reason is sought."""
+"""So that a mission is refused within three of being asked for: Python starts, a reason is sought."""
 SMALL: Final = 50_000
 """Automata with no more edges and nodes than this are explored depth first."""
 

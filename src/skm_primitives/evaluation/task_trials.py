@@ -262,7 +262,7 @@ def _trials_task(
     failed = sum(episode.status is Status.FAILED for episode in episodes)
     running = [e for e in episodes if e.status is Status.RUNNING]
     walls = sum(episode.world_ended for episode in running)
-    cut = sum(not (e.world_ended or (e.standing and e.accepting_visits)) for e in running)
+    cut = sum(not (e.world_ended or (e.endless and e.accepting_visits)) for e in running)
     return TrialsTask(
         success=len(succeeded) / count,
         success_interval=proportion_interval(len(succeeded), count),

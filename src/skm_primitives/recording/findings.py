@@ -47,7 +47,8 @@ class Verification:
     """The outcome as it was recorded."""
     other: bool = False
     """Whether another mission was judged than the one that was run."""
-    standing: bool = False
+    endless: bool = False
+    """Whether it is a standing order, or a mission that starts over."""
     steps: int = 0
     rounds: int = 0
     seconds: float = 0.0
@@ -72,8 +73,8 @@ class Verification:
 
     @property
     def satisfied(self) -> bool:
-        """Whether it is: for good, or a standing order so far, with rounds and nothing lost."""
-        so_far = self.standing and self.verdict == POSSIBLE and self.rounds > 0
+        """Whether it is: for good, or so far if it has no end, with rounds and nothing lost."""
+        so_far = self.endless and self.verdict == POSSIBLE and self.rounds > 0
         return self.verdict == SATISFIED or so_far
 
     @property

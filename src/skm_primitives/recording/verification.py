@@ -43,7 +43,7 @@ def verify_mission(recorded: RecordedMission, other: str | None = None) -> Verif
             raise
         found.disagree("wrong mission", None, f"the mission cannot be compiled: {error}")
         return found
-    found.standing, found.names = mission.standing, mission.machine.names
+    found.endless, found.names = mission.machine.endless, mission.machine.names
     replay = Replay(mission, recorded, found)
     replay.run()
     if not found.other:
@@ -241,7 +241,7 @@ def _expected(
     late = 0 < ended.max_seconds <= ended.seconds + IN_TIME_SECONDS or over
     right = ["cancelled", "preempted", "error", "no progress"]
     if late or 0 < ended.max_steps <= found.steps:
-        kept = mission.standing and found.rounds > 0
+        kept = mission.machine.endless and found.rounds > 0
         right.append("satisfied so far" if kept else "timed out")
     shielded = ended.shield and str(ended.reason).startswith("stopped by the shield")
     if over or shielded:

@@ -73,9 +73,7 @@ class MissionRequest:
 
 
 def exit_code(result: ExecuteMission.Result) -> int:
-    """Return what a command ends with: 0 also if rounds were completed when the time was up."""
-    if result.outcome == Result.TIMED_OUT and result.accepted:
-        return 0
+    """Return what a command ends with."""
     return EXIT_CODES.get(result.outcome, 1)
 
 

@@ -267,9 +267,9 @@ class Execution:
             self._finish_in_time(f"{self.run.max_steps} steps were taken")
 
     def _finish_in_time(self, reason: str) -> None:
-        """End a mission whose time is up: a standing order has kept it, if it has completed rounds."""
+        """End a mission whose time is up: one without end was kept, if it has completed rounds."""
         rounds = 0 if self.run is None else self.run.tracker.accepting_visits
-        if self.run is not None and self.run.policy.mission.standing and rounds:
+        if self.run is not None and self.run.machine.endless and rounds:
             reason = f"{reason}, {rounds} rounds were completed, and nothing was lost"
             self.finish(Result.SATISFIED_SO_FAR, reason)
         else:
