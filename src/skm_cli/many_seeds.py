@@ -12,7 +12,7 @@ from skm_cli.output import print_json, steps_bar
 
 
 def train_seeds(args: argparse.Namespace, options: dict[str, Any], out: Path) -> int:
-    """Train several seeds, by several workers."""
+    """Train several seeds, by several workers; the exit code is 130 if that was interrupted."""
     from skm_primitives.training_jobs import seed_jobs  # noqa: PLC0415
     from skm_primitives.workers import Job, run_jobs  # noqa: PLC0415
 
@@ -20,14 +20,18 @@ def train_seeds(args: argparse.Namespace, options: dict[str, Any], out: Path) ->
     command, stem = shlex.join(["skm", *sys.argv[1:]]), out.with_suffix("")
     jobs = seed_jobs(args.domain, args.seeds, options, args.steps, stem, modes, command)
     results: dict[str, Any] = {}
-    with steps_bar() as progress:
+    with steps_bar("seed") as progress:
         bar = progress.add_task(f"train {args.domain}", total=len(jobs))
 
         def done(job: Job, found: dict[str, Any]) -> None:
             results[job.key] = found
             progress.advance(bar)
 
-        run_jobs(jobs, args.workers, done)
+        try:
+            run_jobs(jobs, args.workers or 1, done)
+        except KeyboardInterrupt:
+            print("skm: interrupted; --resume continues what is saved", file=sys.stderr)
+            return 130
     if args.json:
         print_json(results)
     for job in () if args.json else jobs:

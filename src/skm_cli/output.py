@@ -54,6 +54,27 @@ def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False
         )
 
 
+def add_workers_option(parser: argparse.ArgumentParser, default: str | None, what: str) -> None:
+    """Add who does the jobs of a command, and where finished ones are kept."""
+    parser.add_argument(
+        "--workers",
+        default=default,
+        metavar="WHO",
+        help=f"who does {what}: a number of processes, auto (one for each core), ray,"
+        f" ray://HOST:PORT or slurm (default: {default or 1}; docs/paper.md)",
+    )
+
+
+def add_keep_option(parser: argparse.ArgumentParser) -> None:
+    """Add where finished jobs are kept."""
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="keep what is done there, and take it from there instead of doing it again",
+    )
+
+
 def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON document
     """Print one JSON document on standard output."""
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
@@ -119,7 +140,7 @@ def track(items: Sequence[Any], what: str) -> Any:  # noqa: ANN401 - what `rich`
     return bar(items, what, console=error_console(), transient=True)
 
 
-def steps_bar() -> Progress:
+def steps_bar(unit: str = "step") -> Progress:
     """Return a progress bar on standard error with the rate and an estimate of the time left."""
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
@@ -133,11 +154,13 @@ def steps_bar() -> Progress:
     from rich.text import Text  # noqa: PLC0415
 
     class Rate(ProgressColumn):
-        """Steps a second."""
+        """Steps a second; where they are slow, seconds a step."""
 
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} steps/s")
+            if not speed:
+                return Text("")
+            return Text(f"{speed:,.0f} {unit}s/s" if speed >= 1 else f"{1 / speed:,.0f} s/{unit}")
 
     return Progress(
         TextColumn("{task.description}"),

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import checkpoint_path
 from skm_primitives.training import learner_class, make_learner, train
 from skm_primitives.workers import Job
@@ -45,10 +44,13 @@ def train_seed(
     modes: Mapping[str, bool],
     command: str,
 ) -> dict[str, Any]:
-    """Train one seed; a job that is done again, its worker lost, goes on from what was saved."""
+    """Train one seed; a job that is done again, its worker lost, goes on from what was saved.
+
+    With `resume`, so does a run that was stopped, and one that never began begins.
+    """
     spec, path = get_domain(domain), checkpoint_path(Path(out))
     begun = path.with_suffix(".begun")
-    resume = modes["resume"] or (begun.exists() and path.exists())
+    resume = (modes["resume"] or begun.exists()) and path.exists()
     if steps and not resume and learner_class(spec).plans_ahead and "horizon" not in options:
         options = {**options, "horizon": steps}
     overwrite = modes["overwrite"] and not resume
@@ -57,7 +59,7 @@ def train_seed(
     begun.touch()
     result = train(learner, steps or learner.default_steps, path, command)
     if result.interrupted:
-        raise SkmError(f"interrupted and saved; --resume continues {path}")
+        raise KeyboardInterrupt
     begun.unlink()
     card = result.card
     return {"out": str(path), "steps": card.steps, "digest": card.digest, **card.scores}

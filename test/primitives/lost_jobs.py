@@ -21,6 +21,13 @@ def dies() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def counted(number: int, marker: str) -> list[int]:
+    """Return a result that is no array and no document; each call leaves a mark."""
+    with Path(marker).open("a") as file:
+        file.write(f"{number} ")
+    return [number]
+
+
 def waits(marker: str) -> None:
     Path(marker).write_text(str(os.getpid()))
     time.sleep(600)

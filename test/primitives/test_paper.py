@@ -96,6 +96,15 @@ def test_an_evaluation_by_two_workers_is_that_of_one():
     assert both.document() == alone.document()
 
 
+def test_missions_by_two_workers_are_those_of_one_and_are_kept(tmp_path):
+    options = EvaluationOptions(missions=3, episodes=4, seed=5)
+    alone = evaluate(OFFICE, options)
+    both = evaluate_spread("office", options, 2, tmp_path)
+    again = evaluate_spread("office", options, 1, tmp_path)
+    assert both.document() == again.document() == alone.document()
+    assert len(list(tmp_path.glob("*.job"))) == 3
+
+
 def test_seeds_are_trained_by_jobs_with_checkpoints_of_their_own(tmp_path):
     modes = {"resume": False, "overwrite": False}
     jobs = seed_jobs("office", [3, 4], {}, 2000, tmp_path / "office", modes, "test")
@@ -103,6 +112,12 @@ def test_seeds_are_trained_by_jobs_with_checkpoints_of_their_own(tmp_path):
     run_jobs(jobs, 1, lambda job, found: digests.append(found["digest"]))
     assert len(set(digests)) == 2
     assert (tmp_path / "office_seed3.safetensors").exists()
+    resumed = seed_jobs(
+        "office", [3, 5], {}, 2000, tmp_path / "office", {**modes, "resume": True}, "test"
+    )
+    run_jobs(resumed, 1, lambda job, found: digests.append(found["digest"]))
+    assert digests[2] == digests[0]  # It was done, and seed 5 has only now begun.
+    assert (tmp_path / "office_seed5.safetensors").exists()
 
 
 def test_the_report_is_one_page_and_what_is_done_is_not_done_again(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skm_machine.errors import SkmError
-from skm_primitives.workers import Job, check_workers, run_jobs
+from skm_primitives.workers import Job, check_workers, run_jobs, run_kept
 
 HERE = "primitives.lost_jobs"
 
@@ -68,6 +68,19 @@ def test_an_interrupt_ends_the_workers_too(tmp_path):
     for each in markers:
         with pytest.raises(ProcessLookupError):
             os.kill(int(each.read_text()), 0)
+
+
+def test_what_is_kept_is_not_done_again_and_other_arguments_are_other_jobs(tmp_path):
+    marker, keep = tmp_path / "calls", tmp_path / "kept"
+    found = []
+    for numbers in ([1], [1, 2], [3, 2]):
+        jobs = [
+            Job(f"job {n % 2}", f"{HERE}:counted", {"number": n, "marker": str(marker)})
+            for n in numbers
+        ]
+        run_kept(jobs, 1, keep, lambda job, result: found.append(result))
+    assert sorted(found) == [[1], [1], [2], [2], [3]]
+    assert marker.read_text() == "1 2 3 "
 
 
 def test_workers_are_a_number_or_a_cluster():

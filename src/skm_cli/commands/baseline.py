@@ -6,7 +6,15 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from skm_cli.output import console, plain_table, print_json, seed_list, steps_bar
+from skm_cli.output import (
+    add_keep_option,
+    add_workers_option,
+    console,
+    plain_table,
+    print_json,
+    seed_list,
+    steps_bar,
+)
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
@@ -63,7 +71,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--episode-steps", type=int, help="cut episodes off after so many (default: 1000)"
     )
     parser.add_argument("--episodes", type=int, help="of each evaluation (default: 10)")
-    parser.add_argument("--workers", default="1", help="processes, auto, ray, ray://HOST or slurm")
+    add_workers_option(parser, "1", "the runs")
+    add_keep_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -73,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from skm_primitives.baselines import best_return  # noqa: PLC0415
     from skm_primitives.baselines.methods import find_method  # noqa: PLC0415
     from skm_primitives.baselines.runs import collected, jobs_of  # noqa: PLC0415
-    from skm_primitives.workers import Job, run_jobs  # noqa: PLC0415
+    from skm_primitives.workers import Job, run_kept  # noqa: PLC0415
 
     experiment = _experiment(args)
     names = [*SETTINGS, "episode_steps"]
@@ -92,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             results[job.key] = found
             progress.advance(bar, settings.steps * len(found))
 
-        run_jobs(jobs, args.workers, done)
+        run_kept(jobs, args.workers, args.keep, done)
     seconds = time.monotonic() - started
     curves = collected(args.method, settings, jobs, results)
     best = best_return(problem, settings.test_epsilon, settings.episode_steps)

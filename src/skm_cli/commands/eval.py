@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from skm_cli.output import print_json, seed_number, track
+from skm_cli.output import add_keep_option, add_workers_option, print_json, seed_number, track
 
 EPILOG = """\
 examples:
@@ -15,6 +15,7 @@ examples:
   skm eval moving_targets --task skills --episodes 500
   skm eval safety --task 5 --finetuned runs/finetune_safety_5
   skm eval office --missions 20 --seed 3 --json
+  skm eval zones --task all --workers auto --keep runs/zones_eval
 """
 
 
@@ -72,9 +73,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="moving_targets: perfect skills, from the true state: what the planner alone can do",
     )
     parser.add_argument("--seed", type=seed_number, default=0, help="seed of the evaluation itself")
-    parser.add_argument(
-        "--workers", default="1", help="--task all: processes, auto, ray, ray://HOST or slurm"
-    )
+    add_workers_option(parser, "1", "the tasks or missions, each a job")
+    add_keep_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         track=track,
     )
-    evaluation = evaluate_spread(args.domain, options, args.workers)
+    evaluation = evaluate_spread(args.domain, options, args.workers, args.keep)
     if args.json:
         print_json(evaluation.document())
     else:

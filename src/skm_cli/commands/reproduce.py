@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from skm_cli.output import print_json, steps_bar
+from skm_cli.output import add_workers_option, print_json, steps_bar
 from skm_machine.errors import SkmError
 
 EPILOG = """\
@@ -39,9 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--quick", action="store_true", help="5 runs, 10 episodes: for a first look"
     )
-    parser.add_argument(
-        "--workers", default="auto", help="processes, auto (the default), ray, ray://HOST or slurm"
-    )
+    add_workers_option(parser, "auto", "the runs")
     parser.add_argument("--json", action="store_true", help="print where the report is as JSON")
     parser.set_defaults(run=run)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skm_cli.many_seeds import train_seeds
-from skm_cli.output import seed_list, steps_bar
+from skm_cli.output import add_workers_option, seed_list, steps_bar
 from skm_cli.reports.train_report import print_settings, print_training
 from skm_machine.errors import SkmError
 
@@ -52,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--seeds", type=seed_list, help="a run for each of 0-7 or 3,5, to OUT_seed0 and so on"
     )
-    parser.add_argument("--workers", default="1", help="--seeds: processes, auto, ray or slurm")
+    add_workers_option(parser, None, "the runs of --seeds")
     parser.add_argument("--out", type=Path, help="checkpoint to write (default: runs/DOMAIN)")
     parser.add_argument("--resume", action="store_true", help="continue the checkpoint at --out")
     parser.add_argument("--overwrite", action="store_true", help="replace the checkpoint at --out")
@@ -100,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
         raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
     if args.resume and args.overwrite:
         raise SkmError("--resume continues a checkpoint, --overwrite replaces it; give one.")
+    if args.workers and not args.seeds:
+        raise SkmError("--workers does the runs of several seeds; say which: --seeds 0-7.")
     spec = get_domain(args.domain)
     if args.help_settings:
         return print_settings(spec, learner_class(spec))

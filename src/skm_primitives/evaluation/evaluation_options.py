@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from skm_machine.errors import SkmError
 
+Item = TypeVar("Item")
 Track = Callable[[Sequence[Any], str], Any]
 """Wraps a sequence that is worked through, with a few words on what it is: a progress bar."""
 
@@ -40,7 +41,13 @@ class EvaluationOptions:
     exact: bool = False
     """Perfect skills instead of learned ones, where the domain has them."""
     seed: int = 0
+    part: int | None = None
+    """Only the task, or the mission drawn, of this number: one job of a spread evaluation."""
     track: Track = silent
+
+    def chosen(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Return all tasks or missions, or of those the one that is this part."""
+        return items if self.part is None else items[self.part : self.part + 1]
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or (self.episodes is not None and self.episodes < 1):

@@ -131,9 +131,11 @@ def evaluate_missions(spec: DomainSpec, options: EvaluationOptions) -> MissionsE
     else:
         missions = [_compiled(spec, task) for task in _tasks(spec, options.task)]
     rng = np.random.default_rng((options.seed, 1))
+    for mission in missions[: options.part or 0]:  # Those before draw from the same stream.
+        _starts(model, mission, options, rng)
     trials = [
         _run(spec, primitives, model, mission, options, rng)
-        for mission in options.track(missions, f"eval {spec.name}")
+        for mission in options.track(options.chosen(missions), f"eval {spec.name}")
     ]
     return MissionsEvaluation(spec.name, options.planner, options.seed, primitives.digest, trials)
 
@@ -177,19 +179,10 @@ def _run(
     rng: np.random.Generator,
 ) -> MissionTrial:
     """Run one mission from a number of starts."""
-    count = options.episodes or STARTS
     policy = make_policy(mission, primitives, options.planner)
     env = spec.make()
-    optimal: IntArray | None = None
-    starts: list[dict[str, Any] | None] = [None] * count
-    if model is not None:
-        fewest = fewest_steps(model, mission.machine)
-        possible = np.flatnonzero(fewest != IMPOSSIBLE)
-        if not len(possible):
-            raise SkmError(f"the mission '{mission.text}' can be done from no start at all.")
-        chosen = rng.choice(possible, size=count, replace=count > len(possible))
-        optimal = fewest[chosen]
-        starts = [{"cell": int(cell)} for cell in chosen]
+    starts, optimal = _starts(model, mission, options, rng)
+    count = len(starts)
     seeds = np.random.SeedSequence(options.seed).generate_state(count).tolist()
     episodes = []
     for index, start in enumerate(starts):
@@ -203,6 +196,24 @@ def _run(
         episodes.append(episode)
     env.close()
     return _trial(mission, episodes, count, optimal, primitives.gamma)
+
+
+def _starts(
+    model: TabularModel | None,
+    mission: Mission,
+    options: EvaluationOptions,
+    rng: np.random.Generator,
+) -> tuple[Sequence[dict[str, Any] | None], IntArray | None]:
+    """Return where runs start, and how many steps the optimum takes from there, where it is known."""
+    count = options.episodes or STARTS
+    if model is None:
+        return [None] * count, None
+    fewest = fewest_steps(model, mission.machine)
+    possible = np.flatnonzero(fewest != IMPOSSIBLE)
+    if not len(possible):
+        raise SkmError(f"the mission '{mission.text}' can be done from no start at all.")
+    chosen = rng.choice(possible, size=count, replace=count > len(possible))
+    return [{"cell": int(cell)} for cell in chosen], fewest[chosen]
 
 
 def _trial(

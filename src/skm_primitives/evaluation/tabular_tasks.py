@@ -78,7 +78,7 @@ class TabularEvaluation:
 
 def evaluate_tabular(spec: DomainSpec, options: EvaluationOptions) -> TabularEvaluation:
     """Run the tasks of a tabular domain from every start cell, beside the optimum."""
-    tasks, model = named_tasks(spec, options.task), tabular_model(spec)
+    tasks, model = options.chosen(named_tasks(spec, options.task)), tabular_model(spec)
     runs: dict[str, list[Runs]] = {task.name: [] for task in tasks}
     for seed in options.track(range(options.seeds), f"eval {spec.name}"):
         primitives = _primitives(spec, options, seed)

@@ -161,7 +161,7 @@ def evaluate_trials(
     count = options.episodes or trials.default_episodes(variant)
     succeeded: dict[str, TrialsTask] = {}
     rounds: dict[str, RoundsTask] = {}
-    for task in trials.tasks(spec, options.task):
+    for task in options.chosen(trials.tasks(spec, options.task)):
         drawn = trials.draw(task, count, options.seed, variant)
         mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
         episodes, reference, visits = _run(spec, primitives, task, mission, drawn, options)

@@ -13,8 +13,7 @@ from skm_primitives.paper import gallery
 from skm_primitives.paper.experiments import METHODS_SHOWN, PANELS, REACHABILITY
 from skm_primitives.paper.learning import Learning, fair_section, fair_settings, learning_section
 from skm_primitives.paper.report import Section, write_report
-from skm_primitives.paper.store import Store
-from skm_primitives.workers import Job, run_jobs
+from skm_primitives.workers import Job, Store, run_jobs
 
 PARTS: Final = {
     "figure-2": "ow_returns",

@@ -5,5 +5,6 @@ however often, its result is the same, to the bit.
 """
 
 from skm_primitives.workers.jobs import Job, check_workers, run_jobs
+from skm_primitives.workers.store import Store, run_kept
 
-__all__ = ["Job", "check_workers", "run_jobs"]
+__all__ = ["Job", "Store", "check_workers", "run_jobs", "run_kept"]

@@ -16,11 +16,6 @@ Done = Callable[["Job", Any], None]
 MOST_LOSSES: Final = 3
 """A job that was lost with its worker this often is not tried again: it kills its workers."""
 
-HELP: Final = (
-    "who does the runs: a number of processes on this machine, auto (as many as there are cores),"
-    " ray, ray://HOST:PORT or slurm"
-)
-
 
 @dataclass(frozen=True)
 class Job:

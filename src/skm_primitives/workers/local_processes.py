@@ -91,6 +91,8 @@ def _work(pipe: Connection[Any, Job]) -> None:
         result: Any
         try:
             result = call(job)
+        except KeyboardInterrupt:  # It was told to end, and has saved what it was at.
+            return
         except SkmError as error:
             result = SkmError(str(error))
         except Exception as error:

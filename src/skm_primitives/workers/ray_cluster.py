@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from skm_machine.errors import SkmError
@@ -29,11 +31,13 @@ def run_on_ray(jobs: Sequence[Job], address: str, done: Done) -> None:
 
 def _run(ray: Any, jobs: Sequence[Job], address: str, done: Done) -> None:  # noqa: ANN401 - the module
     ours = not ray.is_initialized()
+    open_tasks: dict[Any, Job] = {}
     if ours:
         ray.init(address=address if "://" in address else None, log_to_driver=False)
     try:
-        task = ray.remote(num_cpus=1, max_retries=MOST_LOSSES - 1)(call)
-        open_tasks = {task.remote(job): job for job in jobs}
+        task = ray.remote(num_cpus=1, max_retries=MOST_LOSSES - 1)(_call_in)
+        folder = str(Path.cwd())
+        open_tasks = {task.remote(folder, job): job for job in jobs}
         while open_tasks:
             ready, _ = ray.wait(list(open_tasks), num_returns=1)
             for reference in ready:
@@ -50,5 +54,14 @@ def _run(ray: Any, jobs: Sequence[Job], address: str, done: Done) -> None:  # no
                     ) from None
                 done(job, result)
     finally:
+        for reference in open_tasks:  # None is left, unless there was an error or an interrupt.
+            ray.cancel(reference)
         if ours:
             ray.shutdown()
+
+
+def _call_in(folder: str, job: Job) -> Any:  # noqa: ANN401 - whatever the job returns
+    """Do a job where the command was given, so that relative paths mean the same files."""
+    if Path(folder).is_dir():
+        os.chdir(folder)
+    return call(job)

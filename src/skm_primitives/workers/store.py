@@ -1,26 +1,36 @@
-"""Results of jobs on disk, by key: what is there is not done again."""
+"""Results of jobs on disk: what is there is not done again."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skm_primitives.workers import Job
+from skm_primitives.workers.jobs import Done, Job, run_jobs
 
 
 class Store:
-    """A folder of results: arrays as .npy, others as .json with their pictures beside them."""
+    """A folder of results by key: arrays as .npy, documents as .json with pictures beside them.
 
-    def __init__(self, folder: Path) -> None:
+    Anything else is pickled. With `many`, jobs of the same key but other arguments stand side by side.
+    """
+
+    def __init__(self, folder: Path, *, many: bool = False) -> None:
         self.folder = folder
+        self._many = many
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, job: Job, suffix: str) -> Path:
-        return self.folder / (re.sub(r"[^A-Za-z0-9_.-]+", "_", job.key) + suffix)
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", job.key)
+        if self._many:
+            name += "_" + hashlib.sha256(_text(job).encode()).hexdigest()[:12]
+        return self.folder / (name + suffix)
 
     def has(self, job: Job) -> bool:
         """Tell whether the job was done, with the same arguments."""
@@ -31,25 +41,49 @@ class Store:
         """Keep a result; it counts as done once all of it is written."""
         if isinstance(result, np.ndarray):
             np.save(self._path(job, ".npy"), result)
-        else:
+        elif isinstance(result, dict):
             for kind, content in result.get("files", {}).items():
                 self._path(job, f".{kind}").write_bytes(content)
             rest = {**result, "files": sorted(result.get("files", {}))}
             text = json.dumps(rest, indent=1, ensure_ascii=False)
             self._path(job, ".json").write_text(text, encoding="utf-8")
+        else:
+            self._path(job, ".pickle").write_bytes(pickle.dumps(result))
         self._path(job, ".job").write_text(_text(job), encoding="utf-8")
 
     def get(self, job: Job) -> Any:  # noqa: ANN401
         """Return the result of a job that was done."""
-        array = self._path(job, ".npy")
+        array, pickled = self._path(job, ".npy"), self._path(job, ".pickle")
         if array.exists():
             return np.load(array)
+        if pickled.exists():
+            return pickle.loads(pickled.read_bytes())
         found = json.loads(self._path(job, ".json").read_text(encoding="utf-8"))
         kinds = found["files"]
         return {
             **found,
             "files": {kind: self._path(job, f".{kind}").read_bytes() for kind in kinds},
         }
+
+
+def run_kept(jobs: Sequence[Job], workers: str | int, folder: Path | None, done: Done) -> None:
+    """Do jobs as `run_jobs` does; with a folder, results are kept there and taken from there."""
+    if folder is None:
+        run_jobs(jobs, workers, done)
+        return
+    store = Store(folder, many=True)
+    left = []
+    for job in jobs:
+        if store.has(job):
+            done(job, store.get(job))
+        else:
+            left.append(job)
+
+    def keep(job: Job, result: Any) -> None:  # noqa: ANN401
+        store.put(job, result)
+        done(job, result)
+
+    run_jobs(left, workers, keep)
 
 
 def _text(job: Job) -> str:
