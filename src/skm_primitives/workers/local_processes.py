@@ -24,7 +24,11 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, far_end = context.Pipe()
         self.process = context.Process(target=_work, args=(far_end,), daemon=True)
-        self.process.start()
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:  # It inherits that: Ctrl-C is for the parent, even while the worker still begins.
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         far_end.close()
         self.job: Job | None = None
 
