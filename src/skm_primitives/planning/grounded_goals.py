@@ -37,6 +37,7 @@ from skm_primitives.planning.policy import (
 )
 from skm_primitives.planning.pursuit import Pursuit
 from skm_primitives.planning.trust import harder_goals
+from skm_primitives.planning.turns import Turns
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
@@ -83,6 +84,8 @@ class GroundedGoalPolicy:
         harder = harder_goals(skills.goals)
         self._pursuit = Pursuit(harder=harder, careful=harder is not None)
         self._revisits = memory_for(skills)
+        formula = mission.formula if mission.machine.endless else None
+        self._turns = Turns(formula, skills.goals, outcomes.target)
 
     @cached_property
     def _lookahead(self) -> Lookahead:
@@ -91,6 +94,7 @@ class GroundedGoalPolicy:
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin with no goal in pursuit, and nothing tried yet."""
+        self._turns.restart()
         self.entered(observation, moved=True)
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
@@ -176,8 +180,9 @@ class GroundedGoalPolicy:
         if state != self._state:
             self._pursuit.restart()
             self._state = state
-        worth = self._typical_weights(state).astype(np.float32)
+        worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
         chosen = self._pursuit.choose(values, worth > 0, worth)
+        self._turns.pursue(state, int(chosen.goal[0]))
         return chosen.decision(self._skills)
 
     def doubt(self) -> None:
