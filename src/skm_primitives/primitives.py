@@ -11,7 +11,7 @@ from gymnasium.spaces import Space
 
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,31 @@ class GoalToGoal:
     """`[g, h]`: the mean value of goal h where g was just achieved."""
     approximate: bool = True
     """Whether the values of a state come from networks, so that they may be wrong here and there."""
+    rows: IntArray | None = None
+    """Where goals share rows of `values`, as goals of the same labels do: the row of each."""
+    mean: FloatArray | None = None
+    """`[h]`: the mean value of goal h over more goals than there are here; None: over these."""
+
+    @property
+    def table(self) -> Float32Array:
+        """`[g, h]`, with a row for every goal."""
+        return self.values if self.rows is None else self.values[self.rows]
+
+    @property
+    def typical(self) -> FloatArray:
+        """`[h]`: the mean value of goal h where any goal was just achieved."""
+        if self.mean is not None:
+            return self.mean
+        rows = np.arange(len(self.values)) if self.rows is None else self.rows
+        share = np.bincount(rows, minlength=len(self.values)) / len(rows)
+        typical: FloatArray = share @ self.values
+        return typical
+
+    def among(self, goals: IntArray) -> GoalToGoal:
+        """Return the same for some goals only; what is typical stays as it was."""
+        rows = goals if self.rows is None else self.rows[goals]
+        values = self.values[rows][:, goals]
+        return GoalToGoal(values, self.approximate, None, self.typical[goals])
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,8 @@ from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
 
 Arrays = Mapping[str, NDArray[Any]]
+MANY_GOALS = 512
+"""Above this, what lies behind goals is kept for each label set, not for each goal."""
 
 
 class _Networks(Protocol):
@@ -81,10 +83,12 @@ class BoxPrimitives:
         self.hold = spec.hold
         """Steps for which a decision is held."""
         goals = len(self.goals)
-        behind = arrays.get("goal_to_goal", np.zeros((goals, goals), np.float32))
+        rows = self.space.served() // self.space.heads if goals > MANY_GOALS else None
+        shape = goals if rows is None else len(self.space), goals
+        behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
-        expect_shape("goal_to_goal", behind, (goals, goals))
-        self.behind_goals = GoalToGoal(behind)
+        expect_shape("goal_to_goal", behind, shape)
+        self.behind_goals = GoalToGoal(behind, rows=rows)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)

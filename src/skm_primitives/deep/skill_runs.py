@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skm_primitives.composition import goal_mask
-from skm_primitives.deep.box_primitives import BoxPrimitives
+from skm_primitives.deep.box_primitives import MANY_GOALS, BoxPrimitives
 from skm_primitives.planning.pursuit import Pursuit
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.domain import DomainSpec
@@ -78,7 +78,8 @@ def goal_to_goal(
     """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
 
     No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
-    as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up.
+    as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up. It
+    is the same for all g1 of the same labels: beyond `MANY_GOALS` there is one row for each label set.
     """
     env = spec.make_batch(worlds)
     random = np.random.default_rng(seed)
@@ -117,4 +118,6 @@ def goal_to_goal(
         slots = following
     env.close()
     mean = total / np.maximum(arrivals, 1)[:, None]
+    if count > MANY_GOALS:
+        return mean.astype(np.float32)
     return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32)

@@ -200,13 +200,13 @@ def goal_weights(
     and what each machine state is worth in a typical state of the world.
     """
     gamma = skills.gamma
-    after = np.asarray(behind.values, np.float64)
+    after = np.asarray(behind.table, np.float64)
     if after.shape != (len(skills.goals), len(skills.goals)):
         raise SkmError(
             f"the primitives of '{skills.domain}' do not say what lies behind their goals "
             "(goal_to_goal); use planner 'paper'"
         )
-    typical = after.mean(axis=0)
+    typical = np.asarray(behind.typical, np.float64)
     weights = np.zeros(outcomes.moves.shape)
     anywhere = np.zeros(len(weights))  # [u]: best from a typical state in u
     while True:

@@ -71,7 +71,7 @@ class Lookahead:
         self._touchable = np.array(
             [[labels & constraints <= goal.violated for labels in label_sets] for goal in goals]
         )
-        self._average = np.asarray(behind.values, np.float64)[self._goals_of[:, 0]].ravel()
+        self._average = np.asarray(behind.table, np.float64)[self._goals_of[:, 0]].ravel()
         self._gamma = skills.gamma
         self._outcomes, self._anywhere = outcomes, anywhere
         self._most = outcomes.most(anywhere, skills.gamma)

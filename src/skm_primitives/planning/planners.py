@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from gymnasium.spaces import Box
+
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
 from skm_primitives.planning.composed_values import ComposedValuesPolicy
 from skm_primitives.planning.grounded import GroundedPolicy
 from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
 from skm_primitives.planning.known_policy import KnownWorldPolicy
+from skm_primitives.planning.narrowing import NarrowedPolicy, goals_of_mission
 from skm_primitives.planning.paper import PaperPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.planning.standing import StandingPolicy
@@ -46,4 +49,8 @@ def make_policy(
         if mission.machine.jumps or mission.events:
             return StandingPolicy(mission, skills, skills.behind_goals.as_places(len(skills.goals)))
         return KnownWorldPolicy(mission, skills, skills.behind_goals)
-    return GroundedGoalPolicy(mission, skills, skills.behind_goals)
+    behind = skills.behind_goals
+    kept = goals_of_mission(mission, skills)
+    if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
+        return NarrowedPolicy(mission, skills, behind, kept)
+    return GroundedGoalPolicy(mission, skills, behind)

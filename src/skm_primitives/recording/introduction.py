@@ -85,7 +85,7 @@ def _actions(space: Space[Any]) -> dict[str, Any]:
 def _behind_goals(primitives: Primitives) -> dict[str, Any]:
     behind, goals = primitives.behind_goals, primitives.goals
     if isinstance(behind, GoalToGoal):
-        return {"goal_to_goal": behind.values.astype(np.float32).ravel()}
+        return {"goal_to_goal": behind.table.astype(np.float32).ravel()}
     if isinstance(behind, KnownWorld):
         first = {goal.labels: index for index, goal in reversed(list(enumerate(goals)))}
         number = np.array([first[labels] for labels in behind.label_sets], np.uint32)
