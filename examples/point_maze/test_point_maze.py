@@ -27,14 +27,19 @@ def test_it_is_a_domain_without_fault(maze):
     assert check_domain(maze) == []
 
 
-def test_a_short_training_finds_places_and_leaves_skills_that_are_served(maze, tmp_path):
+def test_a_short_training_leaves_skills_that_run_a_mission(maze, tmp_path):
     out = tmp_path / "maze.safetensors"
-    options = {"agents": 16, "hidden": (64, 64), "update_every": 32}
-    options |= {"validation_layouts": 2, "horizon": 2048}
+    options = {"agents": 16, "hidden": (64, 64), "update_every": 4, "learning_rate": 2e-3}
+    options |= {"validation_layouts": 2, "horizon": 3072, "validate_rounds": 100}
     learner = make_learner(maze, options, out, resume=False, overwrite=False)
-    train(learner, 2048, out, "test")
-    found = {name for goal in load_primitives(maze, out).goals for name in goal.labels}
-    assert len(found) >= 3
+    train(learner, 3072, out, "test")
+    skills = load_primitives(maze, out)
+    assert {name for goal in skills.goals for name in goal.labels} == set(maze.propositions)
+    mission = compile_mission("F(bench | wet)", propositions=maze.propositions)
+    policy, env = make_policy(mission, skills), maze.make()
+    runs = [run_episode(env, skills, policy, max_steps=20, seed=seed) for seed in range(10)]
+    # Random forces get there in one run of five.
+    assert sum(run.outcome == "accepted" for run in runs) >= 6
 
 
 @pytest.mark.parametrize("task", ["round", "dry", "choice"])
