@@ -19,7 +19,23 @@ TRANSPORTS: Final = "FASTDDS_BUILTIN_TRANSPORTS"
 USE_PROFILES: Final = "RMW_FASTRTPS_USE_QOS_FROM_XML"
 NAMES: Final = (RANGE, *PROFILES, TRANSPORTS, USE_PROFILES)
 """What is set up here."""
+LOCAL: Final = "dds_local.xml"
+OPEN: Final = "dds_open.xml"
+OWN_PROFILES: Final = (LOCAL, OPEN)
 IMPLEMENTATION: Final = "RMW_IMPLEMENTATION"
+
+
+def set_up_listening(environ: MutableMapping[str, str]) -> None:
+    """The same for a process that takes all that is said and drives nothing, such as the recorder.
+
+    It acknowledges what has come ten times a second, not message by message, which costs whoever
+    speaks as much as itself. Profiles of the user's own stay.
+    """
+    set_up_middleware(environ)
+    for name in PROFILES:
+        for profiles in OWN_PROFILES:
+            if environ.get(name) == str(find_config(profiles)):
+                environ[name] = str(find_config(profiles.replace(".xml", "_listening.xml")))
 
 
 def set_up_middleware(environ: MutableMapping[str, str]) -> None:
@@ -28,7 +44,7 @@ def set_up_middleware(environ: MutableMapping[str, str]) -> None:
     if others or any(name in environ for name in PROFILES):
         environ.setdefault(RANGE, "LOCALHOST")
         return
-    profiles = "dds_open.xml" if RANGE in environ else "dds_local.xml"
+    profiles = OPEN if RANGE in environ else LOCAL
     environ.update(dict.fromkeys(PROFILES, str(find_config(profiles))))
     environ.setdefault(USE_PROFILES, "1")
     environ.setdefault(TRANSPORTS, "UDPv4")

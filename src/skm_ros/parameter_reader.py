@@ -24,7 +24,13 @@ class ParameterReader:
         self._node = node
         self._on_change = on_change
         self._asked: dict[str, list[Any]] = {}
+        self._answered: set[str] = set()
         self.values: dict[str, str] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether a node that is there has not answered yet."""
+        return not self._answered.issuperset(self._asked)
 
     def look(self) -> None:
         """Ask nodes that were not there before; forget those that are gone, to ask them again."""
@@ -51,6 +57,7 @@ class ParameterReader:
 
     def _forget(self, name: str) -> None:
         lister, getter, _ = self._asked.pop(name)
+        self._answered.discard(name)
         self._node.destroy_client(lister)
         self._node.destroy_client(getter)
 
@@ -69,4 +76,5 @@ class ParameterReader:
         for parameter, value in zip(names, answer.values, strict=False):
             plain = parameter_value_to_python(value)
             self.values[f"{name}.{parameter}"] = str(plain)[:MOST_TEXT]
+        self._answered.add(name)
         self._on_change()

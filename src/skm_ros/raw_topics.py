@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile
 from skm_machine.errors import SkmError
 from skm_primitives.recording.definitions import RecordingError, schema_text, short_name
 from skm_ros import qos
-from skm_ros.raw_listener import RawListener, Take
+from skm_ros.raw_listener import Batch, RawListener
 
 DEPTH: Final = 5000
 """Messages that wait for this process to take them: the middleware has them, nothing is lost."""
@@ -31,21 +31,32 @@ TOPICS: Final = (
     ("markers", "visualization_msgs/MarkerArray", qos.MARKERS),
     (qos.DIAGNOSTICS_TOPIC, "diagnostic_msgs/DiagnosticArray", qos.DIAGNOSTICS),
 )
+FOLLOWING: Final = re.compile(
+    r"/(observation|markers|machine_state|decision|primitives_info|diagnostics)$"
+)
+"""What is said together with labels, an action or an entry of the log, or does not matter so soon."""
 
 
 class RawTopics:
-    """Subscriptions to bytes; `listen` is given a topic's name and type, and returns who takes it,
-    in a thread of its own.
+    """Subscriptions to bytes; what they bring is given on in a thread of its own.
 
-    `note` is told what people want to know.
+    `listen` is given a topic's name and type, and returns what `take` is to know it by; `take` is given
+    that, a message, and when it was sent in nanoseconds since 1970; `done` is called when all that has
+    come at once is taken. `note` is told what people want to know.
     """
 
     def __init__(
-        self, node: Node, listen: Callable[[str, str], Take], note: Callable[[str], Any]
+        self,
+        node: Node,
+        listen: Callable[[str, str], Any],
+        take: Callable[[Any, bytes, int], None],
+        note: Callable[[str], Any],
+        done: Callable[[], None] = lambda: None,
     ) -> None:
         self._node, self._listen, self._note = node, listen, note
+        self._take_one, self._done = take, done
         self._known: set[str] = set()
-        self._listener = RawListener(node)
+        self._listener = RawListener(node, self._take)
         for name, kind, profile in TOPICS:
             self._subscribe(node.resolve_topic_name(name), kind, profile)
 
@@ -67,20 +78,21 @@ class RawTopics:
         except (ImportError, AttributeError, RecordingError) as error:
             self._note(f"{name} is left out: {error}")
             return
-        listener = self._listen(name, kind)
+        asked = QoSProfile(
+            depth=DEPTH, reliability=profile.reliability, durability=profile.durability
+        )
+        key, leads = (name, self._listen(name, kind)), not FOLLOWING.search(name)
+        self._listener.subscribe(name, message_class, asked, key, leads=leads)
 
-        def take(data: bytes, info: dict[str, int]) -> None:
+    def _take(self, batch: Batch) -> None:
+        for (name, topic), data, sent in batch:
             try:
-                listener(data, info)
+                self._take_one(topic, data, sent)
             except SkmError as error:
                 self._note(f"{name}: {error}")
             except Exception as error:
                 self._note(f"{name}: a message that broke its reader: {repr(error)[:200]}")
-
-        asked = QoSProfile(
-            depth=DEPTH, reliability=profile.reliability, durability=profile.durability
-        )
-        self._listener.subscribe(name, message_class, asked, take)
+        self._done()
 
     def close(self) -> None:
         """Take no more messages."""

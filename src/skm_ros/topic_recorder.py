@@ -23,11 +23,12 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import Message, codec_of
 from skm_primitives.recording.episode_recorder import run_metadata
 from skm_primitives.recording.files import require_mcap
+from skm_primitives.recording.log_entries import KIND as LOG
+from skm_primitives.recording.log_entries import entry_head
 from skm_primitives.recording.message_words import ENDED, OUTCOMES, STOP, word
 from skm_primitives.recording.missions import goal_id
 from skm_primitives.recording.writer import RunWriter, compact
 from skm_ros.parameter_reader import ParameterReader
-from skm_ros.raw_listener import Take
 from skm_ros.raw_topics import RawTopics
 
 KEPT: Final = 64
@@ -37,7 +38,9 @@ LOOK_SECONDS: Final = 1.0
 AFTER_SECONDS: Final = 1.0
 """How long a file goes on after its mission's end: an action that comes then is evidence, too."""
 MOST_AFTER_SECONDS: Final = 10.0
-"""How much longer, at most, where the mission's last messages have not come yet."""
+"""How much longer, at most, where the mission's last messages or the parameters have not come yet."""
+MOST_WAITING: Final = 64_000_000
+"""Bytes that wait for a full disk; then the file ends where it is."""
 STATES: Final = "skm/MachineState"
 ASKED: Final = (
     *("mission", "format", "horizon", "planner", "repeat", "max_steps", "max_seconds"),
@@ -51,16 +54,14 @@ class _Topic:
     name: str
     kind: str
     recent: deque[tuple[bytes, int, int]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    size: int = 0
 
     def keep(self, message: tuple[bytes, int, int]) -> None:
         """Keep a message, and let older ones go that are too many."""
-        if len(self.recent) == KEPT:
-            self.size -= len(self.recent[0][0])
         self.recent.append(message)
-        self.size += len(message[0])
-        while self.size > KEPT_BYTES and len(self.recent) > 1:
-            self.size -= len(self.recent.popleft()[0])
+        if len(message[0]) > KEPT_BYTES // KEPT:
+            size = sum(len(data) for data, *_ in self.recent)
+            while size > KEPT_BYTES and len(self.recent) > 1:
+                size -= len(self.recent.popleft()[0])
 
 
 @dataclass
@@ -73,6 +74,8 @@ class _Run:
     ended_at: float = 0.0
     labels_end: bool = False
     stop_end: bool = False
+    trouble: str = ""
+    """Why it cannot be written at present."""
 
     @property
     def is_whole(self) -> bool:
@@ -109,7 +112,7 @@ class TopicRecorder:
         self.files: list[Path] = []
         self.messages = 0
         """How many messages have been written so far, to all files."""
-        self._subscriptions = RawTopics(node, self._listen, note)
+        self._subscriptions = RawTopics(node, self._listen, self._take, note, self._flush)
         node.create_timer(LOOK_SECONDS, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
@@ -137,34 +140,51 @@ class TopicRecorder:
         with self._lock:
             self._end_old()
 
-    def _listen(self, name: str, kind: str) -> Take:
+    def _listen(self, name: str, kind: str) -> _Topic:
         topic = _Topic(name, kind)
         with self._lock:
             self._topics[name] = topic
+            for run in self._runs:
+                run.writer.channel(name, kind)
+        return topic
 
-        def take(data: bytes, info: dict[str, int]) -> None:
-            with self._lock:
-                self._take(topic, data, info)
+    def _take(self, topic: _Topic, data: bytes, sent: int) -> None:
+        with self._lock:
+            message = data, time.time_ns(), sent
+            topic.keep(message)
+            entry = self._read(data) if topic.kind == LOG else None
+            if entry is not None:
+                self._begin_if_new(entry, sent)
+            elif self._early and topic.kind == STATES:
+                self._begin_early(codec_of(topic.kind).decode(data))
+            for run in self._runs:
+                self._write(run, topic, message)
+            if entry is not None:
+                self._end_if_over(entry)
 
-        return take
+    def _read(self, data: bytes) -> Message | None:
+        """Read an entry of the log that begins or ends a mission's file, and no other."""
+        goal, kind = entry_head(data)
+        going_on = kind != ENDED and any(run.goal == goal for run in self._runs)
+        return None if going_on else codec_of(LOG).decode(data)
 
-    def _take(self, topic: _Topic, data: bytes, info: dict[str, int]) -> None:
-        message = data, time.time_ns(), int(info["source_timestamp"])
-        topic.keep(message)
-        entry = codec_of(topic.kind).decode(data) if topic.kind == "skm/MissionLog" else None
-        if entry is not None:
-            self._begin_if_new(entry, message[2])
-        elif topic.kind == STATES and self._early:
-            self._begin_early(codec_of(topic.kind).decode(data))
-        for run in self._runs:
-            self._write(run, topic, message)
-        if entry is not None:
-            self._end_if_over(entry)
+    def _flush(self) -> None:
+        """Put what has come at once into the files; on a full disk it waits, and is tried again."""
+        with self._lock:
+            for run in list(self._runs):
+                try:
+                    run.writer.flush()
+                    run.trouble = ""
+                except SkmError as error:
+                    if run.trouble != str(error):
+                        self._note(f"{error}; recording goes on when it can be written")
+                    run.trouble = str(error)
+                    if run.writer.waiting > MOST_WAITING:
+                        self._finish(run)
 
     def _write(self, run: _Run, topic: _Topic, message: tuple[bytes, int, int]) -> None:
         data, received, sent = message
-        run.writer.channel(topic.name, topic.kind)
-        run.writer.write(topic.name, data, received, sent)
+        run.writer.add(topic.name, data, received, sent)
         self.messages += 1
         if run.ended is not None and topic.kind in ("skm/Labels", "skm/Action"):
             self._note_end(run, topic, data)
@@ -211,7 +231,7 @@ class TopicRecorder:
         latest = [
             (message, topic)
             for topic in self._topics.values()
-            if topic.kind != "skm/MissionLog"
+            if topic.kind != LOG
             for message in list(topic.recent)[: -1 if not taking and topic.kind == STATES else None]
         ]
         log = self._topics[self._node.resolve_topic_name("mission_log")]
@@ -238,6 +258,7 @@ class TopicRecorder:
         with self._lock:
             for run in self._runs:
                 run.writer.metadata("skm.parameters", self._parameters.values)
+        self._flush()
 
     def _end_if_over(self, entry: Message) -> None:
         if entry.kind != ENDED:
@@ -274,14 +295,19 @@ class TopicRecorder:
         now = time.monotonic()
         for run in list(self._runs):
             since = now - run.ended_at
+            whole = run.is_whole and not self._parameters.waits
             late = since > MOST_AFTER_SECONDS
-            if run.ended is not None and since > AFTER_SECONDS and (run.is_whole or late):
+            if run.ended is not None and since > AFTER_SECONDS and (whole or late):
                 self._finish(run)
 
     def _finish(self, run: _Run) -> None:
         self._runs.remove(run)
         self._done.add(run.goal)
-        run.writer.close(compacting=False)
+        try:
+            run.writer.close(compacting=False)
+        except SkmError as error:
+            self._note(f"{error}: the file is left without its end")
+            return
         thread = threading.Thread(target=self._compact, args=(run.writer.path,), daemon=True)
         self._compacting = [one for one in self._compacting if one.is_alive()] + [thread]
         thread.start()

@@ -1,5 +1,7 @@
 """Recordings without ROS: written, killed, mended, read; and what they say is what happened."""
 
+import resource
+
 import numpy as np
 import pytest
 from mcap.reader import make_reader
@@ -7,9 +9,11 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from skm_cli.main import main
+from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import codec_of
 from skm_primitives.recording.definitions import RecordingError, schema_text
 from skm_primitives.recording.files import read_recording
+from skm_primitives.recording.log_entries import entry_head
 from skm_primitives.recording.missions import recorded_missions
 from skm_primitives.recording.writer import RunWriter, compact
 
@@ -83,6 +87,56 @@ def test_a_file_without_its_end_holds_all_that_was_written(tmp_path):
     writer.close()
     assert len(read_recording(path).recorded) == 50
     assert path.stat().st_size < len(whole)
+
+
+def test_messages_that_came_at_once_are_in_the_file_once_flushed(tmp_path):
+    path, data = tmp_path / "flat.mcap", codec_of("skm/Labels").encode(LABELS)
+    writer = RunWriter(path)
+    writer.metadata("skm.run", {"format": 1})
+    writer.channel("/skm/labels", "skm/Labels")
+    for when in (30, 10, 20):
+        writer.add("/skm/labels", data, when, 5)
+    assert read_recording(path, recover=True).recorded == []
+    writer.flush()
+    assert [m.log_time for m in read_recording(path, recover=True).recorded] == [30, 10, 20]
+    writer.close(compacting=False)
+    with path.open("rb") as stream:  # the package's reader goes by the summary
+        reader = make_reader(stream, validate_crcs=True)
+        statistics = reader.get_summary().statistics
+        assert (statistics.message_count, statistics.metadata_count) == (3, 1)
+        assert (statistics.message_start_time, statistics.message_end_time) == (10, 30)
+        assert sorted(m.log_time for _, _, m in reader.iter_messages()) == [10, 20, 30]
+        assert [one.name for one in reader.iter_metadata()] == ["skm.run"]
+
+
+def _write_steps(writer, count):
+    for step in range(writer.count, count):
+        writer.encode("/skm/labels", "skm/Labels", {**LABELS, "step": step})
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost_when_it_has_room_again(tmp_path):
+    path, before = tmp_path / "full.mcap", resource.getrlimit(resource.RLIMIT_FSIZE)
+    writer = RunWriter(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))  # as if no more had room
+    try:
+        with pytest.raises(SkmError, match=r"cannot write .*full\.mcap"):
+            _write_steps(writer, 500)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert writer.waiting > 0
+    _write_steps(writer, 500)
+    writer.close()
+    steps = [message.value.step for message in read_recording(path).messages("labels")]
+    assert steps == list(range(500))
+
+
+@pytest.mark.parametrize("frame", ["", "a", "map", "base_link"])
+def test_an_entrys_head_is_what_its_whole_says(frame):
+    fields = {"goal_id": {"uuid": list(range(1, 17))}, "number": 2**32 - 2, "kind": 2}
+    data = codec_of("skm/MissionLog").encode({"header": {"frame_id": frame}, **fields})
+    assert entry_head(data) == (bytes(range(1, 17)).hex(), 2)
+    with pytest.raises(RecordingError):
+        entry_head(data[:20])
 
 
 @pytest.mark.parametrize("content", [b"", b"something else", b"\x89MCAP0\r\n"])

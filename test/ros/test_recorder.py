@@ -124,6 +124,13 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
 
     patrol = system.send("G F A & G F B", reset=True)  # killed while it runs
     system.wait_running("G F A & G F B", steps=20)
+
+    def states_written():
+        files = [one for one in folder.glob("*.mcap") if one != path]
+        written = [read_recording(one, recover=True).messages("labels") for one in files]
+        return len({(m.value.episode, m.value.step) for labels in written for m in labels})
+
+    system.wait_until(lambda: states_written() >= 20, "20 states in the file")
     system.kill("recorder")
     heard = len(system.traffic.labels.messages)
     assert heard

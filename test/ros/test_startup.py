@@ -9,7 +9,7 @@ from skm.action import ExecuteMission
 from skm.msg import MachineState, PrimitivesInfo
 
 from skm_ros import qos
-from skm_ros.middleware import set_up_middleware
+from skm_ros.middleware import set_up_listening, set_up_middleware
 
 RESULT = ExecuteMission.Result
 ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
@@ -142,8 +142,15 @@ def test_the_middleware_keeps_to_this_machine_unless_the_user_says_otherwise():
     set_up_middleware(opened)
     assert opened["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SUBNET"
     assert opened["FASTDDS_DEFAULT_PROFILES_FILE"].endswith("config/dds_open.xml")
+    for before in (environ, opened):  # a process that only listens is told so, whoever started it
+        listening = dict(before)
+        set_up_listening(listening)
+        said = before["FASTDDS_DEFAULT_PROFILES_FILE"].replace(".xml", "_listening.xml")
+        assert listening["FASTDDS_DEFAULT_PROFILES_FILE"] == said
+        assert Path(said).is_file()
     own = {"FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"}
     set_up_middleware(own)
+    set_up_listening(own)
     assert own == {
         "FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml",
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",

@@ -1,4 +1,4 @@
-"""Writing a recording so that a killed process loses nothing: unchunked, flushed message by message.
+"""Writing a recording so that a killed process loses nothing: unchunked, and flushed as messages come.
 
 On a clean close the file is compacted to zstd chunks with indices, which takes its place at once.
 """
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from skm_machine.errors import SkmError
 from skm_machine.version import __version__
 from skm_primitives.recording.cdr import codec_of
 from skm_primitives.recording.definitions import RecordingError, long_name, schema_text
 from skm_primitives.recording.files import read_recording, require_mcap
+from skm_primitives.recording.flat_file import FlatFile
 
 PROFILE: Final = "ros2"
 LIBRARY: Final = f"skm {__version__}"
@@ -26,49 +26,46 @@ class RunWriter:
     """One recording under way. Use it in a `with` statement, or `close` it."""
 
     def __init__(self, path: Path) -> None:
-        require_mcap()
-        from mcap.writer import Writer  # noqa: PLC0415
-
         self.path = path
         self.count = 0
         """How many messages it holds."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Buffered, flushed by hand: over an unbuffered file the library leaves its tail unwritten.
-            self._stream: Any = path.open("wb")
-        except OSError as error:
-            raise SkmError(f"cannot write {path}: {error.strerror or error}") from error
-        self._writer = Writer(self._stream, use_chunking=False)
-        self._writer.start(PROFILE, LIBRARY)
-        self._stream.flush()
+        self._file = FlatFile(path, PROFILE, LIBRARY)
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
-        self._metadata: dict[str, dict[str, str]] = {}
 
     def metadata(self, name: str, values: Mapping[str, object]) -> None:
-        """Write a metadata record; all values become text."""
-        self._writer.add_metadata(name, {key: str(value) for key, value in values.items()})
-        self._stream.flush()
+        """Add a metadata record; all values become text."""
+        self._file.metadata(name, {key: str(value) for key, value in values.items()})
 
     def channel(self, topic: str, kind: str, qos: str = "") -> None:
         """Make a topic known, of a type such as `skm/Labels`; once is enough."""
         if topic in self._channels:
             return
         if kind not in self._schemas:
-            text = schema_text(kind).encode()
-            self._schemas[kind] = self._writer.register_schema(long_name(kind), "ros2msg", text)
-        about = {"offered_qos_profiles": qos}
-        self._channels[topic] = self._writer.register_channel(
-            topic, "cdr", self._schemas[kind], about
-        )
+            self._schemas[kind] = len(self._schemas) + 1
+            self._file.schema(self._schemas[kind], long_name(kind), "ros2msg", schema_text(kind))
+        self._channels[topic] = number = len(self._channels) + 1
+        self._file.channel(number, topic, self._schemas[kind], {"offered_qos_profiles": qos})
+
+    def add(self, topic: str, data: bytes, log_time: int, publish_time: int = 0) -> None:
+        """Add a message, as bytes, of a topic that is known; `flush` puts it into the file."""
+        number = self._channels[topic]
+        self._file.message(number, data, log_time, publish_time or log_time, self.count)
+        self.count += 1
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes have been added since what is in the file."""
+        return self._file.waiting
+
+    def flush(self) -> None:
+        """Put into the file what has been added: a process that is killed from now on keeps it."""
+        self._file.flush()
 
     def write(self, topic: str, data: bytes, log_time: int, publish_time: int = 0) -> None:
-        """Write a message, as bytes, of a topic that is known; it is in the file when this returns."""
-        self._writer.add_message(
-            self._channels[topic], log_time, data, publish_time or log_time, self.count
-        )
-        self._stream.flush()
-        self.count += 1
+        """Write a message; it is in the file when this returns."""
+        self.add(topic, data, log_time, publish_time)
+        self._file.flush()
 
     def encode(self, topic: str, kind: str, value: Mapping[str, Any], when: int = 0) -> None:
         """Write a message from its values."""
@@ -77,11 +74,9 @@ class RunWriter:
 
     def close(self, *, compacting: bool = True) -> None:
         """End the file, and compact it."""
-        if self._stream.closed:
+        if self._file.closed:
             return
-        self._writer.finish()  # type: ignore[no-untyped-call]
-        self._stream.flush()
-        self._stream.close()
+        self._file.close()
         if compacting:
             compact(self.path)
 

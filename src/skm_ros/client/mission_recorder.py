@@ -22,7 +22,7 @@ class MissionRecorder:
         self._client = client
         self._goal: str | None = None
         self._recorder = TopicRecorder(client.node, folder, wants=self._is_wanted)
-        client.spin_until(lambda: self._recorder.hears("labels", "mission_log"), timeout)
+        client.spin_until(lambda: self._recorder.hears("labels", "mission_log", "action"), timeout)
 
     def _is_wanted(self, goal: str) -> bool:
         """Tell whether a mission is the one; before it has a name, any new one may be."""

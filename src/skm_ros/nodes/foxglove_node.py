@@ -22,7 +22,6 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.definitions import long_name, schema_text
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
-from skm_ros.raw_listener import Take
 from skm_ros.raw_topics import RawTopics
 
 HOST: Final = "127.0.0.1"
@@ -49,7 +48,7 @@ class FoxgloveNode(SkmNode):
         self._channels: dict[str, foxglove.Channel] = {}
         self._latest: dict[str, bytes] = {}
         self.messages = 0
-        self._topics = RawTopics(self, self._listen, self.get_logger().info)
+        self._topics = RawTopics(self, self._listen, self._take, self.get_logger().info)
         self._server = self._start(
             self.setting("port")
         )  # those who come know of all topics at once
@@ -71,18 +70,17 @@ class FoxgloveNode(SkmNode):
             self._topics.close()
             raise SkmError(f"Foxglove cannot be served on port {port}: {error}") from error
 
-    def _listen(self, name: str, kind: str) -> Take:
+    def _listen(self, name: str, kind: str) -> str:
         data = schema_text(kind).encode()
         schema = self._sdk.Schema(name=long_name(kind), encoding="ros2msg", data=data)
         channel = self._sdk.Channel(name, schema=schema, message_encoding="cdr", context=self._sink)
         self._channels[name] = channel
+        return name
 
-        def take(message: bytes, _: dict[str, int]) -> None:
-            self._latest[name] = message
-            self.messages += 1
-            channel.log(message, log_time=time.time_ns())
-
-        return take
+    def _take(self, name: str, message: bytes, _: int) -> None:
+        self._latest[name] = message
+        self.messages += 1
+        self._channels[name].log(message, log_time=time.time_ns())
 
     def _on_subscribe(self, topic: str) -> None:
         """Send the latest message to who subscribes; in a thread of the server's."""
@@ -104,7 +102,7 @@ class FoxgloveNode(SkmNode):
 
 def main() -> int:
     """Run the node until a signal ends it."""
-    return run_node(FoxgloveNode)
+    return run_node(FoxgloveNode, listening=True)
 
 
 if __name__ == "__main__":

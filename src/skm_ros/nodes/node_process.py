@@ -22,7 +22,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from skm_machine.errors import SkmError
-from skm_ros.middleware import set_up_middleware
+from skm_ros.middleware import set_up_listening, set_up_middleware
 from skm_ros.nodes.last_resort import exit_after
 from skm_ros.nodes.skm_node import SkmNode
 
@@ -37,9 +37,6 @@ TAKING_DOWN_SECONDS: Final = 5.0
 """How long the middleware may take to go when all is said; then it is left where it hangs."""
 SELDOM_SECONDS: Final = 0.02
 """How often a node that is busy looks for what is seldom called."""
-IDLE_SECONDS: Final = 0.1
-"""How long it may take to be heard where nothing else happens."""
-
 NodeMaker = Callable[..., SkmNode]
 
 
@@ -134,12 +131,13 @@ class _Spinner(threading.Thread):
         """Take messages until asked to stop."""
         try:
             seldom, opened, before = self.node.seldom, 0.0, 0.0
+            idle = self.node.idle_seconds
             while not self._stop_request.made:
                 now = time.monotonic()
-                seldom.open = now - opened > SELDOM_SECONDS or now - before > 0.9 * IDLE_SECONDS
+                seldom.open = now - opened > SELDOM_SECONDS or now - before > 0.9 * idle
                 opened = now if seldom.open else opened
                 before = now
-                self.executor.spin_once(timeout_sec=IDLE_SECONDS)
+                self.executor.spin_once(timeout_sec=idle)
         except BaseException as error:  # raised again in `close`
             self._error = error
             self._stop_request.make()
@@ -154,6 +152,11 @@ class _Spinner(threading.Thread):
             self.executor.spin_once(timeout_sec=min(left, 0.05))
 
 
-def run_node(maker: NodeMaker) -> int:
-    """Run a node alone, with the process's ROS arguments: the `main` of each node."""
+def run_node(maker: NodeMaker, *, listening: bool = False) -> int:
+    """Run a node alone, with the process's ROS arguments: the `main` of each node.
+
+    `listening`: it takes what others say, and nobody waits for it.
+    """
+    if listening:
+        set_up_listening(os.environ)
     return run([(maker, {})])

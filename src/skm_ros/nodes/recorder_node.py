@@ -29,6 +29,8 @@ SETTINGS: Final = (
 class RecorderNode(SkmNode):
     """Runs one `TopicRecorder`; see the module for its interfaces."""
 
+    idle_seconds = 0.5  # messages come in a thread of their own
+
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("recorder", SETTINGS, **options)
         folder = Path(self.setting("folder"))
@@ -59,7 +61,7 @@ class RecorderNode(SkmNode):
 
 def main() -> int:
     """Run the node until a signal ends it."""
-    return run_node(RecorderNode)
+    return run_node(RecorderNode, listening=True)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,9 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     `options` are those of `rclpy.node.Node`.
     """
 
+    idle_seconds = 0.1
+    """How long it may take to be heard where nothing else happens."""
+
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
         self._profiles: dict[str, QoSProfile] = {}
         self._mismatched: set[str] = set()

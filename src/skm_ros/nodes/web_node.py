@@ -162,7 +162,7 @@ class WebNode(SkmNode):
 
 def main() -> int:
     """Run the node until a signal ends it."""
-    return run_node(WebNode)
+    return run_node(WebNode, listening=True)
 
 
 if __name__ == "__main__":
