@@ -101,6 +101,36 @@ def test_the_reference_never_breaks_a_constraint():
     assert np.mean([run.rounds for run in runs]) > 10
 
 
+def test_promises_are_choices_of_the_path_and_are_kept():
+    """A square is a round once it is promised that no blue comes again: it takes no blue after that."""
+    promising = Planner(machine("F G !blue & G F square"))
+    free = Planner(machine("G F(square & !blue)"))
+    for state in boards(30, seed=3):
+        path = promising.path(state, promising.machine.initial)
+        assert len(path) <= len(free.path(state, free.machine.initial))
+        assert path[-1][1] in promising.machine.promised
+    for index, state in enumerate(boards(10, seed=4)):
+        kept = optimal_run(state, promising.machine, 60, np.random.default_rng(index))
+        assert kept.rounds > 3
+        assert not kept.failed
+
+
+def test_what_was_promised_is_broken_only_where_nothing_else_is_left():
+    """Blue on both ways out of the corner: having promised to touch none, it waits."""
+    corner, right, below = 0, int(TRANSITIONS[0, 1]), int(TRANSITIONS[0, 2])
+    blue = [index for index, kind in enumerate(KINDS) if "blue" in kind]
+    others = iter((40, 41, 42, 43))
+    cells = [
+        next(others) if index not in blue else (right, below)[blue.index(index)]
+        for index in range(6)
+    ]
+    state = np.array([corner, *cells, 6], np.uint8)
+    planner = Planner(machine("F G !blue & G F square"))
+    (promised,) = {to for _, to in planner.path(boards(1)[0], planner.machine.initial)[-1:]}
+    assert planner.path(state, promised) == []
+    assert planner.path(state, planner.machine.initial) != []
+
+
 def test_the_reference_is_the_same_for_the_same_seed():
     mission = machine(SPEC.tasks["2"].formula, repeat=True)
     first, second = (

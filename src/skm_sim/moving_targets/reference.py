@@ -7,7 +7,8 @@ agent's cell, the state of the reward machine, and the set of objects that the p
 collected. Where those will be is not known before it happens, so one that is needed again counts as
 `MEAN_DISTANCE` steps away (exact: the mean over all pairs of cells), and so does every object after
 it. The path is planned anew as soon as something is collected (nothing else changes what is known),
-and the policy is run in the true simulator on the boards that it is compared on.
+and the policy is run in the true simulator on the boards that it is compared on. Where the machine makes
+promises, the path says which, and when; what was promised is kept, unless that is impossible.
 
 **Why that one.** It knows the true state and not the future, and each round is as short as can be
 promised from what is known: it is the paper's "optimal policy" wherever that is well defined (for a
@@ -101,6 +102,9 @@ MEAN_DISTANCE = _mean_distance()
 _Node: TypeAlias = tuple[int, int, int]
 """Cell, machine state, and the kinds collected on the way as bits."""
 
+Move: TypeAlias = tuple[int, int]
+"""An action, and the machine state that it leads to: promises are choices of the path."""
+
 
 class _Found(NamedTuple):
     """What a search found: the steps to success, and where it ends."""
@@ -109,6 +113,7 @@ class _Found(NamedTuple):
     ends: dict[_Node, tuple[_Node, int]]
     """Nodes just after a success, with the node before and the last action."""
     came: dict[_Node, tuple[_Node, int]]
+    """Each node on the way, with the node before and the action."""
     open_end: _Node
     """Without ends: the node after which the first object that is gone is needed."""
 
@@ -119,14 +124,21 @@ class Planner:
     def __init__(self, machine: RewardMachine) -> None:
         self.machine = machine
         touched = (*_KIND_LABELS, _NO_LABELS)
-        self.outcome: list[list[tuple[int, bool]]] = [
+        self.outcomes: list[list[tuple[tuple[int, bool], ...]]] = [
             [
-                (outcome.target, outcome.reward > 0)
-                for outcome in (machine.step(state, labels) for labels in touched)
+                tuple(
+                    (outcome.target, outcome.reward > 0)
+                    for outcome in machine.options(state, labels)
+                    if outcome.target in machine.promised or state not in machine.promised
+                )
+                for labels in touched
             ]
             for state in range(machine.num_states)
         ]
-        """For each machine state and kind touched: the next machine state, and whether it succeeds."""
+        """For each machine state and kind touched, what may come of it that breaks no promise:
+
+        the next machine state, and whether that is a success.
+        """
         self.lost = machine.terminal | machine.failure
         self._to_go = self._objects_to_go()
 
@@ -134,9 +146,10 @@ class Planner:
         """Return for each machine state how many objects it takes at least to succeed."""
         to_go = [math.inf] * self.machine.num_states
         for _ in to_go:
-            for state, row in enumerate(self.outcome):
+            for state, row in enumerate(self.outcomes):
                 if state not in self.lost:
-                    to_go[state] = min(self._after(entry, to_go) for entry in row[:-1])
+                    entries = [entry for kind in row[:-1] for entry in kind]
+                    to_go[state] = min((self._after(e, to_go) for e in entries), default=math.inf)
         return to_go
 
     def _after(self, entry: tuple[int, bool], to_go: Sequence[float]) -> float:
@@ -144,8 +157,8 @@ class Planner:
         target, succeeds = entry
         return 1 if succeeds else 1 + to_go[target]
 
-    def path(self, state: ByteArray, machine_state: int) -> list[int]:
-        """Return the actions of a shortest path to the next success; none if there is no path.
+    def path(self, state: ByteArray, machine_state: int) -> list[Move]:
+        """Return the moves of a shortest path to the next success; none if there is no path.
 
         Of several, one that leaves the next round shortest. Where objects that are gone are needed
         again, the path ends before the first of them.
@@ -160,7 +173,7 @@ class Planner:
         if self.machine.endless and len(ends) > 1:
             ends.sort(key=lambda after: self._search(kind_at, after).cost)
         node, action = found.ends[ends[0]]
-        return [*_walk(found.came, node), action]
+        return [*_walk(found.came, node), (action, ends[0][1])]
 
     def _search(self, kind_at: list[int], start: _Node) -> _Found:
         """Search breadth first for the next success, all that are as near as the nearest."""
@@ -176,21 +189,21 @@ class Planner:
                 kind = kind_at[entered]
                 if kind < len(KINDS) and gone >> kind & 1:
                     kind = len(KINDS)
-                target, succeeds = self.outcome[mission][kind]
-                after = (entered, target, gone | 1 << kind if kind < len(KINDS) else gone)
-                if succeeds:
-                    if depth[node] + 1 <= best:
-                        best = depth[node] + 1
-                        ends.setdefault(after, (node, action))
-                    continue
-                if target in self.lost or after in depth:
-                    continue
-                came[after], depth[after] = (node, action), depth[node] + 1
-                queue.append(after)
-                if kind < len(KINDS):
-                    cost = depth[after] + MEAN_DISTANCE * self._to_go_by_gone(target, after[2])
-                    if cost < best:
-                        best, open_end = cost, after
+                for target, succeeds in self.outcomes[mission][kind]:
+                    after = (entered, target, gone | 1 << kind if kind < len(KINDS) else gone)
+                    if succeeds:
+                        if depth[node] + 1 <= best:
+                            best = depth[node] + 1
+                            ends.setdefault(after, (node, action))
+                        continue
+                    if target in self.lost or after in depth:
+                        continue
+                    came[after], depth[after] = (node, action), depth[node] + 1
+                    queue.append(after)
+                    if kind < len(KINDS):
+                        cost = depth[after] + MEAN_DISTANCE * self._to_go_by_gone(target, after[2])
+                        if cost < best:
+                            best, open_end = cost, after
         return _Found(best, ends, came, open_end)
 
     def _to_go_by_gone(self, mission: int, gone: int) -> float:
@@ -198,18 +211,20 @@ class Planner:
 
         Only those count that bring the mission forward; infinite if there are none.
         """
-        row = self.outcome[mission]
-        forward = [k for k in range(len(KINDS)) if gone >> k & 1 and row[k] != (mission, False)]
-        return min((self._after(row[kind], self._to_go) for kind in forward), default=math.inf)
+        row = self.outcomes[mission]
+        gone_kinds = [kind for kind in range(len(KINDS)) if gone >> kind & 1]
+        forward = [e for kind in gone_kinds for e in row[kind] if e != (mission, False)]
+        return min((self._after(entry, self._to_go) for entry in forward), default=math.inf)
 
 
-def _walk(came: dict[_Node, tuple[_Node, int]], node: _Node) -> list[int]:
-    """Return the actions from the start to `node`."""
-    actions = []
+def _walk(came: dict[_Node, tuple[_Node, int]], node: _Node) -> list[Move]:
+    """Return the moves from the start to `node`."""
+    moves = []
     while node in came:
-        node, action = came[node]
-        actions.append(action)
-    return actions[::-1]
+        before, action = came[node]
+        moves.append((action, node[1]))
+        node = before
+    return moves[::-1]
 
 
 @dataclass(frozen=True)
@@ -234,13 +249,16 @@ def optimal_run(
     """
     planner = Planner(machine)
     states: States = np.array(state, np.uint8).reshape(1, -1)
-    mission, rounds, first, path = machine.initial, 0, None, list[int]()
+    mission, rounds, first, path = machine.initial, 0, None, list[Move]()
     for number in range(1, steps + 1):
         path = path or planner.path(states[0], mission) or [_idle(states[0], planner, mission)]
-        states = board.step(states, np.array([path.pop(0)]), rng)
+        action, meant = path.pop(0)
+        states = board.step(states, np.array([action]), rng)
         kind = int(states[0, COLLECTED])
         labels = _KIND_LABELS[kind] if kind < len(KINDS) else _NO_LABELS
-        mission, reward = machine.step(mission, labels)
+        options = machine.options(mission, labels)
+        as_meant = [option for option in options if option.target == meant] or options[:1]
+        mission, reward = max(as_meant, key=lambda option: option.reward)
         if labels:
             path = []
         if reward > 0:
@@ -258,20 +276,21 @@ def optimal_rounds(
     return optimal_run(state, machine, steps, rng).rounds
 
 
-def _idle(state: ByteArray, planner: Planner, mission: int) -> int:
-    """Return an action that keeps the mission alive: against a wall if there is one, else a free one."""
+def _idle(state: ByteArray, planner: Planner, mission: int) -> Move:
+    """Return a move that keeps the mission alive: against a wall if there is one, else a free one."""
     cell = int(state[AGENT])
     objects = state[OBJECTS].tolist()
 
-    def risk(action: int) -> int:
+    def kept(action: int) -> list[int]:
         entered = _MOVES[cell][action]
-        if entered == cell:
-            return 0
         kind = objects.index(entered) if entered in objects else len(KINDS)
-        target, _ = planner.outcome[mission][kind]
-        return 2 if target in planner.lost else 1
+        return [to for to, _ in planner.outcomes[mission][kind] if to not in planner.lost]
 
-    return min(range(len(_MOVES[cell])), key=risk)
+    def risk(action: int) -> int:
+        return 2 * (not kept(action)) + (_MOVES[cell][action] != cell)
+
+    action = min(range(len(_MOVES[cell])), key=risk)
+    return action, next(iter(kept(action)), mission)
 
 
 def expected_steps(
