@@ -1,8 +1,9 @@
 """How a formula is read: as a mission with an end, or as a standing order.
 
 A formula is a **standing order** if it says something about every future (a response `G(a -> F b)`,
-`G F a`, `F G a`), or if doing nothing would fulfil it at once, but only so far (`G !a`). Every other
-formula is a **mission with an end**: it is over at the first step at which the trace satisfies it.
+`G F a`, `F G a`), if doing nothing would fulfil it at once, but only so far (`G !a`), or if nothing is to be
+brought about (`G a`). Every other formula is a **mission with an end**: it is over at the first step at
+which the trace satisfies it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,41 @@ def about_every_future(formula: Formula) -> Formula | None:
     return None
 
 
+def brings_nothing_about(formula: Formula) -> bool:
+    """Tell whether a formula only says what must hold: `G a`, `G[0,9] a`, `a W b`, and both of two such.
+
+    Nothing in it asks for a step to come: no F, U, M or X, nor a G, R or W that is denied.
+    """
+    clauses = [formula]
+    for clause in clauses:  # grows while it is walked
+        if clause.operator == "&":
+            clauses += clause.operands
+        elif clause.operator != "G" and not _never_asks(clause):
+            return False
+    return True
+
+
+def _never_asks(formula: Formula) -> bool:
+    signs: dict[Formula, frozenset[bool]] = {formula: frozenset({True})}
+    """Of each part, whether it is said, denied, or both."""
+    for sub in reversed(list(formula.subformulas())):  # a part comes after all that it is in
+        said = signs[sub]
+        denied = frozenset(not sign for sign in said)
+        if True in said and sub.operator in (*EVENTUALLY, "X"):
+            return False
+        if False in said and sub.operator in ALWAYS:
+            return False
+        for place, operand in enumerate(sub.operands):
+            if sub.operator in ("<->", "xor"):
+                sign = said | denied
+            elif sub.operator == "!" or (sub.operator == "->" and place == 0):
+                sign = denied
+            else:
+                sign = said
+            signs[operand] = signs.get(operand, frozenset()) | sign
+    return True
+
+
 def read_formula(
     formula: Formula, horizon: str, finite_automaton: Callable[[], Automaton]
 ) -> Reading:
@@ -77,6 +113,9 @@ def read_formula(
     if first in automaton.accepting and first not in automaton.settled:
         why = "doing nothing would fulfil it at once, but only so far"
         return Reading(True, why, _OTHER_AT_ONCE)
+    if brings_nothing_about(formula) and not automaton.accepting <= automaton.settled:
+        why = "it says what must hold, and nothing that is to be brought about"
+        return Reading(True, why, _OTHER_FINITE)
     return Reading(
         False, "it can be fulfilled once, and says nothing about every future", _OTHER_INFINITE
     )

@@ -147,16 +147,27 @@ class RewardMachine:
     @cached_property
     def failure(self) -> frozenset[int]:
         """States from which no reward can be had any more; not those in which it has just been paid."""
-        if self.jumps:
-            return self.terminal
         paying = {index for index, outcome in enumerate(self.outcomes) if outcome.reward > 0}
-        hopeful = self.table.reaching(
-            paying, lambda index: self.outcomes[index].target, self.terminal
-        )
+        hopeful = self._before(paying)
+        while (
+            jumping := {s for s, to in enumerate(self.jumps) if not hopeful.isdisjoint(to)}
+            - hopeful
+        ):
+            found = hopeful | jumping
+            leading = {
+                index for index, outcome in enumerate(self.outcomes) if outcome.target in found
+            }
+            hopeful = found | self._before(paying | leading)
         possible = self.table.all_outcomes(self.terminal)
         paid = {self.outcomes[index].target for index in paying & possible}
         states = range(self.num_states)
         return frozenset(states) - hopeful - (paid & self.terminal)
+
+    def _before(self, outcomes: Collection[int]) -> frozenset[int]:
+        """Return the states from which one of `outcomes` can come about, in one step or more."""
+        return self.table.reaching(
+            outcomes, lambda index: self.outcomes[index].target, self.terminal
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -64,6 +64,14 @@ def test_any_formula_is_rewarded_forever_exactly_if_it_holds():
         ("G !a", True),
         ("!a W b", True),
         ("G(a -> X b)", True),
+        ("G a", True),
+        ("G(a | b) & (c W d)", True),
+        ("G[0,10] a", True),
+        ("!(a U b)", True),
+        ("F[0,5] a & G b", False),
+        ("G a | F b", False),
+        ("!G a", False),
+        ("a & X b", False),
         ("F a & G !b", False),
         ("F a & G(a -> X b)", False),
         ("F(a & X(F b & G !c))", False),
@@ -200,3 +208,11 @@ def test_standing_orders_too_large_are_refused_within_one_limit_for_all_their_pa
     ):
         compile_mission(f"{many} & G(a -> F[0,30] b) & G(c -> F[0,30] d)", max_seconds=0.6)
     assert time.thread_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "satisfiable"),
+    [("G F a & F G !a", False), ("G F a & F G(!a | b)", True), ("G F a & G !a", False)],
+)
+def test_a_promise_that_no_round_can_keep_is_unsatisfiable(text, satisfiable):
+    assert compile_mission(text).machine.satisfiable == satisfiable
