@@ -3,9 +3,9 @@
     python tools/event_scripts.py --scripts 1000
 
 Each script sets each event at random for stretches of the first 200 steps; then all is quiet, until the
-run goes in a circle. The run, as prefix and loop, is judged by the formula's automaton. A mission counts
-as lost if it is not satisfied though the game against events says that it could be kept from the start;
-a reaction as late if the first step after an event that left something owed does not lead towards it.
+run goes in a circle. The run, as prefix and loop, is judged by the definition of the operators. A run is
+lost if the mission is not satisfied though the game against events says that it could be kept from the
+start; a reaction is late if the first step after an event that left something owed does not lead there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from random import Random
 from typing import Any, Final
 
 from skm_cli.output import console, plain_table, track
-from skm_machine import compile_mission, translate_omega
+from skm_machine import compile_mission, parse
+from skm_machine.logic.semantics import holds_forever
 from skm_primitives import MissionRun, load_primitives, make_policy
 from skm_primitives.planning.reaction import FAR
 from skm_primitives.planning.standing import StandingPolicy
@@ -89,14 +90,14 @@ def measure(text: str, events: tuple[str, ...], scripts: int) -> dict[str, Any]:
     policy = make_policy(mission, skills)
     assert isinstance(policy, StandingPolicy)
     assert policy.game is not None
-    automaton = translate_omega(text)
+    formula = parse(text)
     keepable = policy.game.kept[mission.machine.initial, :, 0]
     lost = unsatisfied = late = 0
     for seed in range(scripts):
         script = Scripted(events, seed)
         cell = Random(-seed).randrange(len(keepable))
         trace, begins, slow = play(policy, skills, env, script, cell)
-        satisfied = begins is not None and automaton.accepts(trace[:begins], trace[begins:])
+        satisfied = begins is not None and holds_forever(formula, trace[:begins], trace[begins:])
         place = policy.place_of(cell)
         unsatisfied += not satisfied
         lost += not satisfied and bool(keepable[place])

@@ -1,8 +1,8 @@
 """How a formula is read: as a mission with an end, or as a standing order.
 
 A formula is a **standing order** if it says something about every future (a response `G(a -> F b)`,
-`G F a`, `F G a`), if doing nothing would fulfil it at once, but only so far (`G !a`), or if nothing is to be
-brought about (`G a`). Every other formula is a **mission with an end**: it is over at the first step at
+`G F a`, `F G a`), if doing nothing would fulfil it at once, but only so far (`G !a`), or if it only says
+what must hold (`G a`). Every other formula is a **mission with an end**: it is over at the first step at
 which the trace satisfies it.
 """
 

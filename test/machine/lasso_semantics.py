@@ -1,44 +1,9 @@
 """LTL on ultimately periodic traces by definition, and random formulas and traces to judge."""
 
-from skm_machine.logic.syntax import FALSE, TRUE, Formula, boolean_value, proposition
+from skm_machine.logic.semantics import holds_forever
+from skm_machine.logic.syntax import FALSE, TRUE, Formula, proposition
 
-
-def holds_forever(formula, prefix, loop):
-    """Judge LTL on prefix·loop^ω by its fixed points, which shares nothing with the machines."""
-    word = prefix + loop
-    successor = [*range(1, len(word)), len(prefix)]
-    truth = {}
-    for sub in formula.subformulas():
-        operands = [truth[operand] for operand in sub.operands]
-        if sub.operator == "prop":
-            truth[sub] = [sub.name in labels for labels in word]
-        elif sub.operator == "X":
-            truth[sub] = [operands[0][successor[i]] for i in range(len(word))]
-        elif sub.operator in "FGURWM":
-            truth[sub] = _fixed_point(sub.operator, operands, successor)
-        else:
-            truth[sub] = [
-                boolean_value(sub.operator, [values[i] for values in operands])
-                for i in range(len(word))
-            ]
-    return truth[formula][0]
-
-
-def _fixed_point(operator, operands, successor):
-    left, right = operands[0], operands[-1]
-    rules = {  # where it holds now, given where it holds next; least fixed points start from False
-        "F": lambda i, later: left[i] or later,
-        "G": lambda i, later: left[i] and later,
-        "U": lambda i, later: right[i] or (left[i] and later),
-        "W": lambda i, later: right[i] or (left[i] and later),
-        "R": lambda i, later: right[i] and (left[i] or later),
-        "M": lambda i, later: right[i] and (left[i] or later),
-    }
-    values = [operator in "GRW"] * len(left)
-    for _ in range(2 * len(values) + 2):
-        values = [rules[operator](i, values[successor[i]]) for i in range(len(values))]
-    return values
-
+__all__ = ["holds_forever", "random_formula", "random_lasso"]
 
 UNARY = ("!", "X", "F", "G")
 BINARY = ("&", "|", "->", "<->", "xor", "U", "R", "W", "M")
