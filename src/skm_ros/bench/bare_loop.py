@@ -23,7 +23,7 @@ from typing import Any
 
 import rclpy
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
@@ -32,6 +32,7 @@ from skm.msg import Action, Labels, Observation
 from skm.srv import QueryValues
 
 from skm_ros import qos
+from skm_ros.lean_executor import LeanExecutor
 
 NONE = SubscriptionEventCallbacks(use_default_callbacks=False)
 
@@ -138,7 +139,7 @@ def main() -> int:
     parts = ("sim", "primitives", "machine") if part == "all" else (part,)
     bare = {"enable_rosout": False, "start_parameter_services": False}
     nodes = {name: rclpy.create_node(f"bare_{name}", **bare) for name in parts}
-    executors = {name: SingleThreadedExecutor() for name in parts}
+    executors = {name: LeanExecutor() for name in parts}
     # An executor and a thread each, as `skm up --single-process` has it.
     threads = [threading.Thread(target=_spin, args=(executors[name],)) for name in parts[1:]]
     try:
@@ -166,13 +167,13 @@ def main() -> int:
     return 0
 
 
-def _spin(executor: SingleThreadedExecutor) -> None:
+def _spin(executor: LeanExecutor) -> None:
     with suppress(ExternalShutdownException):
         while rclpy.ok():
             executor.spin_once(timeout_sec=1.0)
 
 
-def _measure(executor: SingleThreadedExecutor, sim: BareSim) -> None:
+def _measure(executor: LeanExecutor, sim: BareSim) -> None:
     """Print the seconds that each round took, for each number of steps on standard input."""
     while not sim.connected:
         executor.spin_once(timeout_sec=0.05)

@@ -121,7 +121,7 @@ class MachineNode(SkmNode):
         self.decisions = DecisionTopic(self)
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
-        self.reset_client = self.create_client(Reset, "reset")
+        self.reset_client = self.create_client(Reset, "reset", callback_group=self.seldom)
         self.events = EventTopics(self)
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
@@ -133,6 +133,7 @@ class MachineNode(SkmNode):
             goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
+            callback_group=self.seldom,
             goal_service_qos_profile=qos.REQUESTS,
             result_service_qos_profile=qos.REQUESTS,
             cancel_service_qos_profile=qos.REQUESTS,

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from skm_machine.errors import SkmError
+from skm_ros.lean_executor import LeanExecutor
 from skm_ros.middleware import set_up_listening, set_up_middleware
 from skm_ros.nodes.last_resort import exit_after
 from skm_ros.nodes.skm_node import SkmNode
@@ -35,8 +35,7 @@ ENDING_SECONDS: Final = 8.0
 """How long the end may take once it is asked for; then the process says where it hangs, and is gone."""
 TAKING_DOWN_SECONDS: Final = 5.0
 """How long the middleware may take to go when all is said; then it is left where it hangs."""
-SELDOM_SECONDS: Final = 0.02
-"""How often a node that is busy looks for what is seldom called."""
+
 NodeMaker = Callable[..., SkmNode]
 
 
@@ -121,7 +120,7 @@ class _Spinner(threading.Thread):
     def __init__(self, node: SkmNode, stop: StopRequest) -> None:
         super().__init__(name=node.get_name(), daemon=True)
         self.node = node
-        self.executor = SingleThreadedExecutor()
+        self.executor = LeanExecutor()
         self.executor.add_node(node)
         self._stop_request = stop
         self._error: BaseException | None = None
@@ -130,14 +129,8 @@ class _Spinner(threading.Thread):
     def run(self) -> None:
         """Take messages until asked to stop."""
         try:
-            seldom, opened, before = self.node.seldom, 0.0, 0.0
-            idle = self.node.idle_seconds
             while not self._stop_request.made:
-                now = time.monotonic()
-                seldom.open = now - opened > SELDOM_SECONDS or now - before > 0.9 * idle
-                opened = now if seldom.open else opened
-                before = now
-                self.executor.spin_once(timeout_sec=idle)
+                self.executor.spin_once(timeout_sec=self.node.idle_seconds)
         except BaseException as error:  # raised again in `close`
             self._error = error
             self._stop_request.make()

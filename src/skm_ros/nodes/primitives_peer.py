@@ -44,6 +44,7 @@ class PrimitivesPeer:
             "primitives_info",
             self._on_info,
             qos.ALIVE,
+            callback_group=node.seldom,
             event_callbacks=SubscriptionEventCallbacks(
                 liveliness=self._on_liveliness, use_default_callbacks=False
             ),

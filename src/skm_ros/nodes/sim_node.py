@@ -194,6 +194,8 @@ class SimNode(SkmNode):
         if self._lockstep and wall - self._clock_ticked < CLOCK_SECONDS:
             return
         self._clock_ticked = wall
+        if not self._clock_ticks.get_subscription_count():
+            return
         now = self._clock_message.clock
         now.sec, now.nanosec = divmod(self._nanoseconds, 1_000_000_000)
         self._clock_ticks.publish(self._clock_message)

@@ -31,6 +31,7 @@ from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
+from skm_ros.lean_executor import SeldomGroup
 
 NAMESPACE: Final = "/skm"
 """The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""
@@ -86,21 +87,6 @@ LIFECYCLE: Final = Setting(
 )
 
 
-class SeldomGroup(ReentrantCallbackGroup):  # type: ignore[misc]
-    """What is seldom called, such as the services of parameters: waited for only now and then.
-
-    Whatever an executor of rclpy waits for costs time at every message, whether it comes or not.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open = True
-
-    def can_execute(self, entity: Any) -> bool:  # noqa: ANN401, ARG002
-        """Tell whether to wait for it this time."""
-        return self.open
-
-
 class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
     """A node in skm's namespace, with declared settings and a diagnostic status every second.
 
@@ -114,6 +100,7 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         self._profiles: dict[str, QoSProfile] = {}
         self._mismatched: set[str] = set()
         self.seldom = SeldomGroup()
+        """The group of what can wait for some hundredths of a second: see `lean_executor`."""
         self._group: CallbackGroup = self.seldom
         Node.__init__(self, name, namespace=NAMESPACE, **options)
         self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
