@@ -86,8 +86,12 @@ class CommandGate:
         """Whether there is a command in force, fresh or not."""
         return self._command is not None
 
+    def age(self, now: float) -> float:
+        """Return how long ago the last command came."""
+        return now - self._since
+
     def due(self, now: float) -> Any:  # noqa: ANN401
         """Return the command to carry out now; None if the robot is to brake."""
-        if self._command is not None and now - self._since > self.limit:
+        if self._command is not None and self.age(now) > self.limit:
             self._command = None
         return self._command

@@ -77,10 +77,14 @@ def test_sim_in_real_time_keeps_publishing(client, domain_id, processes):
     at = traffic.observations.last
     actions = client.node.create_publisher(Action, "action", qos.COMMAND)
     assert client.spin_until(lambda: actions.get_subscription_count() > 0, WAIT)
-    actions.publish(
-        Action(session=at.session, episode=at.episode, step=at.step, kind=Action.DISCRETE)
-    )
-    assert client.spin_until(lambda: traffic.observations.last.step >= 5, WAIT)
+    go = Action(session=at.session, episode=at.episode, step=at.step, kind=Action.DISCRETE)
+
+    def moves():
+        if traffic.observations.last.step == at.step:
+            actions.publish(go)  # the simulator may not know of its publisher yet
+        return traffic.observations.last.step >= at.step + 5
+
+    assert client.spin_until(moves, WAIT)
     actions.publish(Action(session=at.session, episode=at.episode, step=at.step))
     sim.stop_cleanly()
 

@@ -1,8 +1,9 @@
 """The loop of skm's nodes with nothing in it: the yardstick of `skm bench loop`.
 
 The same messages of the same sizes over the same four hops (observation and labels to the machine,
-a query and its answer, an action back), with no simulator, no mission and no decisions; executors and
-publishers are set up as those of the nodes. Each part is a process of its own, or all three are one:
+a query and its answer, an action back), with no simulator, no mission and no decisions. The executor is
+that of the nodes, and publishers are set up as theirs. Each part is a process of its own, or all three
+are one:
 
     python -m skm_ros.bench.bare_loop machine
     python -m skm_ros.bench.bare_loop primitives

@@ -33,6 +33,7 @@ MOVING_SPEED: Final = 0.15
 """Metres a second that a robot with odometry makes when the fault comes."""
 HEARD_SECONDS: Final = 0.02
 """How long a velocity may have been on its way to whoever notes it here."""
+OBEYED: Final = "oldest command obeyed (s)"
 FAULTS: Final = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
 NODES: Final = {
     "demo": ("machine", "primitives", "sim"),
@@ -62,6 +63,8 @@ class Fault:
     """What the client was told."""
     commands_after: int = 0
     """Velocities other than zero that were sent to the robot after it was stopped."""
+    obeyed: float | None = None
+    """The greatest age of a command that was still carried out, by the clock of whoever did so."""
 
 
 class FaultBench:
@@ -187,6 +190,7 @@ class FaultBench:
             times.get("result"),
             goal.result.reason if goal.done else "",
             sum(when > stopped_at + HEARD_SECONDS for when in self._velocities),
+            self._oldest_obeyed(),
         )
         self._mend(name, kind)
         return found
@@ -196,6 +200,10 @@ class FaultBench:
         return next(
             (float(v) for k, v in report.items() if k.startswith("last stop") and what in k), 0.0
         )
+
+    def _oldest_obeyed(self) -> float | None:
+        reports = self._system.diagnostics.values()
+        return max((float(r[OBEYED]) for r in reports if OBEYED in r), default=None)
 
     def _mend(self, name: str, kind: str) -> None:
         if kind == "SIGSTOP":

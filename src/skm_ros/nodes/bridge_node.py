@@ -208,7 +208,7 @@ class BridgeNode(SkmNode):
     def _go(self, now: float) -> bool:
         """Tell whether the robot may move; stop it at once if it may no longer."""
         stopping = self._gate.in_control
-        if self.active and self._gate.due(now) is not None:
+        if self.active and self._robot.due(now) is not None:
             return True
         if stopping:
             self.counts["stops for want of an action"] += 1

@@ -139,6 +139,8 @@ class CarNode(SkmNode):
         if self._command != REST and now - self._commanded_at > patience:
             self.counts["stops for want of a command"] += 1
             self._obey(REST, now)
+        elif self._command != REST:
+            self._stops.note_obeyed(now - self._commanded_at)
 
     def _tick(self) -> None:
         """Let the time that has passed pass for the robot, too, and read where it is."""

@@ -73,6 +73,13 @@ class RobotSide(StopRecord):
             self._held_at = -1e9
         self.watch(time.monotonic())
 
+    def due(self, now: float) -> Any:  # noqa: ANN401 - an action of the domain
+        """Return the command to carry out now; None if the robot is to brake."""
+        command = self.gate.due(now)
+        if command is not None:
+            self.note_obeyed(self.gate.age(now))
+        return command
+
     def watch(self, now: float) -> None:
         """Look whether the dead-man switch is held."""
         if not self._watched:

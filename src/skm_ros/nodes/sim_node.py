@@ -169,14 +169,15 @@ class SimNode(SkmNode):
             self._publish_again()
             return
         controlled = self._gate.in_control
-        action = self._gate.due(now)
+        action = self._robot.due(now)
         assert self._timing is not None
         self._timing.due(self._world.step_number)
         if controlled and action is None:
             self.counts["stops for want of an action"] += 1
             self._timing.stopped()
             self._robot.begin_stop(now)
-        self._robot.note_place(self._place(), now, braking=action is None)
+        pose = self._world.pose()
+        self._robot.note_place(pose and pose[:2], now, braking=action is None)
         action = self._world.brake() if action is None else action
         if action is None or self._world.ended:
             self._nanoseconds += self._step_nanoseconds
@@ -185,17 +186,12 @@ class SimNode(SkmNode):
         else:
             self._step(action)
 
-    def _place(self) -> tuple[float, float] | None:
-        pose = self._world.pose()
-        return None if pose is None else pose[:2]
-
     def _publish_clock(self) -> None:
         wall = time.monotonic()
-        if self._lockstep and wall - self._clock_ticked < CLOCK_SECONDS:
+        soon = self._lockstep and wall - self._clock_ticked < CLOCK_SECONDS
+        if soon or not self._clock_ticks.get_subscription_count():
             return
         self._clock_ticked = wall
-        if not self._clock_ticks.get_subscription_count():
-            return
         now = self._clock_message.clock
         now.sec, now.nanosec = divmod(self._nanoseconds, 1_000_000_000)
         self._clock_ticks.publish(self._clock_message)

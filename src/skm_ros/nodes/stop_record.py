@@ -14,12 +14,16 @@ class StopRecord:
 
     def __init__(self) -> None:
         self.stop_began = self._at_rest = 0.0
-        self._way = 0.0
+        self._way = self._oldest = 0.0
         self._place: tuple[float, float] | None = None
 
     def begin_stop(self, now: float) -> None:
         """Note that the robot is being brought to rest from now on."""
         self.stop_began, self._at_rest, self._way = now, 0.0, 0.0
+
+    def note_obeyed(self, age: float) -> None:
+        """Note that a command of this age is being carried out."""
+        self._oldest = max(self._oldest, age)
 
     def note_place(self, place: tuple[float, float] | None, now: float, *, braking: bool) -> None:
         """Note where the robot is, once a period: how far it still went, and when it came to rest."""
@@ -31,9 +35,10 @@ class StopRecord:
         self._place = place
 
     def report(self) -> dict[str, object]:
-        """Return the last stop as values for the diagnostics; times of the system's steady clock."""
+        """Return the last stop, and how fresh commands were, as values for the diagnostics."""
         return {
             "last stop began (s, steady clock)": f"{self.stop_began:.4f}",
             "last stop, at rest (s, steady clock)": f"{self._at_rest:.4f}",
             "last stop, way to rest (m)": f"{self._way:.3f}",
+            "oldest command obeyed (s)": f"{self._oldest:.4f}",
         }
