@@ -245,6 +245,8 @@ class _Reader:
             hint = "'then' for what comes after it, ';' for a clause of its own"
             self.index -= 1
             raise self._error(f"'{found[-1].text}' stands between two places: write {hint}")
+        if found[-1].text in JOINS:
+            raise self._unexpected(f"expected a place after '{found[-1].text}'")
         start = found[0].position
         pieces = "".join(
             JOINS.get(token.text, token.text).ljust(len(token.text))
@@ -279,7 +281,7 @@ class _Reader:
     def _whole_number(self, most: int) -> int:
         token = self.token
         if token.kind != "number" or "." in token.text or int(token.text) > most:
-            raise self._unexpected(f"expected a whole number up to {most}")
+            raise self._unexpected(f"expected a whole number up to {most}, as in '2 times'")
         self.index += 1
         return int(token.text)
 
@@ -305,7 +307,8 @@ class _Reader:
         guess = nearest(given, phrases) or nearest(given.split(" ")[0], phrases)
         hint = f"; did you mean '{guess}'?" if guess else "."
         known = ", ".join(phrases)
-        raise self._error(f"{what} one of: {known}; not '{given or 'nothing'}'{hint}")
+        found = f"'{given}'" if given else "the end"
+        raise self._error(f"{what} one of: {known}; not {found}{hint}")
 
     def _unexpected(self, message: str) -> MissionError:
         found = f"'{self.token.text}'" if self.token.text else "the end"
