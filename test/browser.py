@@ -21,7 +21,7 @@ HOW_TO_GET_IT = (
 )
 BROWSERS_OWN = re.compile(rb"\S+ (https?://)?[\w.\-]+\.(google|googleapis|gvt1)\.com\b")
 """What Chromium itself asks its makers for whatever page it shows; the trap lets none of it pass."""
-PATIENCE = 30_000
+PATIENCE = 60_000
 """Milliseconds that a page may take on a busy machine."""
 
 

@@ -25,6 +25,9 @@ from skm_web.world_view import LEAST_WAY, WorldView, png
 MOST_EVENT_SETS: Final = 64
 """Label sets are multiplied by what events may be true beside them, up to so many times."""
 
+MOST_WAY: Final = 200
+"""States of the way so far that are shown."""
+
 
 class RunView:
     """Keeps the hub's documents up to date; every method is called from one thread."""
@@ -44,7 +47,8 @@ class RunView:
         self._next: tuple[int, int] | None = None
         self._path_of: tuple[Any, ...] = ()
         self._last_place: tuple[float, float] | None = None
-        self._logged: set[tuple[str, int]] = set()
+        self._logged: dict[str, int] = {}
+        """The latest entry of each mission's log."""
         self._log_number = 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
         self._pending: Callable[[], None] | None = None
@@ -183,9 +187,9 @@ class RunView:
     def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
         """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""
         goal_id = bytes(entry.goal_id.uuid).hex()
-        if (goal_id, int(entry.number)) in self._logged:
+        if int(entry.number) <= self._logged.get(goal_id, -1):
             return
-        self._logged.add((goal_id, int(entry.number)))
+        self._logged[goal_id] = int(entry.number)
         seconds = float(entry.step_seconds) or None
         events = tuple(entry.events)
         options = entry.format or "auto", entry.horizon or "auto", bool(entry.repeat)
@@ -197,6 +201,7 @@ class RunView:
         for move in entry.transitions:
             self._way.append(int(move.to_state))
             self._log_move(move, at)
+        del self._way[:-MOST_WAY]
         if entry.kind == ENDED:
             outcome = word(OUTCOMES, int(entry.outcome))
             text = f"{outcome}: {entry.reason}"
@@ -283,7 +288,7 @@ class RunView:
         self._show_position()
 
     def _show_position(self) -> None:
-        way = self._way[-200:]
+        way = self._way[-MOST_WAY:]
         self.hub.put(
             "position",
             {

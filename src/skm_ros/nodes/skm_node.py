@@ -155,8 +155,12 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
             "event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False)
         )
         if isinstance(profile, QoSProfile):
-            self._profiles[topic] = profile
+            self.expect(topic, profile)
         return super().create_subscription(kind, topic, guarded, profile, **options)
+
+    def expect(self, topic: str, profile: QoSProfile) -> None:
+        """Watch for publishers of a topic that this node listens to, and that never reach it."""
+        self._profiles[topic] = profile
 
     def create_service(
         self,

@@ -6,16 +6,16 @@ Relative to its namespace (/skm):
     uses        execute_mission, an action; reset, pause, stop and resume of the simulator or the bridge
     publishes   /diagnostics (diagnostic_msgs/DiagnosticArray)
 
-The page is served by `skm_web` in a thread of its own. Messages that come at every step are kept as
-they come and read only when the page is brought up to date: a fast robot costs little more than a slow
-one.
+The page is served by `skm_web` in a thread of its own. Messages are kept as they come, in another one,
+and read only when the page is brought up to date: a fast robot costs little more than a slow one.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -29,14 +29,22 @@ from skm_ros import qos
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.page_commands import PageCommands
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
+from skm_ros.raw_listener import Batch, RawListener
 from skm_ros.skills_conversion import remote_skills
 from skm_web import Hub, RunView
 from skm_web.page_server import PageServer
 
 UPDATE_SECONDS: Final = 1 / 15
+UNSEEN_UPDATES: Final = 3
+"""Where nobody looks, only every third update is made: so that the path goes on."""
 WATCH_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 3.0
 """After so long a node that reports every second, or a world that shows itself twice, is stale."""
+
+EVERY_ONE: Final = ("mission_log", qos.DIAGNOSTICS_TOPIC)
+"""Topics of which every message counts, not the newest alone."""
+LEADING: Final = ("labels", "mission_log", "machine_state")
+"""Topics that others come with."""
 
 SETTINGS: Final = (
     Setting(
@@ -58,32 +66,12 @@ class WebNode(SkmNode):
         self.hub = Hub()
         self.view = RunView(self.hub)
         self.hub.put("controls", {})
-        self._waiting: dict[str, tuple[Any, bytes]] = {}
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[bytes]] = {}
+        """Messages that have come and are not read, by topic."""
         self._heard: dict[str, float] = {}
+        self._updates = 0
         self.commands = PageCommands(self, self.view)
-        for kind, topic, take, profile in (
-            (PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED),
-            (MissionLog, "mission_log", self._on_log, qos.LOG),
-            (MachineState, "machine_state", self.view.on_machine_state, qos.LATCHED),
-            (Decision, "decision", self.view.on_decision, qos.LATCHED),
-            (DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS),
-        ):
-            self.create_subscription(kind, topic, take, profile)
-        for kind, topic, profile in (
-            (Observation, "observation", qos.STATE),
-            (Labels, "labels", qos.STATE),
-            (MarkerArray, "markers", qos.MARKERS),
-            (Image, "image", qos.LATCHED),
-        ):
-            self.create_subscription(kind, topic, self._keeper(topic, kind), profile, raw=True)
-        self._readers = {
-            "observation": self.view.on_observation,
-            "labels": self.view.on_labels,
-            "markers": self.view.on_markers,
-            "image": self.view.on_image,
-        }
-        self.create_timer(UPDATE_SECONDS, self._update, clock=self.steady_clock)
-        self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
         self.server = PageServer(
             self.hub,
             self.commands.handle,
@@ -94,25 +82,49 @@ class WebNode(SkmNode):
         )
         self.server.start()
         self.get_logger().info(f"the page is at {self.server.url}")
+        self._listener = RawListener(self, self._keep)
+        self._readers: dict[str, tuple[Any, Callable[[Any], None]]] = {}
+        for kind, topic, take, profile in (
+            (PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED),
+            (MissionLog, "mission_log", self._on_log, qos.LOG),
+            (MachineState, "machine_state", self.view.on_machine_state, qos.LATCHED),
+            (Decision, "decision", self.view.on_decision, qos.LATCHED),
+            (Observation, "observation", self.view.on_observation, qos.STATE),
+            (Labels, "labels", self.view.on_labels, qos.STATE),
+            (MarkerArray, "markers", self.view.on_markers, qos.MARKERS),
+            (Image, "image", self.view.on_image, qos.LATCHED),
+            (DiagnosticArray, qos.DIAGNOSTICS_TOPIC, self._on_diagnostics, qos.DIAGNOSTICS),
+        ):
+            self._readers[topic] = kind, take
+            self.expect(topic, profile)
+            self._listener.subscribe(topic, kind, profile, topic, leads=topic in LEADING)
+        self.create_timer(UPDATE_SECONDS, self._update, clock=self.steady_clock)
+        self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
 
-    def _keeper(self, topic: str, kind: Any) -> Any:  # noqa: ANN401
-        """Return what takes a message as it came, for when the page is brought up to date."""
-
-        def keep(message: bytes) -> None:
-            self._waiting[topic] = kind, message
-            self._heard[topic] = time.time()
-
-        return keep
+    def _keep(self, batch: Batch) -> None:
+        """Keep what has come for the next update: the newest, or all; in the listener's thread."""
+        now = time.time()
+        with self._lock:
+            for topic, data, _ in batch:
+                kept = self._waiting.setdefault(topic, [])
+                if topic not in EVERY_ONE:
+                    kept.clear()
+                kept.append(data)
+                self._heard[topic] = now
 
     def _update(self) -> None:
-        """Read the newest of what has come since the last time."""
-        if not self.server.pages:
-            # Nobody looks: the path goes on, the rest can wait.
-            waiting = {t: self._waiting.pop(t) for t in ("markers",) if t in self._waiting}
-        else:
+        """Read what has come since the last time."""
+        self._updates += 1
+        if not self.server.pages and self._updates % UNSEEN_UPDATES:
+            return
+        with self._lock:
             waiting, self._waiting = self._waiting, {}
-        for topic, (kind, message) in waiting.items():
-            self._readers[topic](deserialize_message(message, kind))
+        for topic, (kind, take) in self._readers.items():
+            for message in waiting.get(topic, ()):
+                try:
+                    take(deserialize_message(message, kind))
+                except Exception as error:
+                    self.drop(f"{topic} that broke its reader", repr(error)[:200])
 
     def _on_primitives(self, info: PrimitivesInfo) -> None:
         try:
@@ -139,9 +151,11 @@ class WebNode(SkmNode):
         """Tell the page who has fallen silent, and what can be asked for."""
         now = time.time()
         world = self._heard.get("observation", 0.0)
+        with self._lock:
+            heard = dict(self._heard)
         silent = sorted(
             name.removeprefix("node ")
-            for name, at in self._heard.items()
+            for name, at in heard.items()
             if name.startswith("node ") and now - at > SILENT_SECONDS
         )
         stale = now - world > SILENT_SECONDS
@@ -156,6 +170,7 @@ class WebNode(SkmNode):
 
     def close(self) -> None:
         """Let the pages go."""
+        self._listener.close()
         self.server.stop()
         self.view.close()
 

@@ -80,7 +80,12 @@ export class Viewport {
     this.apply([...(all ? this.all : this.home)]);
   }
 
-  apply(box) { this.box = box; this.svg.setAttribute("viewBox", box.map((number) => +number.toFixed(4)).join(" ")); }
+  /** Show a part of the picture; touching nothing where it is the same keeps the browser from laying it out again. */
+  apply(box) {
+    this.box = box;
+    const text = box.map((number) => +number.toFixed(4)).join(" ");
+    if (this.svg.getAttribute("viewBox") !== text) this.svg.setAttribute("viewBox", text);
+  }
 
   at(event) {
     const matrix = this.svg.getScreenCTM();

@@ -12,6 +12,9 @@ export class Machine {
     this.position = { state: -1, way: [], moves: [], next: null };
     this.states = new Map();
     this.edges = new Map();
+    this.leaving = new Map();
+    this.lit = new Set();
+    this.marked = new Set();
     this.whole = element("button", { type: "button", class: "quiet", hidden: true, id: "unfold" }, "all states");
     this.whole.addEventListener("click", () => this.unfold(ask));
     byId("machine-tools").append(this.whole);
@@ -45,10 +48,10 @@ export class Machine {
   }
 
   draw(content) {
-    this.states.clear();
-    this.edges.clear();
+    for (const kept of [this.states, this.edges, this.leaving, this.lit]) kept.clear();
     const groups = content.groups.map((group) => this.group(group));
     this.svg.replaceChildren(...groups);
+    this.svg.classList.toggle("whole", Boolean(this.unfolded));
     this.view.moved = false;
     this.view.all = this.box = content.box;
     show(this.whole, this.folded.folded);
@@ -59,7 +62,7 @@ export class Machine {
 
   group(group) {
     const parts = group.parts.flatMap((part) => drawn(part));
-    const node = shape("g", { class: group.kind }, ...parts);
+    const node = shape("g", { class: group.kind, "data-kind": group.kind }, ...parts);
     if (group.tooltip) node.prepend(shape("title", {}, group.tooltip));
     if (group.kind === "state") {
       this.states.set(group.state, node);
@@ -68,7 +71,10 @@ export class Machine {
     } else if (group.kind === "edge") {
       const key = `${group.source}-${group.target}`;
       node.dataset.edge = key;
-      if (!this.edges.has(key)) this.edges.set(key, []);
+      if (!this.edges.has(key)) {
+        this.edges.set(key, []);
+        this.leaving.set(group.source, [...(this.leaving.get(group.source) ?? []), key]);
+      }
       this.edges.get(key).push(node);
     }
     return node;
@@ -91,24 +97,34 @@ export class Machine {
     this.view.fit([x, within(box.y + box.height / 2 - high / 2, top, down - high), wide, high]);
   }
 
+  /** Mark the present state, the way and the next move; only what is no longer so, or newly so, is touched. */
   light() {
     if (this.box) this.follow();
     const { state, way, moves, next } = this.position;
     const been = new Set(way), taken = new Set(moves);
-    for (const [number, node] of this.states) {
-      node.classList.toggle("here", number === state);
-      node.classList.toggle("been", been.has(number) && number !== state);
-      node.classList.toggle("next", next !== null && next[1] === number);
-      const outline = node.querySelector("rect, circle:not(.dot)");
-      if (outline) outline.setAttribute("stroke", been.has(number) || number === state ? stateColour(number) : "");
+    const ahead = next === null ? "" : `${next[0]}-${next[1]}`;
+    for (const number of [...been, state, next?.[1]]) {
+      this.mark(this.states.get(number), [number === state && "here", been.has(number) && number !== state && "been", next?.[1] === number && "next"], been.has(number) || number === state ? stateColour(number) : "");
     }
-    for (const [key, nodes] of this.edges) {
-      for (const node of nodes) {
-        node.classList.toggle("taken", taken.has(key));
-        node.classList.toggle("ahead", next !== null && key === `${next[0]}-${next[1]}`);
-        node.classList.toggle("from-here", key.startsWith(`${state}-`));
-      }
+    const fromHere = this.leaving.get(state) ?? [];
+    for (const key of new Set([...taken, ahead, ...fromHere])) {
+      for (const node of this.edges.get(key) ?? []) this.mark(node, [taken.has(key) && "taken", key === ahead && "ahead", fromHere.includes(key) && "from-here"]);
     }
+    for (const node of this.lit) if (!this.marked.has(node)) this.change(node, "", "");
+    [this.lit, this.marked] = [this.marked, new Set()];
+  }
+
+  mark(node, marks, colour = "") {
+    if (!node) return;
+    this.marked.add(node);
+    this.change(node, marks.filter(Boolean).join(" "), colour);
+  }
+
+  change(node, marks, colour) {
+    if (node.dataset.marks === `${marks} ${colour}`) return;
+    node.dataset.marks = `${marks} ${colour}`;
+    node.setAttribute("class", `${node.dataset.kind} ${marks}`);
+    if (node.dataset.kind === "state") node.querySelector("rect, circle:not(.dot)")?.setAttribute("stroke", colour);
   }
 }
 
