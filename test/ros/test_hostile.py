@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from fuzz import dice_of, mutated
-from harness import Topic
+from harness import START_SECONDS, Topic
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, PrimitivesInfo
 from skm.srv import QueryValues, Reset
@@ -42,6 +42,58 @@ def memory(process):
     )
 
 
+class Ledger:
+    """What the nodes say of the messages that they have heard: read from one report of each."""
+
+    def __init__(self, system):
+        self._system = system
+        self._topic = Topic(system.client, DiagnosticArray, "/diagnostics")
+
+    def counts(self, node, until=lambda counts: True):
+        """Return what a node has counted, from the first report from now on that is as it should be."""
+        self._topic.messages.clear()
+
+        def found():
+            statuses = [s for m in self._topic.messages for s in m.status]
+            reports = [s for s in statuses if s.name == f"/skm/{node}"]
+            counts = [{e.key: e.value for e in report.values} for report in reports]
+            return next((Counts(each) for each in counts if until(Counts(each))), None)
+
+        self._system.wait_until(lambda: found() is not None, f"what {node} has counted")
+        return found()
+
+
+class Counts(dict):
+    """The diagnostics of a node."""
+
+    def of(self, *keys):
+        return sum(int(self.get(key, 0)) for key in keys)
+
+    def dropped(self, *words):
+        return sum(
+            int(count)
+            for key, count in self.items()
+            if key.startswith("dropped: ") and any(word in key for word in words)
+        )
+
+    def states(self):
+        """Return how many observations and labels were heard, and what is known of them."""
+        used = 2 * self.of("states") - self.of("states known by their labels alone")
+        rest = self.of(
+            "observations and labels that wait for each other",
+            "observations and labels that newer ones replaced",
+        )
+        heard = self.of("heard: observation", "heard: labels")
+        return heard, used + rest + self.dropped("observation", "labels", "half a state")
+
+    def actions(self):
+        return self.of("heard: action"), self.of("actions taken") + self.dropped("action")
+
+    def introductions(self):
+        known = self.of("introductions taken") + self.dropped("primitives_info")
+        return self.of("heard: primitives_info"), known
+
+
 def assert_alive_and_well(system):
     """Every node runs, and a mission still succeeds."""
     for process in system.processes.values():
@@ -52,10 +104,15 @@ def assert_alive_and_well(system):
 
 
 def test_mutated_messages_on_every_topic(robot):
-    """With some fields replaced: from strangers, and in the name of the right one."""
+    """With some fields replaced: from strangers, and in the name of the right one.
+
+    Each that comes is used or dropped, with a count in the diagnostics: none is missing there.
+    """
     node, dice, traffic = robot.client.node, dice_of(1), robot.traffic
     infos = Topic(robot.client, PrimitivesInfo, "primitives_info", qos.ALIVE)
     robot.wait_until(lambda: infos.last, "an introduction")
+    ledger = Ledger(robot)
+    sim_before, machine_before = ledger.counts("sim"), ledger.counts("machine")
     examples = {
         "action": lambda: Action(
             session=traffic.observations.last.session, episode=1, kind=2, continuous=[0.05, 1.0]
@@ -88,20 +145,39 @@ def test_mutated_messages_on_every_topic(robot):
     robot.client.spin_until(lambda: False, 2.0)
     after = held()
     assert all(after[name] < before[name] + 100 for name in before), (before, after)
+    sim = ledger.counts("sim")
+    assert sim.actions()[0] > sim_before.actions()[0]
+    assert sim.actions()[0] == sim.actions()[1], sim
+    machine = ledger.counts("machine", lambda m: m.introductions()[0] == m.introductions()[1])
+    assert machine.introductions()[0] > machine_before.introductions()[0]
+    new = [m - b for m, b in zip(machine.states(), machine_before.states(), strict=True)]
+    assert new[0] > COUNT / 2
+    assert new[0] == new[1], machine
     assert_alive_and_well(robot)
 
 
-def test_mutated_requests_to_every_service(robot):
-    dice = dice_of(2)
+def test_mutated_requests_to_every_service(systems):
+    """Each has its answer; those that are refused are in the diagnostics, one by one."""
+    robot = systems(parameters=REAL_TIME, order=("sim", "primitives"))  # nobody else asks
+    ledger, dice = Ledger(robot), dice_of(2)
+    refused = {"reset": 1, "query": 0}
+    deep = Reset.Request(options="[" * 100_000)
+    answer = robot.client.call(Reset, "reset", deep, START_SECONDS)
+    assert not answer.success
+    assert "no JSON" in answer.message
     for kind, name in ((Reset, "reset"), (QueryValues, "query")):
         for _ in range(REQUESTS):
             request = mutated(kind.Request(), 0.5, dice)
-            answer = robot.client.call(kind, name, request, 60)
+            answer = robot.client.call(kind, name, request, START_SECONDS)
             assert answer.success or answer.message
-    deep = Reset.Request(options="[" * 100_000)
-    answer = robot.client.call(Reset, "reset", deep, 60)
-    assert not answer.success
-    assert "no JSON" in answer.message
+            refused[name] += not answer.success
+    sim, primitives = ledger.counts("sim"), ledger.counts("primitives")
+    assert sim.of("resets refused") + sim.dropped("reset request") == refused["reset"]
+    assert primitives.of("queries") + primitives.dropped("query request") == REQUESTS
+    found = primitives.of("queries refused") + primitives.dropped("query request")
+    assert found == refused["query"]
+    assert min(refused.values()) > REQUESTS / 10
+    robot.start("machine")
     assert_alive_and_well(robot)
 
 
@@ -124,6 +200,9 @@ def test_mutated_missions_each_have_their_result(robot):
         sent.close()
     lines = robot.processes["machine"].transcript().splitlines()
     assert max(map(len, lines)) < 5000
+    counts = Ledger(robot).counts("machine")
+    ended = sum(int(count) for key, count in counts.items() if key.startswith("missions "))
+    assert ended == len(goals)
     assert not any("Traceback" in line for line in lines)
     assert_alive_and_well(robot)
 

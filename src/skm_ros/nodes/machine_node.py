@@ -192,6 +192,8 @@ class MachineNode(SkmNode):
 
     def _on_state(self, state: WorldState) -> None:
         self.counts["states"] += 1
+        if state.observation is None:
+            self.counts["states known by their labels alone"] += 1
         if self._execution is not None:
             self._execution.on_state(state)
 
@@ -337,7 +339,9 @@ class MachineNode(SkmNode):
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
         mean = 1e3 * self._query_seconds / max(1, self.counts["queries"])
-        values = {"mean milliseconds per query": f"{mean:.3f}"}
+        values: dict[str, object] = {"mean milliseconds per query": f"{mean:.3f}"}
+        values["observations and labels that wait for each other"] = self.states.kept
+        values["observations and labels that newer ones replaced"] = self.states.replaced
         if self._execution is not None:
             steps = self._execution.steps
             if steps is not None and steps.stop_reason:

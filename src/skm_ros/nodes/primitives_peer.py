@@ -66,13 +66,17 @@ class PrimitivesPeer:
     def _on_info(self, info: PrimitivesInfo) -> None:
         if self.skills is not None and self.skills.digest == info.digest:
             self._alive, self._asked_at = True, None
+            self._node.counts["introductions taken"] += 1
             self._node.on_primitives()
             return
         try:
-            self._offered = remote_skills(info)
+            offered = remote_skills(info)
         except SkmError as error:
             self._node.drop("unusable primitives_info", error)
             return
+        if self._offered is not None:
+            self._node.drop("primitives_info in whose place another came")
+        self._offered = offered
         self._ask(self._offered.digest)
 
     def _on_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
@@ -103,5 +107,6 @@ class PrimitivesPeer:
             )
             return
         self.skills, self._alive = offered, True
+        self._node.counts["introductions taken"] += 1
         self._node.on_skills(offered)
         self._node.on_primitives()

@@ -204,6 +204,7 @@ class SimNode(SkmNode):
             self.drop("action of another session or episode")
             return
         if action.kind == Action.STOP:
+            self.counts["actions taken"] += 1
             self._held = None
             if self._gate.in_control:
                 self._robot.begin_stop(time.monotonic())
@@ -222,6 +223,7 @@ class SimNode(SkmNode):
         except SkmError as error:
             self.drop("unusable action", error)
             return
+        self.counts["actions taken"] += 1
         if self._timing is not None:
             self._gate.take(taken, now)
             self._timing.arrived(action.step, now)

@@ -144,8 +144,10 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Create a subscription whose callback cannot end the node, whatever comes."""
+        heard = f"heard: {topic}"
 
         def guarded(message: Any) -> None:  # noqa: ANN401
+            self.counts[heard] += 1
             try:
                 callback(message)
             except Exception as error:

@@ -68,6 +68,8 @@ class StateStream:
         self._listener = listener
         self._drop = drop
         self.latest: WorldState | None = None
+        self.replaced = 0
+        """How many messages were never part of a state, since newer ones came in their place."""
         self.heard_at = -1e9
         self._owner = 0
         self._owner_at = -1e9
@@ -154,16 +156,23 @@ class StateStream:
         self._owner_at = now
         return True
 
+    @property
+    def kept(self) -> int:
+        """How many messages wait for their other half."""
+        return len(self._observations) + len(self._labels)
+
     def _forget(self) -> None:
         self.latest = None
+        self.replaced += self.kept
         self._observations.clear()
         self._labels.clear()
 
     def _keep(self, half: dict[Key, Any], key: Key, value: object) -> None:
+        self.replaced += key in half
         half[key] = value
         if len(half) > UNPAIRED:
             del half[next(iter(half))]
-            self._drop("observation without labels, or labels without observation", "")
+            self._drop("half a state whose other half did not come", "")
 
     def _join(self, key: Key) -> None:
         """Hand a state on that is whole, after the labels of those before it that are not."""
