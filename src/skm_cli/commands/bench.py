@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     domain, mission = args.domain or usual["domain"], args.mission or usual["mission"]
     steps = int(usual["steps"]) if args.steps is None else args.steps
     seed = int(usual.get("seed", 0)) if args.seed is None else args.seed
-    if steps < 1 or min(args.rounds, args.trials, args.minutes) < 1:
-        raise SkmError("--steps, --rounds, --trials and --minutes must be at least 1.")
+    if steps < 1 or min(args.rounds, args.trials, args.minutes) < 1 or args.stops < 0:
+        raise SkmError("--steps, --rounds, --trials and --minutes must be at least 1, --stops 0.")
     if not 0.01 <= args.rate <= 1000:
         raise SkmError(f"--rate is {args.rate}; it must be from 0.01 to 1000 Hz.")
     if args.what == "loop":
@@ -93,7 +93,9 @@ def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) 
     from skm_cli.reports.bench_report import print_patrol  # noqa: PLC0415
     from skm_ros.bench.patrol_bench import measure_patrol  # noqa: PLC0415
 
-    found = measure_patrol(args.system, domain, mission, args.rate, seed, args.minutes, _say)
+    found = measure_patrol(
+        args.system, domain, mission, args.rate, seed, args.minutes, args.stops, _say
+    )
     if args.json:
         print_json({"domain": domain, "mission": mission, "rate": args.rate, **found})
     else:

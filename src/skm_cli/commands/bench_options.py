@@ -37,7 +37,8 @@ robot's true pose at 50 Hz. In a domain that is on no map but says how a robot p
 the domain's tasks, in arenas drawn by chance.
 
 patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
-and CPU share of each node.
+and CPU share of each node. Twice a minute (--stops) the robot is stopped by the service stop, and let go
+again; the row has the longest time from such a call to the beginning of braking.
 
 web: the point robot patrols with the page served; windows without a page and with some open pages are
 taken in turn. It tells late actions of both, updates a second, and the server's share of a core.
@@ -59,6 +60,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
     parser.add_argument("--trials", type=int, default=5, help="faults: of each (default: 5)")
     parser.add_argument("--minutes", type=int, default=10, help="patrol: how long (default: 10)")
+    parser.add_argument(
+        "--stops", type=int, default=2, help="patrol: calls of stop a minute (default: 2)"
+    )
     parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
     parser.add_argument(
         "--seed", type=int, help="faults, patrol, robot: of the world, of all chance"

@@ -43,17 +43,23 @@ def _pair(found: dict[str, Any]) -> str:
 
 def print_patrol(found: dict[str, Any], rate: float) -> None:
     """Print every minute of a patrol."""
-    headers = ("minute", "rounds", "steps", "late", "stops", "median, 99 % (ms)", "MB", "CPU (%)")
-    table = plain_table(f"a patrol at {rate:g} Hz", headers)
+    headers = ("minute", "rounds", "steps", "late", "stops", "brakes after (ms)")
+    further = ("median, 99 % (ms)", "MB", "CPU (%)")
+    table = plain_table(f"a patrol at {rate:g} Hz", (*headers, *further))
     for row in found["minutes"]:
         table.add_row(
             *(str(row[key]) for key in ("minute", "rounds", "steps", "late", "stops")),
+            "–" if row["worst_braking_ms"] is None else f"{row['worst_braking_ms']:.1f}",
             f"{row['latency_median_ms']:.1f}, {row['latency_p99_ms']:.1f}",
             " + ".join(f"{value:.0f}" for value in row["megabytes"].values()),
             " + ".join(f"{100 * value:.1f}" for value in row["cpu"].values()),
         )
     console().print(table)
     ends = ", ".join(f"{name} {code}" for name, code in found["exit_codes"].items())
+    if found["worst_braking_ms"] is not None:
+        worst, bound = found["worst_braking_ms"], found["braking_bound_ms"]
+        calls = f"of {found['stop_calls']} calls of stop the worst braked after {worst:.1f} ms"
+        console().print(f"{calls}; two periods and 50 ms are {bound:.0f} ms")
     console().print(f"the client was told: {found['outcome']}; exit codes: {ends}")
 
 

@@ -1,5 +1,6 @@
 """A patrol without end, minute by minute: rounds, stops, latency, memory and CPU time of the nodes.
 
+The robot is stopped by service now and then, and let go again: how long does it take until it brakes?
 What stands still, leaks or slows down shows as a row that is unlike the first ones.
 """
 
@@ -18,8 +19,10 @@ from skm.msg import MachineState
 from skm_machine.errors import SkmError
 from skm_ros import qos
 from skm_ros.bench.bench_system import START_SECONDS, BenchSystem
+from skm_ros.bench.stop_calls import StopCalls
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.conversions import OUTCOMES
+from skm_sim.command_gate import SLACK
 
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 MINUTE: Final = 60.0
@@ -38,6 +41,10 @@ class Minute:
     """Steps whose action was not there when it was due."""
     stops: int
     """Times that the robot was stopped."""
+    stop_calls: int
+    """Those of them that were asked for here, by the service `stop`."""
+    worst_braking_ms: float | None
+    """From such a call to the beginning of braking, the longest; None if the robot always stood."""
     latency_median_ms: float
     """From state to action; of the last 10,000 steps at most, as the next."""
     latency_p99_ms: float
@@ -75,11 +82,15 @@ class PatrolBench:
         system.until(
             lambda: self._value("steps in control") > 0, START_SECONDS, "a robot that moves"
         )
+        self._stop_calls = StopCalls(system, driver, self._is_running)
         self._before = self._counts()
         self._began = time.monotonic()
 
     def _on_machine(self, state: MachineState) -> None:
         self._state = state
+
+    def _is_running(self) -> bool:
+        return self._state is not None and self._state.phase == MachineState.RUNNING
 
     def _value(self, key: str) -> float:
         return float(self._system.diagnostics.get(self._driver, {}).get(key, "0"))
@@ -100,15 +111,22 @@ class PatrolBench:
             "time": time.monotonic(),
         }
 
-    def minute(self, number: int) -> Minute:
-        """Wait for the end of the minute with this number, from 1, and return what it brought."""
-        end = self._began + MINUTE * number
+    def _wait_until(self, end: float) -> None:
         while (left := end - time.monotonic()) > 0:
             self._system.client.spin_until(lambda: self.goal.done, left)
             self._system.check_running()
             if self.goal.done:
                 result = self.goal.result
                 raise SkmError(f"the patrol ended: {OUTCOMES[result.outcome]}, {result.reason}")
+
+    def minute(self, number: int, stops: int = 0) -> Minute:
+        """Return what the minute with this number, from 1, brought; stop the robot so often in it."""
+        began, delays = self._began + MINUTE * (number - 1), []
+        for each in range(stops):
+            self._wait_until(began + MINUTE * (each + 0.5) / stops)
+            delay = self._stop_calls.delay()
+            delays += [] if delay is None else [delay]
+        self._wait_until(began + MINUTE)
         before, now = self._before, self._counts()
         self._before = now
         seconds = now["time"] - before["time"]
@@ -118,6 +136,8 @@ class PatrolBench:
             now["steps"] - before["steps"],
             now["late"] - before["late"],
             now["stops"] - before["stops"],
+            stops,
+            1e3 * max(delays) if delays else None,
             self._value("action latency, median (ms)"),
             self._value("action latency, 99 % (ms)"),
             {n: resident_megabytes(c.pid) for n, c in self._system.children.items()},
@@ -132,18 +152,30 @@ def measure_patrol(
     rate: float,
     seed: int,
     minutes: int,
+    stops: int,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Return every minute of a patrol, how its client was told of the end, and the exit codes."""
+    """Return every minute of a patrol, how its client was told of the end, and the exit codes.
+
+    `stops` is how often a minute the robot is stopped by service, and let go again.
+    """
     with BenchSystem(domain, rate, seed, system_name) as system:
         bench = PatrolBench(system, mission, DRIVERS[system_name])
         found = []
         for number in range(1, minutes + 1):
-            found.append(bench.minute(number))
+            found.append(bench.minute(number, stops))
             say(str(found[-1]))
         bench.goal.cancel()
         system.until(lambda: bench.goal.done, START_SECONDS, "a result")
         outcome = OUTCOMES[bench.goal.result.outcome]
         bench.goal.close()
         codes = system.stop()
-    return {"minutes": [asdict(row) for row in found], "outcome": outcome, "exit_codes": codes}
+    delays = [row.worst_braking_ms for row in found if row.worst_braking_ms is not None]
+    return {
+        "minutes": [asdict(row) for row in found],
+        "stop_calls": stops * minutes,
+        "worst_braking_ms": max(delays, default=None),
+        "braking_bound_ms": 1e3 * (2 / rate + SLACK),
+        "outcome": outcome,
+        "exit_codes": codes,
+    }
