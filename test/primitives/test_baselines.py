@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from primitives.plain_corridor import CORRIDOR, SLIPPERY
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.baselines import METHODS, best_return, make_problem, run_method
@@ -13,6 +14,7 @@ from skm_primitives.tabular.exact_evaluation import best_success
 from skm_primitives.workers import run_jobs
 from skm_sim import get_domain
 from skm_sim.tabular import TabularModel, tabular_model
+from skm_sim.tabular.explored import explored_model
 
 OFFICE = get_domain("office")
 
@@ -50,6 +52,23 @@ def test_every_learner_ends_at_the_best_possible_in_a_corridor(corridor, method,
     )
     found = run_method(method, problem, OFFICE, range(3), settings)
     assert found.at(20_000)[0] == pytest.approx(best_return(problem, 0.0, 60), rel=0.05)
+
+
+def test_a_plain_environment_of_ones_own_is_explored(corridor):
+    found = explored_model(CORRIDOR)
+    assert np.array_equal(found.transitions, corridor.transitions)
+    assert np.array_equal(found.labels, corridor.labels)
+    experiment = Experiment("primitives.plain_corridor:CORRIDOR", (("F(a & X F b)", False),))
+    settings = METHODS["ql-sm"].settings(steps=2000, test_epsilon=0.0, episode_steps=60)
+    scores = run_method("ql-sm", experiment.problem(), CORRIDOR, [0], settings).scores
+    assert scores.min() == 1.0
+
+
+def test_chance_and_hidden_counters_are_no_plain_table():
+    with pytest.raises(SkmError, match="not determined by what is observed"):
+        explored_model(SLIPPERY)
+    with pytest.raises(SkmError, match="must be Discrete"):
+        explored_model(get_domain("moving_targets"))
 
 
 def test_promises_are_choices_of_the_learner(corridor):

@@ -14,9 +14,10 @@ examples:
   skm reproduce paper --workers auto --out runs/paper
   skm reproduce paper --only figure-2 figure-3 --runs 10
 
-Parts: figure-2 (ow_returns), figure-2-best, planners, figure-3 (returns), figure-6 (ow_values_base),
-figure-7 (ow_trajectories), figure-8 (gr1), figure-9 (gr2), figure-12 (rm_sm), figure-13 (safety). The
-folder has report.html, figures/, tables/ and raw/; what is in raw/ is not done again.
+Parts: findings, figure-2 (ow_returns), figure-2-best, task-4, planners, tasks,
+figure-3 (returns), figure-6 (ow_values_base), figure-7 (ow_trajectories), figure-8 (gr1),
+figure-9 (gr2), figure-12 (rm_sm), figure-13 (safety). The folder has report.html, figures/, tables/ and
+raw/; what is in raw/ is not done again.
 """
 
 
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.runs < 1:
         raise SkmError(f"--runs is {args.runs}; it must be at least 1.")
-    with steps_bar() as progress:
+    with steps_bar("run") as progress:
         bar = progress.add_task("reproduce", total=None)
 
         def show(what: str, done: int, total: int) -> None:

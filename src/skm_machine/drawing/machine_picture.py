@@ -58,13 +58,22 @@ def draw_machine(
     `outlines` are colours of states, such as those that a picture of a run has them in. Machines of
     more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
     """
+    return svg_document(machine_canvas(machine, skills, outlines), title)
+
+
+def machine_canvas(
+    machine: RewardMachine,
+    skills: Mapping[int, Skill] | None = None,
+    outlines: Mapping[int, str] | None = None,
+) -> Canvas:
+    """Return the same as plain parts."""
     canvas = Canvas()
     small = machine.num_states <= MAX_STATES
     if not small or sum(map(len, map(machine.successors, range(machine.num_states)))) > MAX_EDGES:
         sketch_machine(canvas, machine, skills or {}, machine.successors)
     else:
         draw_parts(canvas, whole_machine(machine), skills or {}, outlines or {})
-    return svg_document(canvas, title)
+    return canvas
 
 
 def draw_parts(

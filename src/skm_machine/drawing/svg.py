@@ -93,7 +93,7 @@ def _line(path: Path) -> str:
     pieces = [list(piece) for piece in path.pieces]
     head = _arrow_head(pieces[-1], path.tone.line) if path.arrow else ""
     if path.arrow:
-        pieces[-1] = _shortened(pieces[-1])
+        pieces[-1] = shortened(pieces[-1])
     steps = [f"M{_pair(pieces[0][0])}"]
     for piece in pieces:
         steps.append(("L" if len(piece) == 2 else "C") + " ".join(map(_pair, piece[1:])))
@@ -117,7 +117,7 @@ def _text(text: Text) -> str:
     )
 
 
-def _shortened(piece: Sequence[Point]) -> list[Point]:
+def shortened(piece: Sequence[Point]) -> list[Point]:
     """Return a piece that ends where its arrow head begins."""
     (x, y), (across, down) = piece[-1], _direction(piece)
     return [*piece[:-1], (x - across * ARROW_LENGTH * 0.8, y - down * ARROW_LENGTH * 0.8)]
@@ -129,11 +129,16 @@ def _direction(piece: Sequence[Point]) -> Point:
     return (x1 - x0) / length, (y1 - y0) / length
 
 
-def _arrow_head(piece: Sequence[Point], colour: str) -> str:
+def arrow_corners(piece: Sequence[Point]) -> list[Point]:
+    """Return the corners of the arrow head at the end of a piece."""
     (x, y), (across, down) = piece[-1], _direction(piece)
     back = (x - ARROW_LENGTH * across, y - ARROW_LENGTH * down)
-    wings = [(back[0] + s * 3.6 * down, back[1] - s * 3.6 * across) for s in (1, -1)]
-    return f'<path d="M{_pair((x, y))}L{_pair(wings[0])}L{_pair(wings[1])}Z" fill="{colour}"/>'
+    return [(x, y), *((back[0] + s * 3.6 * down, back[1] - s * 3.6 * across) for s in (1, -1))]
+
+
+def _arrow_head(piece: Sequence[Point], colour: str) -> str:
+    corners = "L".join(map(_pair, arrow_corners(piece)))
+    return f'<path d="M{corners}Z" fill="{colour}"/>'
 
 
 def _pair(point: Point) -> str:

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skm_machine.mission import Mission
 from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
-from skm_primitives.baselines.problem import Problem
 from skm_primitives.baselines.settings import Numbers
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.mission_arrays import tabular_mission, tabulate
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.tabular.model import TabularModel
 
 
 class Skilled(NamedTuple):
@@ -40,38 +41,50 @@ class Skilled(NamedTuple):
     """`[situation]`: what the zero-shot policy does."""
 
 
-def compose(problem: Problem, primitives: Primitives, planner: str, slip: float) -> Skilled:
-    """Return the missions with the zero-shot policy of a planner.
+def compose(
+    mission: Mission, model: TabularModel, primitives: Primitives, planner: str, slip: float
+) -> Skilled:
+    """Return one mission with the zero-shot policy of a planner.
 
     `slip` is the share of random actions that the grounded planner expects. Promises, where a mission
     has them, are made and given up by the zero-shot policy; QL-SM learns the moves.
     """
-    parts: list[Skilled] = []
+    policy = make_policy(mission, primitives, planner, slip=slip)
+    world = tabular_mission(mission, model, policy)
+    found = tabulate(world, policy, primitives)
+    return Skilled(
+        world.following,
+        world.reward,
+        world.ended,
+        world.seen,
+        world.starts[None],
+        found.composed,
+        found.action,
+    )
+
+
+def joined(parts: Sequence[Skilled]) -> Skilled:
+    """Return several missions as one: situations and rows of Q are numbered on."""
+    shifted = []
     situations = rows = 0
-    for mission in problem.missions:
-        policy = make_policy(mission, primitives, planner, slip=slip)
-        world = tabular_mission(mission, problem.model, policy)
-        zero_shot = tabulate(world, policy, primitives)
-        parts.append(
-            Skilled(
-                world.following + situations,
-                world.reward,
-                world.ended,
-                world.seen + rows,
-                world.starts[None] + situations,
-                zero_shot.composed,
-                zero_shot.action,
+    for part in parts:
+        shifted.append(
+            part._replace(
+                following=part.following + situations,
+                seen=part.seen + rows,
+                starts=part.starts + situations,
             )
         )
-        situations += len(world.seen)
-        rows += world.rows
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[Skilled]) -> Skilled:
+        situations += len(part.seen)
+        rows += int(part.seen.max()) + 1
     return Skilled(
-        *(np.ascontiguousarray(np.concatenate(field)) for field in zip(*parts, strict=True))
+        *(np.ascontiguousarray(np.concatenate(field)) for field in zip(*shifted, strict=True))
     )
+
+
+def seeing_all(skilled: Skilled) -> Skilled:
+    """Return the same for an agent that sees all of a situation, hidden counters included."""
+    return skilled._replace(seen=np.arange(len(skilled.seen)))
 
 
 @compiled

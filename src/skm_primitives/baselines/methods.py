@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +16,12 @@ from skm_primitives.baselines.curves import Curves
 from skm_primitives.baselines.options import make_options
 from skm_primitives.baselines.problem import Problem
 from skm_primitives.baselines.settings import LearningSettings
+from skm_primitives.checkpoint import checkpoint_path
 from skm_primitives.loading import load_primitives
-from skm_primitives.primitives import Primitives
+from skm_primitives.primitives import KnownWorld, Primitives
 from skm_primitives.tabular.q_learning import TabularLearner
 from skm_primitives.tabular.tabular_primitives import TabularPrimitives
+from skm_primitives.training import learner_class
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainSpec
 
@@ -69,7 +73,7 @@ def _hierarchical(*, shaped: bool, unachievable: bool = False) -> Runner:
     return run
 
 
-def _skilled(planner: str, *, learns: bool) -> Runner:
+def _skilled(planner: str, *, learns: bool, counters: bool = False) -> Runner:
     def run(
         problem: Problem, spec: DomainSpec, settings: LearningSettings, seeds: Sequence[int]
     ) -> FloatArray:
@@ -78,25 +82,30 @@ def _skilled(planner: str, *, learns: bool) -> Runner:
             number: _composed(problem, spec, number, planner, settings.test_epsilon)
             for number in sorted({seed % PRETRAINED for seed in seeds})
         }
+        if counters:
+            skills = {number: few_shot.seeing_all(found) for number, found in skills.items()}
         return np.array([loop(skills[seed % PRETRAINED], settings.numbers, seed) for seed in seeds])
 
     return run
 
 
-_COMPOSED: dict[tuple[str, tuple[str, ...], int, str, float], few_shot.Skilled] = {}
+_COMPOSED: dict[tuple[str, str, int, str, float], few_shot.Skilled] = {}
 """The latest zero-shot policies as arrays: asking for every situation takes longer than a run."""
 
 
 def _composed(
     problem: Problem, spec: DomainSpec, seed: int, planner: str, slip: float
 ) -> few_shot.Skilled:
-    texts = tuple(f"{mission.text} {mission.machine.endless}" for mission in problem.missions)
-    key = spec.name, texts, seed, planner, slip
-    if key not in _COMPOSED:
-        while len(_COMPOSED) >= 4 * PRETRAINED:
-            del _COMPOSED[next(iter(_COMPOSED))]
-        _COMPOSED[key] = few_shot.compose(problem, pretrained(spec, seed), planner, slip)
-    return _COMPOSED[key]
+    parts = []
+    for mission in problem.missions:
+        key = spec.name, f"{mission.text} {mission.machine.endless}", seed, planner, slip
+        if key not in _COMPOSED:
+            while len(_COMPOSED) >= 16 * PRETRAINED:
+                del _COMPOSED[next(iter(_COMPOSED))]
+            skills = pretrained(spec, seed)
+            _COMPOSED[key] = few_shot.compose(mission, problem.model, skills, planner, slip)
+        parts.append(_COMPOSED[key])
+    return few_shot.joined(parts)
 
 
 _LEARNED: dict[tuple[str, int], Primitives] = {}
@@ -104,17 +113,31 @@ _LEARNED: dict[tuple[str, int], Primitives] = {}
 
 
 def pretrained(spec: DomainSpec, seed: int) -> Primitives:
-    """Return the skills of a training seed: 0 is what comes with the domain, others are learned now."""
+    """Return the skills of a training seed: 0 is what comes with the domain, others are learned now.
+
+    Skills that were computed, as those of maps, are the same for every seed.
+    """
     key = spec.name, seed
     if key not in _LEARNED:
-        if seed == 0 and spec.checkpoint:
-            _LEARNED[key] = load_primitives(spec)
+        shipped = load_primitives(spec) if spec.checkpoint else None
+        if shipped and (seed == 0 or isinstance(shipped.behind_goals, KnownWorld)):
+            _LEARNED[key] = shipped
         else:
-            learner = TabularLearner.start(spec, {**spec.settings, "seed": seed})
-            while learner.steps < learner.default_steps:
-                learner.run_round()
-            _LEARNED[key] = TabularPrimitives(learner.state)
+            _LEARNED[key] = _learned(spec, seed)
     return _LEARNED[key]
+
+
+def _learned(spec: DomainSpec, seed: int) -> Primitives:
+    """Learn the skills as `skm train` does; those that are no tables in a folder that goes away."""
+    learner = learner_class(spec).start(spec, {**spec.settings, "seed": seed})
+    while learner.steps < learner.default_steps:
+        learner.run_round()
+    if isinstance(learner, TabularLearner):
+        return TabularPrimitives(learner.state)
+    with TemporaryDirectory() as folder:
+        path = checkpoint_path(Path(folder) / "skills")
+        learner.save(path, "skm baseline")
+        return load_primitives(spec, path)
 
 
 _FEW_SHOT: Final = {"alpha": 0.5, "initial": 0.001}
@@ -131,6 +154,10 @@ METHODS: Final = {
     "sm": Method("SM (grounded)", _skilled("grounded", learns=False), _FEW_SHOT),
     "ql-sm-paper": Method("QL-SM (paper)", _skilled("paper", learns=True), _FEW_SHOT),
     "ql-sm": Method("QL-SM (grounded)", _skilled("grounded", learns=True), _FEW_SHOT),
+    "sm-values": Method("SM (values)", _skilled("values", learns=False), _FEW_SHOT),
+    "ql-sm-paper-counters": Method(
+        "QL-SM (paper), counters seen", _skilled("paper", learns=True, counters=True), _FEW_SHOT
+    ),
     "hrm-all-edges": Method("HRM, all edges", _hierarchical(shaped=False, unachievable=True)),
 }
 

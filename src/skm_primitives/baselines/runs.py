@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from skm_machine import compile_mission
-from skm_machine.errors import SkmError
 from skm_primitives.baselines.curves import Curves
 from skm_primitives.baselines.methods import find_method, run_method
 from skm_primitives.baselines.problem import Problem, make_problem
@@ -17,7 +17,8 @@ from skm_primitives.baselines.settings import LearningSettings
 from skm_primitives.workers import Job
 from skm_sim import get_domain
 from skm_sim.arrays import FloatArray
-from skm_sim.tabular import is_tabular, tabular_model
+from skm_sim.tabular import TabularModel, is_tabular, tabular_model
+from skm_sim.tabular.explored import explored_model
 
 SEEDS_A_JOB: Final = 10
 
@@ -35,17 +36,20 @@ class Experiment:
     def problem(self) -> Problem:
         """Return the arrays to learn on."""
         spec = get_domain(self.domain)
-        if not is_tabular(spec):
-            raise SkmError(
-                f"the baselines are tabular; '{spec.name}' has no world of finitely many states."
-            )
         compiled = [
             compile_mission(
                 text, propositions=spec.propositions, repeat=repeat, horizon=self.horizon
             )
             for text, repeat in self.missions
         ]
-        return make_problem(tabular_model(spec), compiled)
+        return make_problem(_model(self.domain), compiled)
+
+
+@cache
+def _model(domain: str) -> TabularModel:
+    """Return the world of a domain: its own arrays, or what exploring a plain environment finds."""
+    spec = get_domain(domain)
+    return tabular_model(spec) if is_tabular(spec) else explored_model(spec)
 
 
 def of_tasks(domain: str, tasks: Sequence[str]) -> Experiment:

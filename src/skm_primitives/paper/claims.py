@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skm_primitives.baselines import Curves
+from skm_primitives.paper.experiments import METHODS_SHOWN
 
 Outcome = Mapping[str, Mapping[str, Curves]]
 """Curves by panel and method."""
@@ -40,7 +41,7 @@ def curve_claims(outcome: Outcome, best: Mapping[str, float]) -> list[Claim]:
         panel: {m: _final(outcome, panel, m) for m in found} for panel, found in outcome.items()
     }
     hard, third = last["task-4"], last["task-3"]
-    learners = [m for m in hard if not m.startswith(("sm", "ql-sm"))]
+    learners = [m for m in METHODS_SHOWN if not m.startswith(("sm", "ql-sm"))]
     shares = [last[panel]["sm-paper"] / best[panel] for panel in last]
     firsts = {panel: outcome[panel]["sm-paper"].smoothed().mean(axis=0)[:41] for panel in outcome}
     drift = max(abs(firsts[p][-1] - last[p]["sm-paper"]) for p in firsts)

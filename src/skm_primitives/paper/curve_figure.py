@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from skm_primitives.baselines import METHODS, Curves
 from skm_primitives.figures.figure_options import INK, plain
-from skm_primitives.paper.experiments import PRETRAINING
+from skm_primitives.paper.experiments import METHODS_SHOWN, PRETRAINING
 
 COLOURS: Final = {
     "ql": "#8d99ae",
@@ -26,7 +26,10 @@ COLOURS: Final = {
 
 
 def curves_figure(panels: Sequence[tuple[str, Mapping[str, Curves], float]], title: str) -> Figure:
-    """Return a panel for each (title, curves by method, best possible), two in a row."""
+    """Return a panel for each (title, curves by method, best possible), two in a row.
+
+    Methods that are only in tables are left out.
+    """
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(4.6 * columns + 1.8, 3.3 * rows + 0.4), layout="constrained")
@@ -34,7 +37,8 @@ def curves_figure(panels: Sequence[tuple[str, Mapping[str, Curves], float]], tit
     for spare in axes[len(panels) :]:
         spare.remove()
     for panel, (name, curves, best) in zip(axes, panels, strict=False):
-        for method, found in curves.items():
+        for method in METHODS_SHOWN:
+            found = curves[method]
             smooth = found.smoothed()
             mean, deviation = smooth.mean(axis=0), smooth.std(axis=0)
             colour = COLOURS.get(method, INK)

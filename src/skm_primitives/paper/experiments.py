@@ -17,6 +17,9 @@ METHODS_SHOWN: Final = (
     "ql-sm-paper",
     "ql-sm",
 )
+ZERO_SHOT_TABLED: Final = "sm-values"
+"""The third planner: in tables, not in figures."""
+METHODS_TABLED: Final = (*METHODS_SHOWN, ZERO_SHOT_TABLED, "hrm-all-edges")
 PRETRAINING: Final = 100_000
 """Steps in which the skills were learned: the dotted line."""
 

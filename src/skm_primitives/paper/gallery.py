@@ -8,7 +8,7 @@ from typing import Any
 from skm_primitives.baselines import METHODS
 from skm_primitives.paper.claims import Claim
 from skm_primitives.paper.curve_figure import curves_figure
-from skm_primitives.paper.experiments import METHODS_SHOWN, REACHABILITY
+from skm_primitives.paper.experiments import METHODS_SHOWN, REACHABILITY, ZERO_SHOT_TABLED
 from skm_primitives.paper.learning import Get, Learning, best_possible
 from skm_primitives.paper.pictures import as_files
 from skm_primitives.paper.report import Section, Table
@@ -17,6 +17,8 @@ from skm_primitives.workers import Job
 
 PICTURES = "skm_primitives.paper.pictures"
 FEW_SHOT_STEPS = 200_000
+TABLED = (*METHODS_SHOWN, ZERO_SHOT_TABLED)
+"""Methods in the tables of the reachability experiments."""
 
 
 def picture_job(key: str, **arguments: Any) -> Job:  # noqa: ANN401
@@ -122,7 +124,7 @@ def paths_section(get: Get) -> Section:
 def reachability_section(name: str, learning: Learning, get: Get) -> Section:
     """Return one of the two experiments in which a coffee cannot be left."""
     panel = REACHABILITY[name]
-    used = {method: learning.settings(method) for method in METHODS_SHOWN}
+    used = {method: learning.settings(method) for method in TABLED}
     curves, best = learning.curves(panel, get, used), best_possible(panel)
     last = {method: found.at(learning.steps)[0] for method, found in curves.items()}
     figure = curves_figure([(panel.title, curves, best)], f"{learning.runs} runs")
@@ -160,7 +162,10 @@ def reachability_section(name: str, learning: Learning, get: Get) -> Section:
         f"{name}-trajectories": get(reachability_paths_job(name))["files"],
         f"{name}-machine": get(machine_job(name, panel.domain, panel.tasks[0]))["files"],
     }
-    about = "Global reachability does not hold: the coffee at the lower right cannot be left."
+    about = (
+        "Global reachability does not hold: the coffee at the lower right cannot be left. (In the"
+        " authors' code it can: a wrapper drops `done`.)"
+    )
     number = name.removeprefix("figure-")
     title = f"Figure {number}: {panel.title}"
     table = Table(name, [*rows, ("best possible", f"{best:.3f}")])
@@ -207,15 +212,28 @@ def returns_section(episodes: int, get: Get) -> Section:
                 f"{composed} / {optimal}",
             )
         )
-    claim = Claim(
-        "zero-shot returns are very close to optimal, less so on tasks 3 and 4",
-        min(ratios) > 0.9,
-        f"{min(ratios):.1%} to {max(ratios):.1%} of the reference on the true state",
-        "ours do not fall off on tasks 3 and 4; the authors' own medians are 57 to 77 % of the optimum",
+    fall = min(ratios[:2]) - min(ratios[2:])
+    claims = [
+        Claim(
+            "zero-shot returns are very close to optimal",
+            min(ratios) > 0.9,
+            f"{min(ratios):.1%} to {max(ratios):.1%} of the reference on the true state",
+            "with few boards chance decides",
+        ),
+        Claim(
+            "on tasks 3 and 4 errors add up to failures now and then",
+            fall > 0.02,
+            f"the least of tasks 3 and 4 is {-fall:+.3f} from the least of tasks 1 and 2",
+            "ours do not fall off; the planner looks ahead, and remembers what led nowhere",
+        ),
+    ]
+    about = (
+        f"Missions completed in 50 steps, {episodes} boards a task, planner grounded. Figures of the"
+        " authors, on their boards and tasks' lengths, are the medians that their plots show: 57 to 77 %"
+        " of the optimum."
     )
-    about = f"Missions completed in 50 steps, {episodes} boards a task, planner grounded."
     files, tables = {"figure-3": found["files"]}, [Table("figure-3", rows)]
-    return Section("figure-3", "Figure 3: Moving Targets", about, [claim], files, tables)
+    return Section("figure-3", "Figure 3: Moving Targets", about, claims, files, tables)
 
 
 def safety_section(episodes: int, get: Get) -> Section:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from skm_primitives.baselines import METHODS, Curves, LearningSettings, best_return
 from skm_primitives.baselines.runs import collected, jobs_of, of_tasks
 from skm_primitives.paper.claims import curve_claims
 from skm_primitives.paper.curve_figure import curves_figure
-from skm_primitives.paper.experiments import METHODS_SHOWN, PANELS, PRETRAINING, PUBLISHED, Panel
+from skm_primitives.paper.experiments import (
+    METHODS_SHOWN,
+    METHODS_TABLED,
+    PANELS,
+    PRETRAINING,
+    PUBLISHED,
+    ZERO_SHOT_TABLED,
+    Panel,
+)
 from skm_primitives.paper.pictures import as_files
 from skm_primitives.paper.report import Section, Table
 from skm_primitives.paper.search import FIRST_SEED
 from skm_primitives.workers import Job
 
 STEPS: Final = 400_000
+LEARNING: Final = tuple(method for method in METHODS_SHOWN if not method.startswith("sm"))
 Get = Callable[[Job], Any]
 
 
@@ -27,6 +37,7 @@ class Learning:
     runs: int
     steps: int = STEPS
     search_seeds: int = 3
+    search_steps: int = STEPS
 
     def settings(self, method: str, **given: Any) -> LearningSettings:  # noqa: ANN401
         """Return a method's settings for these runs."""
@@ -46,8 +57,8 @@ class Learning:
         arguments = {
             "experiment": asdict(of_tasks(panel.domain, panel.tasks)),
             "method": method,
-            "steps": self.steps,
-            "every": max(1000, self.steps // 100),
+            "steps": self.search_steps,
+            "every": max(1000, self.search_steps // 100),
             "seeds": seeds,
         }
         return Job(
@@ -67,6 +78,7 @@ class Learning:
         return found
 
 
+@cache
 def best_possible(panel: Panel) -> float:
     """Return the success of the best policy if every tenth action is random."""
     return best_return(of_tasks(panel.domain, panel.tasks).problem(), 0.1, 1000)
@@ -74,8 +86,7 @@ def best_possible(panel: Panel) -> float:
 
 def learning_section(learning: Learning, get: Get) -> Section:
     """Return `fig:ow_returns` with the settings in effect in the paper's comparison."""
-    used = {method: learning.settings(method) for method in METHODS_SHOWN}
-    outcome = {panel.name: learning.curves(panel, get, used) for panel in PANELS}
+    outcome = faithful(learning, get)
     best = {panel.name: best_possible(panel) for panel in PANELS}
     panels = [(panel.title, outcome[panel.name], best[panel.name]) for panel in PANELS]
     figure = curves_figure(panels, f"Office Gridworld, {learning.runs} runs, the paper's settings")
@@ -96,11 +107,10 @@ def fair_section(learning: Learning, get: Get) -> Section:
     outcome, chosen = {}, [("experiment", "method", "α", "Q begins at", "ε while learning")]
     for panel in PANELS:
         used = fair_settings(learning, panel, get)
-        outcome[panel.name] = learning.curves(panel, get, used, "best")
+        outcome[panel.name] = fair(learning, panel, get)
         chosen += [
             (panel.name, METHODS[m].label, str(s.alpha), str(s.initial), str(s.epsilon))
             for m, s in used.items()
-            if not m.startswith("sm")
         ]
     best = {panel.name: best_possible(panel) for panel in PANELS}
     panels = [(panel.title, outcome[panel.name], best[panel.name]) for panel in PANELS]
@@ -119,16 +129,32 @@ def fair_section(learning: Learning, get: Get) -> Section:
     )
 
 
+def faithful(learning: Learning, get: Get) -> dict[str, dict[str, Curves]]:
+    """Return the curves with the paper's settings, by experiment and method."""
+    used = {method: learning.settings(method) for method in METHODS_TABLED}
+    return {panel.name: learning.curves(panel, get, used) for panel in PANELS}
+
+
+def fair(learning: Learning, panel: Panel, get: Get) -> dict[str, Curves]:
+    """Return the curves with the best settings, by method; those that learn nothing have none."""
+    learned = learning.curves(panel, get, fair_settings(learning, panel, get), "best")
+    found = {**learned, **learning.curves(panel, get, zero_shot_settings(learning))}
+    return {method: found[method] for method in (*METHODS_SHOWN, ZERO_SHOT_TABLED)}
+
+
 def fair_settings(learning: Learning, panel: Panel, get: Get) -> dict[str, LearningSettings]:
-    """Return the settings that the search has found, by method."""
-    used = {}
-    for method in METHODS_SHOWN:
-        if method.startswith("sm"):
-            used[method] = learning.settings(method)
-        else:
-            found = get(learning.search_job(panel, method))["settings"]
-            used[method] = replace(LearningSettings(**found), every=1000)
-    return used
+    """Return the settings that the search has found, by method that learns."""
+    searched = {m: get(learning.search_job(panel, m)) for m in LEARNING}
+    return {
+        method: replace(LearningSettings(**found["settings"]), steps=learning.steps, every=1000)
+        for method, found in searched.items()
+    }
+
+
+def zero_shot_settings(learning: Learning) -> dict[str, LearningSettings]:
+    """Return the settings of the methods that learn nothing of a task."""
+    names = [method for method in METHODS_SHOWN if method not in LEARNING]
+    return {method: learning.settings(method) for method in (*names, ZERO_SHOT_TABLED)}
 
 
 def _table(

@@ -9,16 +9,18 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from skm_machine import compile_mission, plan_paper
-from skm_machine.drawing import draw_machine
+from skm_machine.drawing.machine_picture import machine_canvas
+from skm_machine.drawing.svg import svg_document
 from skm_primitives.evaluation import EvaluationOptions, evaluate
 from skm_primitives.figures import FigureOptions, draw_figure
+from skm_primitives.figures.machine_figure import machine_figure
 from skm_sim import get_domain
 
 
-def as_files(figure: Figure) -> dict[str, bytes]:
+def as_files(figure: Figure, kinds: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:
     """Return a figure as PNG and SVG."""
     files = {}
-    for kind in ("png", "svg"):
+    for kind in kinds:
         buffer = io.BytesIO()
         figure.savefig(
             buffer, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else {}
@@ -53,7 +55,9 @@ def machine(domain: str, task: str, gamma: float) -> dict[str, Any]:
     spec = get_domain(domain)
     mission = compile_mission(spec.task(task).formula, propositions=spec.propositions)
     skills = plan_paper(mission.machine, gamma)
-    drawing = draw_machine(mission.machine, skills.skills, mission.text)
+    canvas = machine_canvas(mission.machine, skills.skills)
+    drawing = svg_document(canvas, mission.text)
+    files = {"svg": drawing.encode(), "png": as_files(machine_figure(canvas), ("png",))["png"]}
     rows = [
         {
             "state": mission.machine.names[state],
@@ -63,4 +67,4 @@ def machine(domain: str, task: str, gamma: float) -> dict[str, Any]:
         }
         for state, skill in skills.skills.items()
     ]
-    return {"files": {"svg": drawing.encode()}, "document": {"states": rows}}
+    return {"files": files, "document": {"states": rows}}

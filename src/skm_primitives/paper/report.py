@@ -79,7 +79,7 @@ def write_report(folder: Path, title: str, words: str, sections: Sequence[Sectio
 def claims_table(section: Section) -> Table:
     """Return the claims of a section as a table."""
     rows = [
-        (claim.text, "yes" if claim.shown else "no", claim.found, claim.why)
+        (claim.text, *(("yes", claim.found, "") if claim.shown else ("no", claim.found, claim.why)))
         for claim in section.claims
     ]
     return Table(f"{section.name}-claims", [("claim", "shown here", "found", "why"), *rows])

@@ -10,14 +10,28 @@ from typing import Any, Final
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.paper import gallery
-from skm_primitives.paper.experiments import METHODS_SHOWN, PANELS, REACHABILITY
-from skm_primitives.paper.learning import Learning, fair_section, fair_settings, learning_section
+from skm_primitives.paper.experiments import METHODS_TABLED, PANELS, REACHABILITY
+from skm_primitives.paper.findings import NEEDS, findings_section
+from skm_primitives.paper.learning import (
+    LEARNING,
+    STEPS,
+    Learning,
+    fair_section,
+    fair_settings,
+    learning_section,
+    zero_shot_settings,
+)
 from skm_primitives.paper.report import Section, write_report
+from skm_primitives.paper.search import GRID_SIZE
+from skm_primitives.paper.task_four import task_four_jobs, task_four_section
+from skm_primitives.paper.tasks import tasks_section
 from skm_primitives.workers import Job, Store, run_jobs
 
 PARTS: Final = {
+    "findings": "claims",
     "figure-2": "ow_returns",
     "figure-2-best": "ow_returns_best",
+    "task-4": "ow_task_4",
     "planners": "planners",
     "figure-3": "returns",
     "figure-6": "ow_values_base",
@@ -26,12 +40,16 @@ PARTS: Final = {
     "figure-9": "gr2",
     "figure-12": "rm_sm",
     "figure-13": "safety",
+    "tasks": "tables",
 }
 """Each part by the number that LaTeX gives its figure, and by the label that it has there."""
 
 QUICK_RUNS: Final = 5
+QUICK_SEARCH_STEPS: Final = 100_000
+PICTURE_RUNS: Final = 30
+"""What a picture or an evaluation counts for in the progress, in runs of a learner."""
 Progress = Callable[[str, int, int], None]
-"""Called with what is going on, how many jobs are done, and of how many."""
+"""Called with what was done last, how many runs are done, and of how many."""
 
 
 def _quiet(what: str, done: int, total: int) -> None:
@@ -59,12 +77,20 @@ class ReproduceOptions:
                     + ", ".join(f"{part} ({label})" for part, label in PARTS.items())
                 )
         wanted = {labels.get(name, name) for name in self.only} or set(PARTS)
+        wanted |= NEEDS if "findings" in wanted else set()
         return [name for name in PARTS if name in wanted]
 
     @property
     def learning(self) -> Learning:
         """How much is learned."""
-        return Learning(QUICK_RUNS, search_seeds=1) if self.quick else Learning(self.runs)
+        if self.quick:
+            return Learning(QUICK_RUNS, search_seeds=1, search_steps=QUICK_SEARCH_STEPS)
+        return Learning(self.runs)
+
+    @property
+    def few_runs(self) -> int:
+        """Runs of what takes ten times as many steps."""
+        return 1 if self.quick else min(5, self.runs)
 
     @property
     def episodes(self) -> int:
@@ -75,8 +101,11 @@ class ReproduceOptions:
 def reproduce(options: ReproduceOptions) -> Path:
     """Make the parts that are asked for; return where the report is. What is done is not done again."""
     parts, store = options.parts(), Store(options.out / "raw")
-    _do(_first_jobs(parts, options), store, options)
-    _do(_second_jobs(parts, options, store), store, options)
+    first = _first_jobs(parts, options)
+    later = len(PANELS) * len(LEARNING) * options.learning.runs if "figure-2-best" in parts else 0
+    total = sum(map(_runs, first)) + later
+    before = _do(first, store, options, 0, total)
+    _do(_second_jobs(parts, options, store), store, options, before, total)
     sections = [_section(name, options)(store.get) for name in parts]
     words = (
         f"Made by `skm reproduce paper`, {options.learning.runs} runs of each method. Beside each"
@@ -85,18 +114,31 @@ def reproduce(options: ReproduceOptions) -> Path:
     return write_report(options.out, "Skill Machines, reproduced", words, sections)
 
 
-def _do(jobs: Sequence[Job], store: Store, options: ReproduceOptions) -> None:
+def _do(
+    jobs: Sequence[Job], store: Store, options: ReproduceOptions, before: int, total: int
+) -> int:
+    """Do what is left of some jobs; return how many runs are done with them."""
     left = [job for job in jobs if not store.has(job)]
-    finished = len(jobs) - len(left)
-    options.progress("", finished, len(jobs))
+    finished = before + sum(map(_runs, jobs)) - sum(map(_runs, left))
+    options.progress("", finished, total)
 
     def done(job: Job, result: Any) -> None:  # noqa: ANN401
         nonlocal finished
         store.put(job, result)
-        finished += 1
-        options.progress(job.key, finished, len(jobs))
+        finished += _runs(job)
+        options.progress(job.key, finished, total)
 
     run_jobs(left, options.workers, done)
+    return finished
+
+
+def _runs(job: Job) -> int:
+    """Return how many runs of a learner a job is worth, for the estimate of the time left."""
+    if "method" not in job.arguments:
+        return PICTURE_RUNS
+    steps: int = job.arguments.get("settings", job.arguments)["steps"]
+    tried = 1 if "settings" in job.arguments else GRID_SIZE
+    return max(1, round(len(job.arguments["seeds"]) * tried * steps / STEPS))
 
 
 def _first_jobs(parts: Sequence[str], options: ReproduceOptions) -> list[Job]:
@@ -104,21 +146,23 @@ def _first_jobs(parts: Sequence[str], options: ReproduceOptions) -> list[Job]:
     learning, jobs = options.learning, []
     if "figure-2" in parts:
         for panel in PANELS:
-            for method in METHODS_SHOWN:
+            for method in METHODS_TABLED:
                 jobs += learning.jobs(panel, method, learning.settings(method))
     if "figure-2-best" in parts:
         for panel in PANELS:
-            learners = [m for m in METHODS_SHOWN if not m.startswith("sm")]
-            jobs += [learning.search_job(panel, method) for method in learners]
+            for method, used in zero_shot_settings(learning).items():
+                jobs += learning.jobs(panel, method, used)
+            jobs += [learning.search_job(panel, method) for method in LEARNING]
     for name in ("figure-8", "figure-9"):
         if name in parts:
             panel = REACHABILITY[name]
-            for method in METHODS_SHOWN:
+            for method in gallery.TABLED:
                 jobs += learning.jobs(panel, method, learning.settings(method))
             jobs.append(gallery.reachability_paths_job(name))
             jobs.append(gallery.machine_job(name, panel.domain, panel.tasks[0]))
     seeds = 1 if options.quick else 5
     single = {
+        "task-4": task_four_jobs(options.few_runs),
         "planners": [gallery.planners_job(d, seeds) for d in ("office", "office_absorbing")],
         "figure-3": [gallery.returns_job(options.episodes)],
         "figure-6": [gallery.values_job()],
@@ -126,7 +170,8 @@ def _first_jobs(parts: Sequence[str], options: ReproduceOptions) -> list[Job]:
         "figure-12": [gallery.machine_job("figure-12", "safety", "2")],
         "figure-13": gallery.safety_jobs(options.episodes),
     }
-    return jobs + [job for name, found in single.items() if name in parts for job in found]
+    jobs += [job for name, found in single.items() if name in parts for job in found]
+    return list({job.key: job for job in jobs}.values())  # Two parts may need the same.
 
 
 def _second_jobs(parts: Sequence[str], options: ReproduceOptions, store: Store) -> list[Job]:
@@ -145,6 +190,9 @@ def _second_jobs(parts: Sequence[str], options: ReproduceOptions, store: Store) 
 def _section(name: str, options: ReproduceOptions) -> gallery.Make:
     learning = options.learning
     makers: dict[str, Callable[..., Section]] = {
+        "findings": partial(findings_section, learning),
+        "tasks": tasks_section,
+        "task-4": partial(task_four_section, options.few_runs),
         "figure-2": partial(learning_section, learning),
         "figure-2-best": partial(fair_section, learning),
         "planners": partial(gallery.planners_section, 1 if options.quick else 5),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
+from math import prod
 from typing import Any, Final
 
 from skm_primitives.baselines.methods import find_method, run_method
@@ -12,6 +13,7 @@ from skm_primitives.baselines.runs import Experiment
 from skm_sim import get_domain
 
 GRID: Final = {"alpha": (0.1, 0.5, 0.9), "initial": (0.001, 2.0), "epsilon": (0.2, 0.5)}
+GRID_SIZE: Final = prod(map(len, GRID.values()))
 FIRST_SEED: Final = 1000
 """Of the seeds that settings are chosen on; the runs of figures have seeds from 0."""
 

@@ -48,8 +48,11 @@ class TabularMission:
     """`(situations, actions)`: whether the action ends the mission, accepted or failed."""
     starts: IntArray
     """`(cells,)`: the situation in which an episode that starts in a cell begins."""
-    optimal: IntArray
-    """`(cells,)`: the fewest steps to success from each start cell; −1 where there are none."""
+
+    @cached_property
+    def optimal(self) -> IntArray:
+        """`(cells,)`: the fewest steps to success from each start cell; −1 where there are none."""
+        return optimal_steps(self.model, self.mission.machine)
 
     @property
     def rows(self) -> int:
@@ -131,7 +134,6 @@ def tabular_mission(
         reward=earned,
         ended=ended,
         starts=number[first],
-        optimal=optimal_steps(model, machine),
     )
 
 
