@@ -1,5 +1,7 @@
 """The paper's claims at small size, the report, and what composes values and what plans."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,15 @@ from skm_primitives.baselines import METHODS, best_return, run_method
 from skm_primitives.baselines.runs import of_tasks
 from skm_primitives.evaluation import EvaluationOptions, evaluate
 from skm_primitives.evaluation.spread import evaluate_spread
-from skm_primitives.paper import PARTS, ReproduceOptions, reproduce
+from skm_primitives.paper import PARTS, ReproduceOptions, reproduce, search
+from skm_primitives.paper.findings import findings_section
+from skm_primitives.paper.learning import Learning
+from skm_primitives.paper.reproduction import QUICK_RUNS
+from skm_primitives.paper.tasks import tasks_section
 from skm_primitives.tabular.exact_evaluation import evaluate_policy
 from skm_primitives.training_jobs import seed_jobs
 from skm_primitives.workers import run_jobs
+from skm_primitives.workers.jobs import call
 from skm_sim import get_domain
 from skm_sim.tabular import tabular_model
 
@@ -123,10 +130,11 @@ def test_seeds_are_trained_by_jobs_with_checkpoints_of_their_own(tmp_path):
 def test_the_report_is_one_page_and_what_is_done_is_not_done_again(tmp_path):
     options = ReproduceOptions(tmp_path, only=["rm_sm", "figure-6"], workers="1")
     page = reproduce(options).read_text(encoding="utf-8")
-    assert page.count("data:image/") == 2
+    assert page.count("data:image/png") == 2
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "the skill machine reaches button" in page
-    for name in ("figures/figure-6.png", "figures/figure-6.svg", "tables/figure-12.csv"):
+    figures = [f"figures/figure-{number}.{kind}" for number in (6, 12) for kind in ("png", "svg")]
+    for name in (*figures, "tables/figure-12.csv", "tables/figure-12.md"):
         assert (tmp_path / name).stat().st_size > 0
     seen = []
     again = ReproduceOptions(
@@ -139,4 +147,23 @@ def test_the_report_is_one_page_and_what_is_done_is_not_done_again(tmp_path):
 def test_an_unknown_part_names_those_that_there_are(tmp_path):
     with pytest.raises(SkmError, match="figure-2 "):
         reproduce(ReproduceOptions(tmp_path, only=["figur-2"]))
-    assert len(PARTS) == 10
+    assert len(PARTS) == 13
+
+
+def test_curves_findings_and_tasks_are_made_of_runs_of_any_size(monkeypatch):
+    monkeypatch.setattr(search, "GRID", {"alpha": (0.5,), "initial": (0.001,), "epsilon": (0.5,)})
+    learning = Learning(1, steps=5000, search_seeds=1, search_steps=1000)
+    done = {}
+
+    def get(job):
+        if job.key not in done:
+            done[job.key] = call(job)
+        return done[job.key]
+
+    claims = {claim.text: claim for claim in findings_section(learning, get).claims}
+    assert "grounded" in claims["SM is near-optimal from the start"].found
+    assert claims["QL cannot learn task 4"].shown  # after 5000 steps nobody can
+    assert "paper task-4 sm-values 0-0 5000" in done
+    formulas = dict(row[:2] for row in tasks_section(get).tables[0].rows)
+    assert formulas["coffee"] == f"`{OFFICE.tasks['coffee'].formula}`"
+    assert QUICK_RUNS == ReproduceOptions(Path(), quick=True).learning.runs == 5

@@ -133,7 +133,10 @@ def reachability_section(name: str, learning: Learning, get: Get) -> Section:
     text = "zero-shot fails completely" if strict else "zero-shot is worse than few-shot"
     fails, reached = zero < 0.02 if strict else zero < few - 0.05, few > 0.95 * best
     chance = "every tenth action is random: by chance it succeeds now and then"
-    rule = "the printed rule leaves to the zero-shot skill what is over 21 steps from success"
+    rule = (
+        "the printed rule leaves to the zero-shot skill what is over 21 steps from success; `skm"
+        " finetune`, whose paths are drawn here, follows Q wherever Q is sure of success"
+    )
     claims = [
         Claim(text, fails, f"SM (paper) {zero:.3f}", "" if fails else chance),
         Claim(

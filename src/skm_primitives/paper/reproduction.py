@@ -94,8 +94,13 @@ class ReproduceOptions:
 
     @property
     def episodes(self) -> int:
-        """Runs of each task of the network domains."""
+        """Boards of each task of Moving Targets."""
         return 10 if self.quick else 100
+
+    @property
+    def layouts(self) -> int:
+        """Layouts of each task of Safety."""
+        return 10 if self.quick else 200
 
 
 def reproduce(options: ReproduceOptions) -> Path:
@@ -168,7 +173,7 @@ def _first_jobs(parts: Sequence[str], options: ReproduceOptions) -> list[Job]:
         "figure-6": [gallery.values_job()],
         "figure-7": [gallery.paths_job()],
         "figure-12": [gallery.machine_job("figure-12", "safety", "2")],
-        "figure-13": gallery.safety_jobs(options.episodes),
+        "figure-13": gallery.safety_jobs(options.layouts),
     }
     jobs += [job for name, found in single.items() if name in parts for job in found]
     return list({job.key: job for job in jobs}.values())  # Two parts may need the same.
@@ -202,6 +207,6 @@ def _section(name: str, options: ReproduceOptions) -> gallery.Make:
         "figure-8": partial(gallery.reachability_section, "figure-8", learning),
         "figure-9": partial(gallery.reachability_section, "figure-9", learning),
         "figure-12": gallery.machine_section,
-        "figure-13": partial(gallery.safety_section, options.episodes),
+        "figure-13": partial(gallery.safety_section, options.layouts),
     }
     return makers[name]

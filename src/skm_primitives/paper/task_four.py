@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from skm_primitives.baselines import Curves, LearningSettings
+from skm_primitives.baselines import METHODS, Curves, LearningSettings
 from skm_primitives.paper.claims import Claim
 from skm_primitives.paper.experiments import PANELS
 from skm_primitives.paper.learning import Get, Learning, best_possible
@@ -31,7 +31,7 @@ class Variant:
         """Ten times the steps of the figure, evaluated less often but longer."""
         learning = {"epsilon": self.epsilon, "gamma": self.gamma, "initial": self.initial}
         counts = {"steps": STEPS, "every": STEPS // 100, "evaluations": 20}
-        return Learning(1).settings(self.method, **learning, **counts)
+        return METHODS[self.method].settings(**learning, **counts)
 
 
 VARIANTS: Final = (
@@ -63,7 +63,7 @@ def _kind(variant: Variant) -> str:
 
 
 def _zero_shot(slips: float) -> LearningSettings:
-    return Learning(1).settings("sm-paper", test_epsilon=slips, evaluations=20)
+    return METHODS["sm-paper"].settings(test_epsilon=slips, evaluations=20)
 
 
 def task_four_section(runs: int, get: Get) -> Section:
