@@ -13,10 +13,10 @@ from skm_primitives.baselines.runs import of_tasks
 from skm_primitives.evaluation import EvaluationOptions, evaluate
 from skm_primitives.evaluation.spread import evaluate_spread
 from skm_primitives.paper import PARTS, ReproduceOptions, reproduce, search
-from skm_primitives.paper.findings import findings_section
 from skm_primitives.paper.learning import Learning
 from skm_primitives.paper.reproduction import QUICK_RUNS
 from skm_primitives.paper.tasks import tasks_section
+from skm_primitives.paper.weighed_claims import findings_section
 from skm_primitives.tabular.exact_evaluation import evaluate_policy
 from skm_primitives.training_jobs import seed_jobs
 from skm_primitives.workers import run_jobs

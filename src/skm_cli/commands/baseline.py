@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     jobs = jobs_of(experiment, args.method, settings, args.seeds)
     problem = experiment.problem()
     results: dict[str, Any] = {}
-    started = time.monotonic()
+    started, worked = time.monotonic(), time.process_time()
     with steps_bar() as progress:
         bar = progress.add_task(args.method, total=settings.steps * len(args.seeds))
 
@@ -103,16 +103,20 @@ def run(args: argparse.Namespace) -> int:
             progress.advance(bar, settings.steps * len(found))
 
         run_kept(jobs, args.workers, args.keep, done)
-    seconds = time.monotonic() - started
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - worked
+    speed = round(settings.steps * len(args.seeds) / cpu_seconds) if args.workers == "1" else None
     curves = collected(args.method, settings, jobs, results)
     best = best_return(problem, settings.test_epsilon, settings.episode_steps)
     if args.json:
         missions = [mission for mission, _ in experiment.missions]
         kind = {"score": "rounds" if problem.endless else "success", "best_possible": best}
         about = {"domain": args.domain, "missions": missions, "seconds": round(seconds, 3)}
+        about["steps_per_cpu_second"] = speed
         print_json({**about, **kind, **curves.document()})
     else:
         _print(curves, settings, best, endless=problem.endless)
+        if speed:
+            print(f"{speed:,} steps of learning a CPU second, evaluations included")
     return 0
 
 

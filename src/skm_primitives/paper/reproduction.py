@@ -11,7 +11,6 @@ from typing import Any, Final
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.paper import gallery
 from skm_primitives.paper.experiments import METHODS_TABLED, PANELS, REACHABILITY
-from skm_primitives.paper.findings import NEEDS, findings_section
 from skm_primitives.paper.learning import (
     LEARNING,
     STEPS,
@@ -25,6 +24,7 @@ from skm_primitives.paper.report import Section, write_report
 from skm_primitives.paper.search import GRID_SIZE
 from skm_primitives.paper.task_four import task_four_jobs, task_four_section
 from skm_primitives.paper.tasks import tasks_section
+from skm_primitives.paper.weighed_claims import NEEDS, findings_section
 from skm_primitives.workers import Job, Store, run_jobs
 
 PARTS: Final = {

@@ -87,7 +87,8 @@ def task_four_section(runs: int, get: Get) -> Section:
         Claim(
             "with ten times the steps, QL-SM leaves SM",
             leaves,
-            f"{ends[0]:.3f} after {STEPS:.0e} steps, zero-shot {zero:.3f}, best possible {best:.3f}",
+            f"{ends[0]:.3f} after {STEPS // 10**6} million steps, zero-shot {zero:.3f}, best"
+            f" possible {best:.3f}",
             f"with ε = 0.5 the zero-shot policy succeeds in {10_000 * lost:.0f} of 10,000 episodes: next"
             " to no reward to learn from; the printed rule max{γQ, (1−γ)δ_Q} leaves to the zero-shot"
             " skill all that is over 21 steps from success, of about 120; and ⟨cell, u⟩ does not show"
@@ -100,8 +101,8 @@ def task_four_section(runs: int, get: Get) -> Section:
         ),
     ]
     about = (
-        f"Success at ε = 0.1 after {STEPS:.0e} steps, {runs} runs each. Neither the number of steps nor"
-        " the planner is at fault, but the printed rule, the exploration and what Q sees, together."
+        f"Success at ε = 0.1 after {STEPS // 10**6} million steps, {runs} runs each. Neither the number"
+        " of steps nor the planner is at fault, but the printed rule, exploration and what Q sees."
     )
     title = "Why QL-SM stays where SM is on task 4"
     return Section("task-4", title, about, claims, tables=[Table("task-4", rows)])
