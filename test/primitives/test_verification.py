@@ -1,4 +1,4 @@
-"""Judging recordings again: true ones agree, every mutation of tools/recordings.py is caught."""
+"""Judging recordings again: true ones agree, every mutation of tools/mutations.py is caught."""
 
 import importlib.util
 import json
@@ -9,10 +9,10 @@ import pytest
 from skm_cli.commands.verify import verify_file
 from skm_cli.main import main
 
-TOOL = Path(__file__).parents[2] / "tools" / "recordings.py"
-spec = importlib.util.spec_from_file_location("recordings", TOOL)
-recordings = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(recordings)
+TOOL = Path(__file__).parents[2] / "tools" / "mutations.py"
+spec = importlib.util.spec_from_file_location("mutations", TOOL)
+mutations = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(mutations)
 
 RUNS = {
     "accepted": ("office", "F(coffee & X F office) & G !decoration", "--start", "2,2"),
@@ -24,7 +24,6 @@ RUNS = {
     ),
     "timed out": ("moving_targets", "F(blue & square)", "--max-steps", "3", "--seed", "1"),
 }
-KINDS = (*recordings.MUTATIONS, "tail cut off", "end left out")
 
 
 @pytest.fixture(scope="module")
@@ -44,25 +43,25 @@ def test_what_was_recorded_agrees_with_its_replay(folder, name):
     assert found.nearest_metres is None or found.nearest_metres.distance >= 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mutations.KINDS)
 def test_mutations_are_caught(folder, tmp_path, kind):
     made = 0
     for number, name in enumerate(RUNS):
         target = tmp_path / "mutated.mcap"
-        if recordings.mutate(folder / f"{name}.mcap", kind, number, target):
+        if mutations.mutate(folder / f"{name}.mcap", kind, number, target):
             made += 1
-            assert recordings.is_caught(target)[0], name
+            assert mutations.is_caught(target)[0], name
     assert made
 
 
 def test_labels_that_came_before_the_machines_word_are_no_disagreement(folder, tmp_path):
     """A recorder that is killed may have the labels of a move, and not yet the log of it."""
-    file = recordings.read_recording(folder / "standing.mcap")
+    file = mutations.read_recording(folder / "standing.mcap")
     kept, middle = [], 2 * len(file.recorded) // 5
     for number, message in enumerate(file.recorded):
         if number < middle or message.name in ("labels", "observation"):
             kept.append(message)
-    recordings.write(file, kept, tmp_path / "late.mcap")
+    mutations.write(file, kept, tmp_path / "late.mcap")
     found = verify_file(tmp_path / "late.mcap", None, recover=False)
     assert (found.result, found.disagreements, found.steps) == ("incomplete", [], 60)
 
@@ -80,10 +79,10 @@ def test_the_command_has_a_code_for_each_result_and_a_document(folder, tmp_path,
     assert main(["verify", str(run), "--mission", "F cofee"]) == 2
     assert "did you mean 'coffee'" in capsys.readouterr().err
     wrong = tmp_path / "wrong.mcap"
-    assert recordings.mutate(run, "label flipped", 1, wrong)
+    assert mutations.mutate(run, "label flipped", 1, wrong)
     assert main(["verify", str(wrong)]) == 3
     cut = tmp_path / "cut.mcap"
-    assert recordings.mutate(run, "tail cut off", 1, cut)
+    assert mutations.mutate(run, "tail cut off", 1, cut)
     assert main(["verify", str(cut)]) == 2
     assert "--recover" in capsys.readouterr().err
     rows = main(["verify", str(folder), "--json"])
