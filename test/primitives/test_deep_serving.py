@@ -17,7 +17,7 @@ from skm_primitives.deep.networks import EnsembleMLP, to_arrays
 from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.loading import load_primitives
 from skm_sim.registry import get_domain
-from skm_sim.safety.body import FORCE, SafetyBody
+from skm_sim.safety.body import FEW, FORCE, SafetyBody, decode
 from skm_sim.safety.environment import SafetyVectorEnv
 from skm_sim.safety.layout import sample_layouts
 
@@ -130,6 +130,18 @@ def test_the_nearest_objects_are_decoded_from_the_lidars():
     gaps = np.linalg.norm(layout.regions - layout.robot[:, None, :2], axis=-1).min(1)
     decoded = np.linalg.norm(objects[:, 5, 1:3], axis=1) * 3
     assert np.median(np.abs(decoded - gaps)) < 1e-4
+
+
+def test_a_few_states_are_decoded_exactly_as_many():
+    random = np.random.default_rng(6)
+    seen, _ = SafetyVectorEnv(100).reset(seed=6)
+    shown = seen[:, 12:].reshape(-1, 3, 16)
+    drawn = random.random((300, 3, 16)) * (random.random((300, 3, 16)) < 0.4)
+    for lidars in (shown, drawn.astype(np.float32), drawn.round(1).astype(np.float32)):
+        many = decode(lidars)
+        for size in (1, FEW):
+            few = [decode(lidars[first : first + size]) for first in range(0, len(lidars), size)]
+            np.testing.assert_array_equal(np.concatenate(few), many)
 
 
 def test_controls_are_warped_to_even_actuators():

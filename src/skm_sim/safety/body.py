@@ -28,6 +28,9 @@ _SENSOR_SCALE = np.repeat([0.02, 1.0, 0.2, 2.0], 3).astype(np.float32)
 _SAME = 1e-4
 """Two readings that differ by less come from the same object."""
 _AROUND = np.array([-2, -1, 1, 2])
+_BESIDE = [(np.arange(BINS) + step) % BINS for step in _AROUND]
+FEW = 4
+"""Up to so many states at a time are decoded bin by bin."""
 _PEELED = np.arange(max(OBJECTS)) < np.array(OBJECTS)[:, None]
 """Which of the objects taken from each lidar, one after the other, there can be."""
 FORCE = 0.05
@@ -82,6 +85,17 @@ def decode(lidars: Float32Array) -> Float32Array:
     For each: whether it is seen, its egocentric position, its nearness (also along the axes), and
     on which side of the 0.3 m of a label it is.
     """
+    bins, closeness, least, most = (_peel_few if len(lidars) <= FEW else _peel)(lidars)
+    scale = np.maximum(closeness, np.float32(1e-6))
+    share = (np.minimum(most / scale, 1) + (1 - np.minimum(least / scale, 1))) / 2
+    angle = (bins + share) * np.float32(2 * np.pi / BINS)
+    distance = RANGE * (1 - closeness)
+    near = np.exp(-distance / np.float32(0.4))
+    return things_seen(angle, distance, near, 0.3, closeness > 0)
+
+
+def _peel(lidars: Float32Array) -> tuple[Float32Array, ...]:
+    """Return the brightest bin of each object `(n, 7)`, its light, and that of its two neighbours."""
     flat = lidars.reshape(-1, BINS)
     rows = np.arange(len(flat))
     rest = flat.copy()
@@ -97,15 +111,33 @@ def decode(lidars: Float32Array) -> Float32Array:
         for side, beyond, step in ((2, 3, 1), (1, 0, -1)):
             echo = rows[alone | (around[:, beyond] >= around[:, side])]
             rest[echo, (brightest[echo] + step) % BINS] = 0
-    bins, closeness, least, most = (
+    return tuple(
         np.moveaxis(part.reshape(-1, *lidars.shape[:2]), 0, -1)[:, _PEELED] for part in found
     )
-    scale = np.maximum(closeness, np.float32(1e-6))
-    share = (np.minimum(most / scale, 1) + (1 - np.minimum(least / scale, 1))) / 2
-    angle = (bins + share) * np.float32(2 * np.pi / BINS)
-    distance = RANGE * (1 - closeness)
-    near = np.exp(-distance / np.float32(0.4))
-    return things_seen(angle, distance, near, 0.3, closeness > 0)
+
+
+def _peel_few(lidars: Float32Array) -> tuple[Float32Array, ...]:
+    """Return the same, in a fifth of the time for one state: arrays pay only for many."""
+    flat = lidars.reshape(-1, BINS)
+    far_left, left, right, far_right = (flat[:, beside] for beside in _BESIDE)
+    alone = left + right <= flat + _SAME
+    echo_right = (alone | (far_right >= right)).tolist()
+    echo_left = (alone | (far_left >= left)).tolist()
+    found: list[tuple[int, float, float, float]] = []
+    for row, light in enumerate(flat.tolist()):
+        rest = light.copy()
+        for _ in range(OBJECTS[row % len(OBJECTS)]):
+            most = max(rest)
+            brightest = rest.index(most)
+            before, after = brightest - 1, (brightest + 1) % BINS
+            found.append((brightest, most, light[before], light[after]))
+            rest[brightest] = 0.0
+            if echo_right[row][brightest]:
+                rest[after] = 0.0
+            if echo_left[row][brightest]:
+                rest[before] = 0.0
+    columns = np.array(found, np.float32).reshape(len(lidars), -1, 4)
+    return tuple(columns[..., part] for part in range(4))
 
 
 def training_layouts(random: np.random.Generator, count: int) -> Layout:
