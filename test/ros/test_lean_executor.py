@@ -11,7 +11,9 @@ from rclpy.node import Node
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
+from skm_ros.bench import bare_loop
 from skm_ros.lean_executor import LeanExecutor, SeldomGroup
+from skm_ros.nodes import node_process
 
 SECONDS = 60.0
 
@@ -79,6 +81,11 @@ def test_a_service_answers_whoever_waits_for_it(bench):
     last = client.call_async(Trigger.Request())
     bench.until(last.done)
     assert not given_up.done()
+
+
+def test_the_yardstick_of_the_loop_has_the_executor_of_the_nodes():
+    """A bare loop that is slower than the nodes bounds nothing."""
+    assert bare_loop.LeanExecutor is node_process.LeanExecutor is LeanExecutor
 
 
 def _filled(answer):

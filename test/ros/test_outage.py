@@ -29,10 +29,14 @@ def phase(system, expected):
     system.wait_until(lambda: system.states.last.phase == expected, f"phase {expected}")
 
 
+def seconds(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
 def test_a_mission_goes_on_after_an_outage_and_a_thawed_machine_moves_nothing_by_old_answers(
     systems,
 ):
-    system, goal = robot(systems, resume_after=60.0)
+    system, goal = robot(systems, resume_after=60.0, use_sim_time=True)
     primitives, machine = system.processes["primitives"].pid, system.processes["machine"].pid
     os.kill(primitives, signal.SIGSTOP)
     system.wait_until(lambda: "primitives do not answer" in system.states.last.reason, "the stop")
@@ -50,6 +54,12 @@ def test_a_mission_goes_on_after_an_outage_and_a_thawed_machine_moves_nothing_by
     system.wait_until(
         lambda: any(a.step > thawed_at + 5 for a in actions.messages[before:]), "fresh actions"
     )
+    # All by the simulator's clock, the machine's own times, too.
+    shown = {o.step: seconds(o) for o in observations.messages}
+    answers = [a for a in actions.messages if a.kind != Action.STOP and a.step in shown]
+    assert answers
+    assert all(seconds(a) == shown[a.step] for a in answers)
+    assert 0 < seconds(system.states.last) < max(shown.values()) + 60
     steps = [a.step for a in actions.messages[before:] if a.kind != Action.STOP]
     assert all(step >= thawed_at - 3 or step <= frozen_at + 3 for step in steps)
     assert not goal.done

@@ -12,6 +12,8 @@ from skm_ros import qos
 from skm_ros.middleware import set_up_listening, set_up_middleware
 
 RESULT = ExecuteMission.Result
+LOOPBACK, EVERYWHERE = "0100007F", "00000000"
+"""Addresses of sockets, as Linux shows them."""
 ENDLESS = {"mission": "F A & F C", "repeat": True, "max_steps": 1_000_000}
 IMPATIENT = {"machine": {"peer_timeout": 2.0}}
 
@@ -63,6 +65,8 @@ def test_two_systems_side_by_side(systems):
     ]
     assert all(len(each) == 1 for each in sessions)
     assert sessions[0] != sessions[1]
+    frames = [traffic.observations.last.header.frame_id for traffic in (first, second)]
+    assert frames == ["one/base_link", "two/base_link"]
 
 
 def test_sim_killed_in_a_mission_and_started_again(systems):
@@ -157,10 +161,15 @@ def test_the_middleware_keeps_to_this_machine_unless_the_user_says_otherwise():
     }
 
 
-def test_no_node_uses_shared_memory(systems):
+def test_no_node_uses_shared_memory_or_listens_beyond_this_machine(systems):
     """A process that dies with a lock of it holds up the others for a second."""
     system = systems()
     system.wait_ready()
     for process in system.processes.values():
         opened = [str(entry.readlink()) for entry in Path(f"/proc/{process.pid}/fd").iterdir()]
         assert not [name for name in opened if "/dev/shm/fast" in name]
+        sockets = Path(f"/proc/{process.pid}/net/udp").read_text().splitlines()[1:]
+        owned = [line.split() for line in sockets if f"socket:[{line.split()[9]}]" in opened]
+        addresses = {fields[1].split(":")[0] for fields in owned}
+        assert LOOPBACK in addresses
+        assert EVERYWHERE not in addresses
