@@ -10,6 +10,8 @@ from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
 
 from skm_machine import UnsupportedMissionError, compile_mission, plan_paper
+from skm_machine.automata.infinite import best_graph
+from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula, conjunction
 from skm_machine.passes import Passes
@@ -216,3 +218,22 @@ def test_standing_orders_too_large_are_refused_within_one_limit_for_all_their_pa
 )
 def test_a_promise_that_no_round_can_keep_is_unsatisfiable(text, satisfiable):
     assert compile_mission(text).machine.satisfiable == satisfiable
+
+
+def test_the_time_for_the_smallest_automaton_is_no_limit_for_what_comes_after(monkeypatch):
+    """A clock on which translating takes 40 of 100 seconds, and all that follows 40 more."""
+    monkeypatch.setattr(time, "thread_time", lambda: now[0])
+    now = [0.0]
+    limits = Limits(1000, 100.0)
+    graph = best_graph(parse("G(a -> F b) & G(c -> F d)"), limits)
+    now[0] = 80.0
+    _grow(graph.diagrams, 10)
+    now[0] = 101.0
+    with pytest.raises(LimitReachedError, match="more than 100 seconds"):
+        _grow(graph.diagrams, 5000)
+
+
+def _grow(diagrams, first):
+    """Add so many nodes that the diagrams look at the clock."""
+    for variable in range(first, first + 2000):
+        diagrams.literal(variable)

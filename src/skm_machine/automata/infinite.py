@@ -39,8 +39,11 @@ def omega_automaton(
 def best_graph(formula: Formula, limits: Limits) -> Graph:
     """Return the automaton; a plain one if looking for a better one takes too much."""
     names = formula.propositions()
+    half = limits.half()
     try:
-        return Translation(names, limits.half()).graph(formula)
+        graph = Translation(names, half).graph(formula)
+        half.deadline = limits.deadline  # whoever goes on with its diagrams has all of the time
+        return graph
     except TooManyStatesError:
         raise
     except LimitReachedError:
