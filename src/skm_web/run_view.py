@@ -204,7 +204,7 @@ class RunView:
         del self._way[:-MOST_WAY]
         if entry.kind == ENDED:
             outcome = word(OUTCOMES, int(entry.outcome))
-            text = f"{outcome}: {entry.reason}"
+            text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
             self._log({"at": at, "kind": "ended", "step": step, "text": text})
         self._show_position()

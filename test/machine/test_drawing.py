@@ -253,6 +253,17 @@ def test_large_machine_is_sketched_in_bounded_time():
     assert len(groups(svg, "edge")) == 6560
 
 
+def test_a_long_thin_machine_is_broken_into_lines():
+    machine = from_automaton(translate(parse("F[0,120] a & G !b")))
+    assert machine.num_states > 100
+    svg = ET.fromstring(draw_machine(machine).encode())
+    assert 0.5 < float(svg.get("width")) / float(svg.get("height")) < 4
+    centres = [
+        (c.get("cx"), c.get("cy")) for g in svg.iter(f"{SVG}g") for c in g.iter(f"{SVG}circle")
+    ]
+    assert len(set(centres)) >= machine.num_states
+
+
 def test_crowded_machine_has_its_labels_on_hovering():
     machine = standing_machine(parse(" & ".join(f"G F p{i}" for i in range(5))))
     edges = groups(draw_machine(machine), "edge")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import sqrt
+from math import ceil, sqrt
 from typing import Final
 
 from skm_machine.drawing.canvas import ACCEPTED, FAILED, WORKING, Canvas, Circle, Path, Text, Tone
@@ -23,6 +23,11 @@ MAX_LINKS: Final = 30_000
 
 PITCH: Final = 26.0
 COLUMN: Final = 170.0
+CLOSE_COLUMN: Final = 90.0
+THIN: Final = 4.0
+"""Pictures that are more than so many times as wide as high are broken into lines, as text is."""
+LINE_SHAPE: Final = 1.6
+"""Width by height of a picture that is."""
 
 
 def sketch_machine(
@@ -86,9 +91,15 @@ def _place(machine: RewardMachine, links: list[tuple[int, int]]) -> list[Node]:
             nodes[source].right.append(nodes[target])
             nodes[target].left.append(nodes[source])
     order_columns(columns)
+    across, down, in_line = COLUMN, max(map(len, columns)) * PITCH, len(columns)
+    if len(columns) * COLUMN > THIN * down:
+        across, down = CLOSE_COLUMN, down + 2 * PITCH
+        in_line = ceil(sqrt(LINE_SHAPE * len(columns) * down / across))
     for index, column in enumerate(columns):
+        line, place_in_line = divmod(index, in_line)
         for place, node in enumerate(column):
-            node.x, node.y = index * COLUMN, (place - (len(column) - 1) / 2) * PITCH
+            node.x = place_in_line * across
+            node.y = line * down + (place - (len(column) - 1) / 2) * PITCH
     return nodes
 
 
@@ -98,7 +109,8 @@ def _curve(source: Node, target: Node) -> tuple[tuple[float, float], ...]:
         return (x - 3, y), (x - 9, y - 11), (x + 9, y - 11), (x + 3, y)
     side = 1 if target.column > source.column else -1
     start, end = source.x + side * RADIUS, target.x - side * RADIUS
-    bend = 0.45 * max(abs(end - start), 60) * side
+    ahead = (end - start) * side  # less than nothing where the line breaks in between
+    bend = (0.45 * max(ahead, 60) if ahead > 0 else 60) * side
     return (start, source.y), (start + bend, source.y), (end - bend, target.y), (end, target.y)
 
 

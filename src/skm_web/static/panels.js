@@ -14,7 +14,7 @@ export function showMission(mission, formula) {
   const rounds = mission.rounds ? `, ${mission.rounds} ${mission.rounds === 1 ? "success" : "rounds"}` : "";
   say("progress", mission.text ? `${mission.steps} steps${rounds} · planner ${mission.planner}` : "");
   const sign = OUTCOME_SIGNS[mission.outcome] ?? "■";
-  const told = mission.outcome ? `${sign} ${mission.outcome}: ${mission.reason}` : mission.reason ? `! ${mission.reason}` : "";
+  const told = mission.outcome ? `${sign} ${mission.outcome}${mission.reason ? `: ${mission.reason}` : ""}` : mission.reason ? `! ${mission.reason}` : "";
   const outcome = say("outcome", running && !mission.reason ? "" : told);
   outcome.className = sign === "✓" && mission.outcome ? "good" : mission.outcome ? "bad" : "warn";
   show(outcome, Boolean(outcome.textContent));
