@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from skm_machine import compile_mission, plan_paper
@@ -18,13 +19,14 @@ from skm_sim import get_domain
 
 
 def as_files(figure: Figure, kinds: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:
-    """Return a figure as PNG and SVG."""
+    """Return a figure as PNG and SVG, the same bytes each time."""
     files = {}
     for kind in kinds:
         buffer = io.BytesIO()
-        figure.savefig(
-            buffer, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else {}
-        )
+        with mpl.rc_context({"svg.hashsalt": "skm"}):
+            figure.savefig(
+                buffer, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else {}
+            )
         files[kind] = buffer.getvalue()
     return files
 
