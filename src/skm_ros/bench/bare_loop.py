@@ -8,13 +8,19 @@ are one:
     python -m skm_ros.bench.bare_loop machine
     python -m skm_ros.bench.bare_loop primitives
     python -m skm_ros.bench.bare_loop sim        reads a number of steps per line, prints the seconds
+    python -m skm_ros.bench.bare_loop apart      the same, with the other two as its children
     python -m skm_ros.bench.bare_loop all
+
+Children of one parent, as the nodes of `skm up` are: where many want the CPU, Linux shares it out by
+sessions, and three sessions would have three shares.
 """
 
 from __future__ import annotations
 
 import array
 import gc
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -136,6 +142,12 @@ class BarePrimitives:
 def main() -> int:
     """Run one part, or all of them, until interrupted or until standard input ends."""
     part, goals, actions, *propositions = sys.argv[1:]
+    children = []
+    if part == "apart":
+        part = "sim"
+        for other in ("machine", "primitives"):
+            command = [sys.executable, "-m", "skm_ros.bench.bare_loop", other, *sys.argv[2:]]
+            children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
     rclpy.init()
     parts = ("sim", "primitives", "machine") if part == "all" else (part,)
     bare = {"enable_rosout": False, "start_parameter_services": False}
@@ -165,6 +177,9 @@ def main() -> int:
         for thread in threads:
             if thread.is_alive():
                 thread.join()
+        for child in children:
+            child.send_signal(signal.SIGINT)
+            child.wait()
     return 0
 
 

@@ -29,10 +29,10 @@ HOPS: Final = 4
 
 
 VARIANTS: Final = {
-    "three_processes": ((), ("machine", "primitives", "sim")),
-    "single_process": (("--single-process",), ("all",)),
+    "three_processes": ((), "apart"),
+    "single_process": (("--single-process",), "all"),
 }
-"""Options of `skm up`, and parts of the bare loop, by variant."""
+"""Options of `skm up`, and the form of the bare loop, by variant."""
 
 Say = Callable[[str], None]
 
@@ -46,30 +46,25 @@ class Loop(Protocol):
 
 
 class BareLoop:
-    """The processes of `ros_bare_loop`, with messages of the sizes of these primitives."""
+    """`skm_ros.bench.bare_loop` in one of its forms, with messages of the sizes of these primitives."""
 
-    def __init__(self, primitives: Primitives, parts: Sequence[str]) -> None:
+    def __init__(self, primitives: Primitives, form: str) -> None:
         self._stack = ExitStack()
         domain_id = self._stack.enter_context(private_domain_id())
         sizes = [str(len(primitives.goals)), str(primitives.action_space.n)]  # type: ignore[attr-defined]
-        self._children = []
-        for part in parts:
-            command = [sys.executable, "-m", "skm_ros.bench.bare_loop", part, *sizes]
-            child = CapturedProcess(
-                [*command, *primitives.propositions], private_environment(domain_id)
-            )
-            self._stack.callback(child.stop)
-            self._children.append(child)
+        command = [sys.executable, "-m", "skm_ros.bench.bare_loop", form, *sizes]
+        environment = private_environment(domain_id)
+        self._child = CapturedProcess([*command, *primitives.propositions], environment)
+        self._stack.callback(self._child.stop)
 
     def seconds(self, steps: int) -> float:
-        """Ask the simulator's part, the last one, for a round."""
-        sim = self._children[-1]
+        """Ask the simulator's part for a round."""
+        sim = self._child
         before = len(sim.answers)
         sim.send_line(str(steps))
         deadline = time.monotonic() + START_SECONDS + STEP_SECONDS * steps
         while len(sim.answers) == before:
-            for child in self._children:
-                child.check_running()
+            sim.check_running()
             if time.monotonic() > deadline:
                 raise SkmError(f"the bare loop took no {steps} steps in time")
             time.sleep(0.05)
@@ -152,9 +147,9 @@ def measure_loops(domain: str, mission: str, steps: int, rounds: int, say: Say) 
         "hops": HOPS,
         "goals": len(primitives.goals),
     }
-    for variant, (options, parts) in VARIANTS.items():
+    for variant, (options, form) in VARIANTS.items():
         say(f"measuring {variant.replace('_', ' ')}")
-        with NodeLoop(spec.name, mission, options) as loop, BareLoop(primitives, parts) as bare:
+        with NodeLoop(spec.name, mission, options) as loop, BareLoop(primitives, form) as bare:
             document[variant] = compare(loop, bare, steps, rounds)
     rate = in_process_rate(spec, primitives, mission, steps)
     return {**document, "in_process": {"steps_per_second": rate}}
