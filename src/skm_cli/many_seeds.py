@@ -33,7 +33,7 @@ def train_seeds(args: argparse.Namespace, options: dict[str, Any], out: Path) ->
             print("skm: interrupted; --resume continues what is saved", file=sys.stderr)
             return 130
     if args.json:
-        print_json(results)
+        print_json({job.key: results[job.key] for job in jobs})
     for job in () if args.json else jobs:
         print(f"{job.key}: {results[job.key]['steps']} steps -> {results[job.key]['out']}")
     return 0
