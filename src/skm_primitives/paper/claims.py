@@ -95,7 +95,7 @@ def curve_claims(outcome: Outcome, best: Mapping[str, float]) -> list[Claim]:
             min(gain.values()) > 0,
             f"QL-SM (paper) less the best learner: {ahead}",
             "others end level with it, within chance (0.01), as they do in the authors' own curves; on"
-            " task 4 QL-SM hardly leaves SM, and the next part says why",
+            " task 4 QL-SM hardly leaves SM: the part on that says why",
         ),
         Claim(
             "QL-SM begins higher than all baselines",
