@@ -22,7 +22,7 @@ from skm_sim.batch_labels import with_label_arrays
 from skm_sim.faults import DomainError as DomainError  # noqa: PLC0414 (told from here as well)
 from skm_sim.faults import making_faults
 from skm_sim.locations import load_attribute
-from skm_sim.things import Things
+from skm_sim.things import Kinds, Things
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = frozenset({"X", "F", "G", "U", "R", "W", "M", "true", "false", "xor"})
@@ -128,9 +128,9 @@ class DomainSpec:
     """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
     option `hold`; `primitive_steps` and γ are then of decisions."""
-    things: Things | None = None
+    things: Things | Kinds | None = None
     """That the features of its body are things by kind, so that the generic learner asks a network
-    relative to the goal."""
+    relative to the goal, or to what is to be kept off."""
     step_seconds: float | None = None
     """How long a step takes, where the world has a clock: for missions that name seconds."""
     events: tuple[str, ...] = ()

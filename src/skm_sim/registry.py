@@ -29,6 +29,7 @@ SHIPPED: Final = {
     "office": "skm_sim.office.spec:OFFICE",
     "office_absorbing": "skm_sim.office.spec:OFFICE_ABSORBING",
     "safety": "skm_sim.safety.spec:SAFETY",
+    "safety_avoid": "skm_sim.safety.spec:SAFETY_AVOID",
     "zones": "skm_sim.zones.spec:ZONES",
     "moving_targets": "skm_sim.moving_targets.spec:MOVING_TARGETS",
 }

@@ -1,4 +1,4 @@
-"""The hint that a domain's observations are things by kind, for networks relative to a goal."""
+"""The hints that a domain's observations are things by kind, for networks relative to a goal."""
 
 from __future__ import annotations
 
@@ -36,3 +36,51 @@ class Things:
     def relative_inputs(self) -> int:
         """How many of them a network relative to a goal sees."""
         return self.own + (self.each + self.kept_off) * self.features
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The same where kinds are not alike, and may be met at once: some are solid, some lie on others.
+
+    What is learned of one kind says little of another then, but what it takes to keep off a kind is
+    much the same whatever is to be reached. So a network sees all things, and once more those to be
+    kept off, and has an output for every label set.
+    """
+
+    own: int
+    """Features that come before those of things."""
+    kinds: tuple[str, ...]
+    """The proposition that each kind of thing makes true, in the order of the features."""
+    each: tuple[int, ...]
+    """How many things there are of each kind."""
+    features: int
+    """Features of one thing; all are 0 where there is none."""
+    allowed: tuple[tuple[str, ...], ...]
+    """The sets V of kinds that a goal may allow to be touched on the way; all of them is one."""
+
+    def trust(self, labels: frozenset[str], violated: frozenset[str]) -> float:
+        """Return how far a goal can be trusted that asks for things of several kinds at once.
+
+        Not at all if two of them may not be touched before: whoever tries touches one first, but for
+        luck within the length of a step. By half if that holds for one: it takes the right order, and
+        what it gives is had by going to the others first as well. A kind that others lie on (it may be
+        touched wherever they may) is met together with them, and does not count.
+        """
+        under = {
+            kind
+            for kind in labels
+            for other in labels - {kind}
+            if all(kind in some for some in self.allowed if other in some)
+        }
+        met = labels - under
+        return 1.0 if len(met) < 2 else (1.0, 0.5, 0.0)[min(len(met - violated), 2)]
+
+    @property
+    def inputs(self) -> int:
+        """How many features there are in all."""
+        return self.own + sum(self.each) * self.features
+
+    @property
+    def relative_inputs(self) -> int:
+        """How many numbers a network sees: all, and what is to be kept off."""
+        return self.inputs + sum(self.each) * self.features + len(self.kinds)

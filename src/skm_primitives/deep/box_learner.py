@@ -14,7 +14,8 @@ every step, an agent that pursues goals and explores. What differs, and why it i
 - **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
 - **Sets of goals** are pursued half of the time, as composed skills will.
 - **Things by kind**: where a domain's spec says that these are what is seen, one network relative to the
-  goal takes the place of an output for every goal (`relative_dqn`).
+  goal takes the place of an output for every goal (`relative_dqn`); where kinds are not alike, one
+  relative to what is to be kept off (`kept_off_dqn`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from skm_primitives.deep.validation import Validator
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import check_finite, environment_faults
+from skm_sim.things import Kinds, Things
 
 NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
@@ -63,7 +65,7 @@ class BoxLearner(DeepLearner):
         if isinstance(self.body, GenericBody) and settings.waves:
             self.body.sharpen(settings.waves)
         self.env = spec.make_batch(settings.agents)
-        relative = spec.things is not None and settings.algorithm == "dqn"
+        relative = isinstance(spec.things, Things) and settings.algorithm == "dqn"
         self.space = goal_space(spec, settings.slots, relative)
         self._outputs = self.space.outputs
         self.algorithm: Algorithm = _algorithm(self)
@@ -277,4 +279,8 @@ def _algorithm(learner: BoxLearner) -> Algorithm:
         from skm_primitives.deep.relative_dqn import RelativeDqn  # noqa: PLC0415
 
         return RelativeDqn(learner.body, learner.space, learner.settings)
+    if isinstance(learner.spec.things, Kinds):
+        from skm_primitives.deep.kept_off_dqn import KeptOffDqn  # noqa: PLC0415
+
+        return KeptOffDqn(learner.body, learner.space, learner.spec.things, learner.settings)
     return Dqn(learner.body, learner.space, learner.settings)

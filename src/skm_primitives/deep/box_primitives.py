@@ -6,10 +6,8 @@ Served in plain NumPy: torch is not imported, and a step takes a fraction of a m
 from __future__ import annotations
 
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Discrete, Space
@@ -17,39 +15,20 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
-from skm_primitives.deep.bodies import Body, GenericBody, body_for
-from skm_primitives.deep.caution import Caution
+from skm_primitives.deep.bodies import GenericBody, body_for
+from skm_primitives.deep.goal_networks import served_networks
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
-from skm_primitives.deep.relative_inputs import relative_inputs
-from skm_primitives.deep.served_image import ServedImageNetwork
-from skm_primitives.deep.served_network import ServedMLP
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
+from skm_sim.things import Kinds, Things
 
 Arrays = Mapping[str, NDArray[Any]]
 MANY_GOALS = 512
 """Above this, what lies behind goals is kept for each label set, not for each goal."""
-
-
-class _Networks(Protocol):
-    """What was learned, of either algorithm."""
-
-    def __call__(
-        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
-    ) -> _Estimates:
-        """Return what is thought of every goal, for features and a number of chance for each.
-
-        Where goals are asked about one by one, those that are not `wanted` are worth nothing.
-        """
-        ...
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
-        ...
 
 
 class ObservationError(SkmError):
@@ -72,7 +51,7 @@ class BoxPrimitives:
             )
         self.goal_seen: IntArray = arrays["goal_seen"]
         relative = bool(details.get("relative"))
-        if relative and spec.things is None:
+        if relative and not isinstance(spec.things, Things):
             raise WrongDomainError(f"the domain '{spec.name}' does not say any more what it sees.")
         self.space = goal_space(spec, details["slots"], relative)
         for bits in details["label_bits"][len(self.space) : self._known_sets(details)]:
@@ -88,20 +67,16 @@ class BoxPrimitives:
         behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
         expect_shape("goal_to_goal", behind, shape)
-        self.behind_goals = GoalToGoal(behind, rows=rows)
+        self._trust = _trust(spec, self.goals)
+        self.behind_goals = GoalToGoal(behind * self._trust, rows=rows)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
         env = spec.make()
         self.action_space: Space[Any] = env.action_space
         env.close()
-        self._networks: _Networks
-        if isinstance(self.space, RelativeGoals):
-            self._networks = _RelativeNetworks(arrays, self._body, self.space)
-        else:
-            caution = Caution(self.goals, self.constraints)
-            networks = _NETWORKS[details["algorithm"]]
-            self._networks = networks(arrays, self._body, len(self.goals), caution)
+        kind: str = details["algorithm"]
+        self._networks = served_networks(arrays, kind, self._body, self.space, spec)
         self._served_heads = self.space.served() % self.space.heads
         self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
 
@@ -172,7 +147,7 @@ class BoxPrimitives:
         seen = self._check(observations)
         estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
-        value = np.exp(self._power * log_value.mean(0))
+        value = np.exp(self._power * log_value.mean(0)) * self._trust
         gone = ~self.possible(violated)
         return ContinuousGoalValues(
             estimates.action,
@@ -202,151 +177,11 @@ class BoxPrimitives:
         return seen
 
 
-@dataclass(frozen=True)
-class _Estimates:
-    """For `n` states: actions and detours `(n, goals, dimensions)`, logits `(2, n, goals)`."""
-
-    action: Float32Array
-    detour: Float32Array
-    logits: Float32Array
-
-
-class _Choosing(ABC):
-    """Values of the best of a few actions; a detour is any that is nearly as good."""
-
-    _actions: Float32Array
-
-    @abstractmethod
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
-
-    def ranked(self, logits: Float32Array) -> Float32Array:
-        """Return by what actions are chosen: the mean of both networks."""
-        mean: Float32Array = logits.mean(0)
-        return mean
-
-    def __call__(
-        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
-    ) -> _Estimates:
-        logits = self.logits(features, wanted)
-        ranked = self.ranked(logits)
-        best = self._best(logits)
-        near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
-        goals, actions = ranked.shape[1:]
-        turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
-        order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
-        chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
-        return _Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
-
-    def _best(self, logits: Float32Array) -> IntArray:
-        best: IntArray = self.ranked(logits).argmax(-1)
-        return best
-
-
-class _DqnNetworks(_Choosing):
-    """An output for every goal and action, so that the risk of each action is known (`caution`)."""
-
-    def __init__(self, arrays: Arrays, body: Body, goals: int, caution: Caution) -> None:
-        self._network = (
-            ServedImageNetwork("network", arrays, body)
-            if isinstance(body, ImageBody)
-            else ServedMLP("network", arrays)
-        )
-        self._actions: Float32Array = arrays["actions"]
-        self._goals = goals
-        self._caution = caution
-        if self._network.inputs != body.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def _best(self, logits: Float32Array) -> IntArray:
-        return self._caution.best(logits)
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
-        shape = 2, len(features), -1, len(self._actions)
-        shaped: Float32Array = self._network(features).reshape(shape)[:, :, : self._goals]
-        return shaped
-
-
-class _RelativeNetworks(_Choosing):
-    """One network that is asked about every goal."""
-
-    def __init__(self, arrays: Arrays, body: Body, space: RelativeGoals) -> None:
-        self._network = ServedMLP("network", arrays)
-        self._actions = arrays["actions"]
-        self._things = space.things
-        self._kinds, self._kept_off = space.learned[:, 0], space.kept_off(space.learned[:, 2])
-        fits = self._network.inputs == self._things.relative_inputs
-        if not fits or body.inputs != self._things.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
-        asked = np.ones((len(features), len(self._kinds)), np.bool_) if wanted is None else wanted
-        row, goal = np.nonzero(asked)
-        kinds, kept_off = self._kinds[goal], self._kept_off[goal]
-        shown = relative_inputs(self._things, features[row], kinds, kept_off)
-        logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
-        logits[:, row, goal] = self._network(shown)
-        return logits
-
-    def ranked(self, logits: Float32Array) -> Float32Array:
-        """Return the smaller of both, by which they were learned: one that sees a risk is enough."""
-        smaller: Float32Array = logits.min(0)
-        return smaller
-
-
-class _Td3Networks:
-    """The actor's action for each goal, and what the critics think of it.
-
-    A detour is the actor's control pushed off in a direction of chance.
-    """
-
-    def __init__(self, arrays: Arrays, body: Body, goals: int, caution: Caution) -> None:  # noqa: ARG002
-        self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
-        self._body = body
-        self._goals = goals
-        if self._actor.inputs != body.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
-        """There are none for each action: a choice is never learned by TD3."""
-        raise SkmError("TD3 has no value for each of a choice of actions.")
-
-    def __call__(
-        self,
-        features: Float32Array,
-        chance: IntArray,
-        wanted: BoolArray | None,  # noqa: ARG002
-    ) -> _Estimates:
-        count, goals, size = len(features), self._goals, self._body.actions.shape[1]
-        controls = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
-        rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
-        inputs = np.concatenate([rows, controls], axis=2).reshape(count * goals, -1)
-        estimates = self._critic(inputs).reshape(2, count, goals, -1)
-        logits = np.diagonal(estimates[..., :goals], axis1=2, axis2=3)
-        sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
-        push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
-        pushed = np.clip(controls + push, -1, 1)
-        act = self._body.action
-        return _Estimates(
-            act(controls.reshape(-1, size)).reshape(count, goals, -1),
-            act(pushed.reshape(-1, size)).reshape(count, goals, -1),
-            logits,
-        )
-
-
-DETOUR_MARGIN = 0.3
-"""How much smaller the logit of an action may be for it to count as nearly as good."""
-UNASKED = -1e4
-"""The logit of what was not asked about."""
-_PRIME = 1_000_003
-_SPREADING = 7919
-
-_NETWORKS: dict[str, Callable[[Arrays, Body, int, Caution], _Networks]] = {
-    "dqn": _DqnNetworks,
-    "td3": _Td3Networks,
-}
+def _trust(spec: DomainSpec, goals: Sequence[Goal]) -> Float32Array:
+    """Return how far each goal is trusted: less where several kinds of things are to be met at once."""
+    if not isinstance(spec.things, Kinds):
+        return np.ones(len(goals), np.float32)
+    return np.array([spec.things.trust(goal.labels, goal.violated) for goal in goals], np.float32)
 
 
 def _chance(observations: NDArray[Any]) -> IntArray:

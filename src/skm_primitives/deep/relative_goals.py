@@ -15,7 +15,7 @@ import numpy as np
 from skm_primitives.deep.goal_space import NEVER, GoalSpace
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
 from skm_sim.domain import DomainSpec
-from skm_sim.things import Things
+from skm_sim.things import Kinds, Things
 
 _LATER = 1 << 20
 """A step that is after all others."""
@@ -108,7 +108,12 @@ def _first(true: BoolArray, number: IntArray) -> IntArray:
 
 def goal_space(spec: DomainSpec, capacity: int, relative: bool) -> GoalSpace:
     """Return the goals of a domain, before any was seen."""
+    names = spec.propositions, spec.constraints
+    if isinstance(spec.things, Kinds):
+        bits = {name: 1 << spec.propositions.index(name) for name in spec.things.kinds}
+        allowed = [sum(bits[name] for name in some) for some in spec.things.allowed]
+        return GoalSpace(*names, capacity, (), allowed)
     if relative:
         assert spec.things is not None
-        return RelativeGoals(spec.propositions, spec.constraints, spec.things, capacity)
-    return GoalSpace(spec.propositions, spec.constraints, capacity)
+        return RelativeGoals(*names, spec.things, capacity)
+    return GoalSpace(*names, capacity)

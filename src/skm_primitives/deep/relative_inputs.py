@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
-from skm_sim.things import Things
+from skm_sim.things import Kinds, Things
 
 
 def relative_inputs(
@@ -25,3 +25,25 @@ def relative_inputs(
     order = np.argsort(-others[..., things.nearness], axis=1, kind="stable")[:, : things.kept_off]
     nearest = np.take_along_axis(others, order[..., None], axis=1).reshape(count, -1)
     return np.concatenate([features[:, : things.own], wanted, nearest], axis=1)
+
+
+def kept_off_inputs(kinds: Kinds, features: Float32Array, kept_off: BoolArray) -> Float32Array:
+    """Return `(n, relative_inputs)` for features `(n, inputs)` and the kinds to keep off, `(n, kinds)`.
+
+    All features, then the things of those kinds once more, then which kinds these are.
+    """
+    gate = kept_off.astype(np.float32)
+    things = features[:, kinds.own :] * np.repeat(gate, widths(kinds), axis=1)
+    return np.concatenate([features, things, gate], axis=1)
+
+
+def widths(kinds: Kinds) -> list[int]:
+    """Return how many features the things of each kind have."""
+    return [each * kinds.features for each in kinds.each]
+
+
+def kinds_kept_off(kinds: Kinds, propositions: tuple[str, ...], allowed: IntArray) -> BoolArray:
+    """Return `(n, kinds)`: which kinds are to be kept off where these bits `(n,)` may be touched."""
+    bits = np.array([1 << propositions.index(kind) for kind in kinds.kinds])
+    kept_off: BoolArray = (allowed[:, None] & bits) == 0
+    return kept_off

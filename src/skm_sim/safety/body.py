@@ -60,9 +60,8 @@ class SafetyBody:
     def features(self, observations: NDArray[Any]) -> Float32Array:
         """Return scaled sensors, the lidars, and the objects decoded from them."""
         seen = np.asarray(observations, np.float32)
-        sensors = np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3)
         objects = decode(seen[:, SENSORS:].reshape(-1, len(OBJECTS), BINS))
-        return np.concatenate([sensors, seen[:, SENSORS:], objects], axis=1)
+        return np.concatenate([scaled_sensors(seen), seen[:, SENSORS:], objects], axis=1)
 
     def action(self, controls: Float32Array) -> Float32Array:
         """Return force and turn: the force is scaled to its limit, the turn made proportional."""
@@ -77,6 +76,12 @@ class SafetyBody:
     def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
         """Return arenas to learn in, with more overlaps and long ways than chance would give."""
         return {"layout": training_layouts(random, count)}
+
+
+def scaled_sensors(seen: Float32Array) -> Float32Array:
+    """Return the robot's own sensors, in their usual range."""
+    sensors: Float32Array = np.clip(seen[:, :SENSORS] * _SENSOR_SCALE, -3, 3)
+    return sensors
 
 
 def decode(lidars: Float32Array) -> Float32Array:

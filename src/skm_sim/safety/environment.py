@@ -90,8 +90,9 @@ class SafetyEnv(ArenaEnv):
         label_radius: float = LABEL_RADIUS,
         timestep: float = TIMESTEP,
         render_mode: str | None = None,
+        constraints: tuple[str, ...] = CONSTRAINTS,
     ) -> None:
-        super().__init__(observation_space(), (PROPOSITIONS, CONSTRAINTS), render_mode)
+        super().__init__(observation_space(), (PROPOSITIONS, constraints), render_mode)
         self.world = SafetyWorld(1, label_radius, timestep)
 
     @property
@@ -142,12 +143,13 @@ class SafetyVectorEnv(ArenaVectorEnv):
         max_episode_steps: int | None = None,
         label_radius: float = LABEL_RADIUS,
         timestep: float = TIMESTEP,
+        constraints: tuple[str, ...] = CONSTRAINTS,
     ) -> None:
         super().__init__(
             num_envs,
             max_episode_steps,
             spaces=(observation_space(), action_space()),
-            names=(PROPOSITIONS, CONSTRAINTS),
+            names=(PROPOSITIONS, constraints),
         )
         self.world = SafetyWorld(num_envs, label_radius, timestep)
 

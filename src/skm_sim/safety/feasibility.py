@@ -4,8 +4,8 @@ The rule, on a grid of 5 cm over the arena and a margin around it:
 - no label is true where the robot starts;
 - some cell shows the wanted labels with 5 cm to spare, is not inside a button, and is connected to
   the start by cells that are not inside a button;
-- where regions are to be avoided, the path keeps 5 cm from them, and the button or cylinder that is
-  wanted has its centre more than 0.3 m from both regions.
+- where things are to be avoided, the path keeps 5 cm from where they show, and what is wanted has its
+  centre more than 0.3 m from theirs; a button under a wanted cylinder is not avoided.
 A mission is a sequence of such skills, each from wherever the one before may have ended.
 """
 
@@ -30,29 +30,40 @@ _CELLS: FloatArray = np.stack(np.meshgrid(_AXIS, _AXIS, indexing="ij"), axis=-1)
 
 @dataclass(frozen=True)
 class Arrival:
-    """What is wanted on arrival, and whether regions must not be touched on the way."""
+    """What is wanted on arrival, and what must not be touched on the way."""
 
     wanted: Mapping[str, bool] = field(hash=False)
     """Propositions that must be true or false; the others may be either."""
-    avoid_regions: bool = False
+    avoid: tuple[str, ...] = ()
 
     def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
         """Tell whether arriving with these labels will do (a `GoalPredicate`)."""
-        if self.avoid_regions and ("region" in violated or "region" in labels):
+        if any(name in violated for name in self.avoid):
             return False
-        return all((name in labels) == value for name, value in self.wanted.items())
+        met = [name for name in self.avoid if name in labels and not self._under_cylinder(name)]
+        return not met and all((name in labels) == value for name, value in self.wanted.items())
+
+    def _under_cylinder(self, name: str) -> bool:
+        """Tell whether arriving at it is no fault, since the cylinder is wanted, which is on one."""
+        return name == "button" and self.wanted.get("cylinder", False)
 
 
 SKILLS: dict[str, Arrival] = {
     "button": Arrival({"button": True}),
     "cylinder": Arrival({"cylinder": True}),
     "region": Arrival({"region": True}),
-    "button, no region": Arrival({"button": True}, avoid_regions=True),
-    "cylinder, no region": Arrival({"cylinder": True}, avoid_regions=True),
+    "button, no region": Arrival({"button": True}, avoid=("region",)),
+    "cylinder, no region": Arrival({"cylinder": True}, avoid=("region",)),
     "button & !cylinder": Arrival({"button": True, "cylinder": False}),
     "button & region": Arrival({"button": True, "region": True}),
 }
 """The skills that the primitives are judged by."""
+
+AVOID_SKILLS: dict[str, Arrival] = {
+    "region, no button": Arrival({"region": True}, avoid=("button",)),
+    "button, no cylinder": Arrival({"button": True}, avoid=("cylinder",)),
+}
+"""Those besides, of primitives that know every kind of thing as a constraint."""
 
 STAGES: dict[str, tuple[Arrival, ...]] = {
     "1": (SKILLS["button"], SKILLS["cylinder"]),
@@ -73,35 +84,54 @@ STAGES: dict[str, tuple[Arrival, ...]] = {
 }
 """The skills that each task of the domain asks for, one after the other."""
 
+_CYLINDER_ALONE = Arrival({"cylinder": True}, avoid=("button",))
+_REGION_NO_CYLINDER = Arrival({"region": True}, avoid=("cylinder",))
+AVOID_STAGES: dict[str, tuple[Arrival, ...]] = {
+    "button_later": (AVOID_SKILLS["region, no button"], SKILLS["button"]),
+    "no_button": (AVOID_SKILLS["region, no button"],),
+    "no_other_button": (AVOID_SKILLS["region, no button"], _CYLINDER_ALONE),
+    "no_cylinder": 2 * (AVOID_SKILLS["button, no cylinder"], _REGION_NO_CYLINDER),
+}
+"""Those of the missions that keep off a button or the cylinder."""
+
 
 def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:
     """Tell whether the skills can be done one after the other in a single arena."""
     if layout.labels(layout.robot[:2]).any():
         return False
-    buttons, cylinder = layout.buttons, layout.cylinder_position[None]
-    free = _distance(buttons) >= BUTTON_REACH
-    away = _distance(layout.regions) > LABEL_RADIUS + SPARE
-    gaps = np.hypot(*np.moveaxis(buttons[:, None] - layout.regions, -1, 0)).min(1)
-    usable = gaps > LABEL_RADIUS
+    things = {
+        "button": layout.buttons,
+        "cylinder": layout.cylinder_position[None],
+        "region": layout.regions,
+    }
+    free = _distance(layout.buttons) >= BUTTON_REACH
     here = _start(layout.robot)
     for skill in stages:
-        places = {"button": buttons, "cylinder": cylinder, "region": layout.regions}
-        open_cells = free
-        if skill.avoid_regions:
-            places["button"] = buttons[usable]
-            places["cylinder"] = cylinder[usable[layout.cylinder, None]]
-            open_cells = free & away
+        avoided = [things[name] for name in skill.avoid]
+        if skill.wanted.get("cylinder") and "button" in skill.avoid:
+            others = np.arange(len(layout.buttons)) != layout.cylinder
+            avoided[skill.avoid.index("button")] = layout.buttons[others]
+        open_cells = free.copy()
+        for points in avoided:
+            open_cells &= _distance(points) > LABEL_RADIUS + SPARE
         goal = open_cells.copy()
         for name, value in skill.wanted.items():
             if value:
-                goal &= _distance(places[name]) <= LABEL_RADIUS - SPARE
+                goal &= _distance(_clear_of(things[name], avoided)) <= LABEL_RADIUS - SPARE
             else:
-                every = {"button": buttons, "cylinder": cylinder, "region": layout.regions}[name]
-                goal &= _distance(every) >= LABEL_RADIUS + SPARE
+                goal &= _distance(things[name]) >= LABEL_RADIUS + SPARE
         here = _connected(here, open_cells) & goal
         if not here.any():
             return False
     return True
+
+
+def _clear_of(places: FloatArray, avoided: Sequence[FloatArray]) -> FloatArray:
+    """Return the places whose centre is outside of everything that is avoided."""
+    for points in avoided:
+        gaps = np.hypot(*np.moveaxis(places[:, None] - points, -1, 0)).min(1, initial=np.inf)
+        places = places[gaps > LABEL_RADIUS]
+    return places
 
 
 def sample_feasible(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skm_sim.domain import DomainSpec, Registration, Task, task_table
+from skm_sim.things import Kinds
 
 PROPOSITIONS = ("button", "cylinder", "region")
 CONSTRAINTS = ("region",)
@@ -16,6 +19,13 @@ _FORMULAS = {
     "6": "F(region & X F((button & cylinder) & X(F cylinder & G !region)))",
 }
 _SHORT_TASKS = ("1", "2")
+AVOID = {
+    "button_later": "(!button U region) & F button",
+    "no_button": "F region & G !button",
+    "no_other_button": "F(region & X F cylinder) & G(!button | cylinder)",
+    "no_cylinder": "G F button & G F region & G !cylinder",
+}
+"""Missions that keep off a button or the cylinder: `--task avoid`."""
 
 SAFETY = DomainSpec(
     name="safety",
@@ -53,3 +63,31 @@ SAFETY = DomainSpec(
         for name, formula in _FORMULAS.items()
     ),
 )
+
+_ALLOWED = tuple(
+    (*others, *region)
+    for region in ((), ("region",))
+    for others in ((), ("button",), ("button", "cylinder"))
+)
+"""What a goal may allow to be touched: whoever touches the cylinder touches the button under it."""
+
+SAFETY_AVOID = replace(
+    SAFETY,
+    name="safety_avoid",
+    env_id="skm/SafetyAvoid-v0",
+    environments=(
+        replace(
+            SAFETY.environments[0], id="skm/SafetyAvoid-v0", kwargs={"constraints": PROPOSITIONS}
+        ),
+    ),
+    constraints=PROPOSITIONS,
+    checkpoint="skm_primitives:checkpoints/safety_avoid",
+    body="skm_sim.safety.avoid_body:AvoidBody",
+    things=Kinds(
+        own=60, kinds=("cylinder", "button", "region"), each=(1, 4, 2), features=7, allowed=_ALLOWED
+    ),
+    validation="skm_sim.safety.trials:AVOID_SKILL_TRIALS",
+    settings={"batch": 512, "validation_layouts": 128},
+    role="",
+)
+"""The same world with all three propositions as constraints, so that any of them can be kept off."""

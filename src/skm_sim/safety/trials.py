@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from skm_sim.domain import DomainSpec, Task
-from skm_sim.safety.feasibility import SKILLS, STAGES, Arrival, sample_feasible
+from skm_sim.safety.feasibility import (
+    AVOID_SKILLS,
+    AVOID_STAGES,
+    SKILLS,
+    STAGES,
+    Arrival,
+    sample_feasible,
+)
 from skm_sim.safety.layout import authors_layouts, concatenate, sample_layouts
+from skm_sim.safety.spec import AVOID
 from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 
 
@@ -22,14 +30,23 @@ class SafetyTrials:
         return {"random": 200, "test": 20}[variant]
 
     def tasks(self, spec: DomainSpec, name: str) -> list[Task]:
-        """Return all tasks, or the one of that name."""
+        """Return all tasks, or the one of that name.
+
+        `avoid` are missions that keep off a button or the cylinder, which are none of the paper's.
+        """
+        if name == "avoid" or name in AVOID:
+            asked = AVOID if name == "avoid" else {name: AVOID[name]}
+            return [Task(key, formula, False, 500) for key, formula in asked.items()]
         return named_tasks(spec, name)
 
     def draw(self, task: Task, count: int, seed: int, variant: str) -> TrialSet:
         """Return layouts on which a task is possible, and what share of all that is."""
-        random = np.random.default_rng([seed, int(task.name)])
+        number = int(task.name) if task.name.isdigit() else sum(map(ord, task.name))
+        random = np.random.default_rng([seed, number])
         sample = authors_layouts if variant == "test" else sample_layouts
-        layouts, share = sample_feasible(random, count, STAGES[task.name], sample)
+        layouts, share = sample_feasible(
+            random, count, {**STAGES, **AVOID_STAGES}[task.name], sample
+        )
         options = [{"layout": layouts[index]} for index in range(count)]
         return TrialSet(options, [None] * count, share)
 
@@ -37,7 +54,8 @@ class SafetyTrials:
 class SafetySkillTrials:
     """The skills that the primitives are judged by, on layouts on which they are possible."""
 
-    skills: Mapping[str, GoalPredicate] = SKILLS
+    def __init__(self, skills: Mapping[str, Arrival]) -> None:
+        self.skills: Mapping[str, GoalPredicate] = skills
 
     def worlds(
         self, skill: GoalPredicate, random: np.random.Generator, count: int
@@ -53,4 +71,5 @@ class SafetySkillTrials:
 
 
 TRIALS = SafetyTrials()
-SKILL_TRIALS = SafetySkillTrials()
+SKILL_TRIALS = SafetySkillTrials(SKILLS)
+AVOID_SKILL_TRIALS = SafetySkillTrials({**SKILLS, **AVOID_SKILLS})

@@ -1,0 +1,97 @@
+"""The skills of Safety that keep off any kind of thing do what their card says."""
+
+import numpy as np
+import pytest
+
+from skm_machine import compile_mission
+from skm_machine.tracker import Status
+from skm_primitives import load_primitives, make_policy, run_episode
+from skm_primitives.checkpoint import load
+from skm_primitives.deep.skill_runs import run_skill
+from skm_primitives.loading import default_checkpoint
+from skm_sim import get_domain
+from skm_sim.safety.feasibility import AVOID_SKILLS, AVOID_STAGES, feasible, sample_feasible
+from skm_sim.safety.layout import Layout
+from skm_sim.safety.spec import AVOID
+from skm_sim.safety.trials import TRIALS
+
+DOMAIN = get_domain("safety_avoid")
+WORLDS = 12
+
+
+@pytest.fixture(scope="module")
+def primitives():
+    return load_primitives(DOMAIN)
+
+
+def test_every_label_set_has_a_goal_for_each_of_six_sets(primitives):
+    assert len(primitives.goals) == 36
+    assert primitives.goal_seen.min() > 100
+    allowed = {goal.violated for goal in primitives.goals}
+    assert all("button" in some for some in allowed if "cylinder" in some)
+
+
+def test_what_is_to_be_met_at_once_is_trusted_less(primitives):
+    """A button in a region: through the region first, if at all; a cylinder is on its button."""
+
+    def trust(labels, violated=""):
+        return DOMAIN.things.trust(frozenset(labels.split()), frozenset(violated.split()))
+
+    assert (
+        trust("button region", "button region") == trust("button cylinder") == trust("region") == 1
+    )
+    assert trust("button region", "region") == trust("button cylinder region", "region") == 0.5
+    assert trust("button region") == trust("button cylinder region", "button") == 0
+    values = primitives.values(DOMAIN.make().reset(seed=1)[0])
+    told = [DOMAIN.things.trust(goal.labels, goal.violated) for goal in primitives.goals]
+    never = np.flatnonzero(np.array(told) == 0)
+    assert len(never) == 3
+    assert not values.value[never].any()
+
+
+@pytest.mark.parametrize("name", AVOID_SKILLS)
+def test_skills_succeed(primitives, name):
+    """Far below the card's rates: this is a small sample."""
+    random = np.random.default_rng(31)
+    skill = AVOID_SKILLS[name]
+    layouts, _ = sample_feasible(random, WORLDS, [skill])
+    steps = DOMAIN.primitive_steps
+    runs = run_skill(primitives, DOMAIN, skill, {"layout": layouts}, WORLDS, steps)
+    assert runs.succeeded.mean() >= 0.75
+
+
+@pytest.mark.parametrize("name", ["button_later", "no_button"])
+def test_missions_keep_off_buttons(primitives, name):
+    mission = compile_mission(AVOID[name], propositions=DOMAIN.propositions)
+    policy, env = make_policy(mission, primitives), DOMAIN.make()
+    task = next(task for task in TRIALS.tasks(DOMAIN, "avoid") if task.name == name)
+    drawn = TRIALS.draw(task, 8, 3, "random").options
+    runs = [run_episode(env, primitives, policy, max_steps=500, options=each) for each in drawn]
+    assert sum(run.status is Status.ACCEPTED for run in runs) >= 6
+
+
+def test_the_card_says_how_it_was_made_and_how_good_it_is():
+    _, card = load(default_checkpoint(DOMAIN))
+    assert card.command.startswith("skm train safety_avoid")
+    assert card.scores["validation"] > 0.95
+
+
+def arena(**places):
+    """Return an arena with everything in corners but what is given; the robot is in the middle."""
+    usual = {
+        "robot": [0, 0, 0],
+        "buttons": [[1.5, 1.5], [-1.5, 1.5], [1.5, -1.5], [-1.5, -1.5]],
+        "regions": [[1.0, 0.0], [-1.0, 0.0]],
+        "cylinder": 0,
+    }
+    return Layout(**{name: np.array(value) for name, value in (usual | places).items()})
+
+
+def test_feasible_is_what_can_be_reached_around_what_is_avoided():
+    assert all(feasible(arena(), stages) for stages in AVOID_STAGES.values())
+    beside = [[1.5, 1.5], [1.0, 0.1], [-1.0, 0.1], [-1.5, -1.5]]  # A button on each region.
+    assert not feasible(arena(buttons=beside), AVOID_STAGES["no_button"])
+    assert feasible(arena(buttons=beside), AVOID_STAGES["no_cylinder"])
+    hidden = [[1.5, 1.5], [1.4, 1.4], [1.5, -1.5], [-1.5, -1.5]]  # A button by the cylinder's.
+    assert feasible(arena(buttons=hidden), AVOID_STAGES["no_button"])
+    assert not feasible(arena(buttons=hidden), AVOID_STAGES["no_other_button"])
