@@ -62,7 +62,7 @@ class PageServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="pages", daemon=True)
         self._started: threading.Event = threading.Event()
-        self._error: OSError | None = None
+        self._error: Exception | None = None
         self._stopping: asyncio.Event
         self.pages = 0
         """How many are open."""
@@ -81,9 +81,10 @@ class PageServer:
         self._hub.put("server", {**about, **(self._hub.value("server") or {})})
         self._thread.start()
         if not self._started.wait(START_SECONDS) or self._error is not None:
+            reason = str(self._error or "it does not start").rstrip(".")
             raise SkmError(
                 f"the page cannot be served on {self._host}, port {self._wanted_port}: "
-                f"{self._error or 'it does not start'}; another port is --port, any is 0"
+                f"{reason}; another port is --port, any is 0"
             )
 
     def stop(self) -> None:
@@ -103,7 +104,7 @@ class PageServer:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serve())
-        except OSError as error:
+        except (OSError, OverflowError, ValueError) as error:  # also of what is no port, or no name
             self._error = error
         finally:
             self._started.set()

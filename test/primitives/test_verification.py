@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,35 @@ def test_labels_that_came_before_the_machines_word_are_no_disagreement(folder, t
     assert (found.result, found.disagreements, found.steps) == ("incomplete", [], 60)
 
 
+def test_every_mission_of_a_file_is_judged_and_the_worst_is_the_code(folder, tmp_path, capsys):
+    """As `ros2 bag record` leaves them: one after the other, and no metadata."""
+    first, second = (
+        mutations.read_recording(folder / f"{n}.mcap") for n in ("accepted", "standing")
+    )
+    first.metadata.clear()
+    hour = 3600 * 10**9
+    later = [
+        replace(m, log_time=m.log_time + hour, publish_time=m.publish_time + hour)
+        for m in second.recorded
+    ]
+    mutations.write(first, first.recorded + later, tmp_path / "two.mcap")
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "two.mcap"), "--json"]) == 0
+    missions = [found["mission"] for found in json.loads(capsys.readouterr().out)]
+    assert missions == [RUNS["accepted"][1], RUNS["standing"][1]]
+    assert main(["verify", str(tmp_path)]) == 0
+    assert mutations.mutate(folder / "accepted.mcap", "no stop", 0, tmp_path / "wrong.mcap")
+    assert mutations.mutate(folder / "standing.mcap", "end left out", 1, tmp_path / "part.mcap")
+    assert main(["verify", str(tmp_path / "part.mcap")]) == 4
+    assert main(["verify", str(tmp_path)]) == 3  # what disagrees is not hidden by what is missing
+
+
 def test_the_command_has_a_code_for_each_result_and_a_document(folder, tmp_path, capsys):
     run = folder / "accepted.mcap"
     assert main(["verify", str(run)]) == 0
     out = capsys.readouterr().out
     assert "satisfied after 8 steps" in out
-    assert "1 steps" in out  # from a decoration, in the office
+    assert "1 step at" in out  # from a decoration, in the office
     assert main(["verify", str(run), "--mission", "G !coffee", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["verdict"], document["result"]) == ("violated", "not satisfied")

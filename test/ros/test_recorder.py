@@ -162,6 +162,8 @@ def test_a_monitor_judges_labels_of_whoever_publishes_them(systems, domain_id):
     system = systems(order=("monitor",), parameters={"monitor": {"mission": '"F a & G !b"'}})
     labels = system.client.node.create_publisher(Labels, "labels", qos.STATE)
     verdicts = Topic(system.client, Verdict, "verdict", qos.LATCHED)
+    elsewhere = ("--namespace", "/nobody", "--max-seconds", "0.5")
+    unheard = skm_process(domain_id, "monitor", "G !b", *elsewhere)
 
     def say(step, *true, episode=1):
         values = [name in true for name in ("a", "b")]
@@ -191,3 +193,5 @@ def test_a_monitor_judges_labels_of_whoever_publishes_them(systems, domain_id):
     say(4, "b", episode=3)
     command.wait_for(lambda: command.returncode is not None, "its end", timeout=60)
     assert command.stop() in (1, 4), command.transcript()
+    unheard.wait_for(lambda: unheard.returncode is not None, "its end", timeout=60)
+    assert unheard.stop() == 2, unheard.transcript()  # who has heard nothing has judged nothing

@@ -152,6 +152,8 @@ def test_the_loopback_takes_no_token_and_others_get_a_new_one(monkeypatch):
 def test_a_port_that_is_taken_is_an_error_for_people(served):
     with pytest.raises(SkmError, match="another port is --port"):
         PageServer(Hub(), echo, port=served[2]).start()
+    with pytest.raises(SkmError, match=r"port 99999: .*must be 0-65535"):
+        PageServer(Hub(), echo, port=99999).start()
 
 
 def test_a_slow_page_keeps_nobody_waiting(served):

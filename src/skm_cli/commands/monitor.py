@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
             late = 0 < args.max_seconds < time.monotonic() - began
             return listener.decided or interrupts.count > 0 or late
 
-        heard = client.spin_until(lambda: listener.heard or is_over(), args.timeout)
-        if not heard:
+        client.spin_until(lambda: listener.heard or is_over(), args.timeout)
+        if not listener.heard and not interrupts.count:
             raise SkmError(f"nothing publishes labels; {client.how_to_start()}")
         client.spin_until(is_over)
         return listener.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from skm_primitives.recording.findings import Verification
+
+BAD = (0, 1, 4, 2, 3)
+"""Exit codes, the worst last."""
 
 EPILOG = """\
 examples:
@@ -23,7 +27,9 @@ The mission is compiled anew and its machine stepped through the recorded labels
 what was recorded is listed (docs/recording.md has the kinds). With --mission, the same labels are graded
 by another mission. --recover reads a file that was killed or cut, mends it, and says what is missing.
 
-exit codes (of a folder: the highest):
+A file with several missions, of `ros2 bag record` for instance, has each of them judged.
+
+exit codes (of several: the first there is of 3, 2, 4, 1, 0):
   0  the recording agrees, and the mission is satisfied
   1  the recording agrees, and the mission is not satisfied
   2  it cannot be read, or the mission cannot
@@ -58,19 +64,21 @@ def run(args: argparse.Namespace) -> int:
     from skm_primitives.recording.findings import EXIT_CODES  # noqa: PLC0415
 
     if not args.recording.is_dir():
-        found = verify_file(args.recording, args.mission, recover=args.recover)
+        found = verify_missions(args.recording, args.mission, recover=args.recover)
+        documents = [{"file": str(args.recording), **one.document()} for one in found]
         if args.json:
-            print_json({"file": str(args.recording), **found.document()})
-        else:
-            print_verification(found)
-        return EXIT_CODES[found.result]
+            print_json(documents[0] if len(documents) == 1 else documents)
+        for one in found if not args.json else ():
+            print_verification(one)
+        return worst(EXIT_CODES[one.result] for one in found)
     files = sorted(args.recording.glob("*.mcap"))
     if not files:
         raise SkmError(f"there is no recording (*.mcap) in {args.recording}")
     rows: list[tuple[Path, Verification | str]] = []
     for file in track(files, "verifying"):
         try:
-            rows.append((file, verify_file(file, args.mission, recover=args.recover)))
+            judged = verify_missions(file, args.mission, recover=args.recover)
+            rows += [(file, one) for one in judged]
         except SkmError as error:
             rows.append((file, str(error)))
     if args.json:
@@ -82,11 +90,21 @@ def run(args: argparse.Namespace) -> int:
         )
     else:
         print_table(rows)
-    return max(2 if isinstance(one, str) else EXIT_CODES[one.result] for _, one in rows)
+    return worst(2 if isinstance(one, str) else EXIT_CODES[one.result] for _, one in rows)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Return the exit code of several: what disagrees is never hidden by what is missing elsewhere."""
+    return max(codes, key=BAD.index)
 
 
 def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification:
-    """Return what a replay of the recorded mission finds; one without its end is mended, if asked."""
+    """Return what a replay of the recorded mission finds: of the first, where there are several."""
+    return verify_missions(path, other, recover=recover)[0]
+
+
+def verify_missions(path: Path, other: str | None, *, recover: bool) -> list[Verification]:
+    """Return what a replay of each mission finds; a file without its end is mended, if asked."""
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
     from skm_primitives.recording.files import read_recording  # noqa: PLC0415
     from skm_primitives.recording.missions import recorded_missions  # noqa: PLC0415
@@ -97,7 +115,8 @@ def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification
     missions = recorded_missions(file)
     if not missions:
         raise SkmError(f"{path} holds no mission of skm: nothing was logged on mission_log")
-    found = verify_mission(missions[0], None if other is None else read_mission_text(other))
+    text = None if other is None else read_mission_text(other)
+    found = [verify_mission(mission, text) for mission in missions]
     if recover and not file.complete:
         compact(path)
     return found

@@ -56,7 +56,7 @@ def nearness(found: Verification) -> str:
 
 
 def _distance(closest: Closest, unit: str) -> str:
-    number = f"{closest.distance:.2f} m" if unit == "m" else f"{closest.distance:g} {unit}"
+    number = f"{closest.distance:.2f} m" if unit == "m" else counted(int(closest.distance), "step")
     what = f" from '{closest.what}'" if closest.what else ""
     return f"{number}{what} at step {closest.step}"
 
@@ -67,7 +67,8 @@ def print_table(rows: Sequence[tuple[Path, Verification | str]]) -> None:
     table = plain_table("", headers)
     for path, found in rows:
         if isinstance(found, str):
-            table.add_row(path.name, "", "", "", "", "", f"[red]{escape(found[:80])}[/red]")
+            told = escape(found.removeprefix(f"{path} ")[:160])
+            table.add_row(path.name, "", "", "", "", "", f"[red]{told}[/red]")
             continue
         kinds = ", ".join(dict.fromkeys(wrong.kind for wrong in found.disagreements))
         result = f"[red]{found.result}: {kinds}[/red]" if kinds else found.result
