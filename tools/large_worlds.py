@@ -85,7 +85,8 @@ def main() -> int:
     if given.json:
         print_json(found)
     else:
-        table = plain_table("worlds of many cells", [name.replace("_", " ") for name in found[0]])
+        headers = ["side", "training, CPU s", "MB", "file, MB", "success", "return / optimum"]
+        table = plain_table("worlds of many cells", [*headers, "runs, CPU s", "MB"])
         for row in found:
             table.add_row(*(f"{value:g}" for value in row.values()))
         console().print(table)
