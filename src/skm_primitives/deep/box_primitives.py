@@ -67,8 +67,9 @@ class BoxPrimitives:
         behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
         expect_shape("goal_to_goal", behind, shape)
-        self._trust = _trust(spec, self.goals)
-        self.behind_goals = GoalToGoal(behind * self._trust, rows=rows)
+        self.trust = _trust(spec, self.goals)
+        """How far each goal is trusted: 1, but where several kinds of things are to be met at once."""
+        self.behind_goals = GoalToGoal(behind * self.trust, rows=rows)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
@@ -147,7 +148,7 @@ class BoxPrimitives:
         seen = self._check(observations)
         estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
-        value = np.exp(self._power * log_value.mean(0)) * self._trust
+        value = np.exp(self._power * log_value.mean(0)) * self.trust
         gone = ~self.possible(violated)
         return ContinuousGoalValues(
             estimates.action,
