@@ -49,6 +49,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--mission", default=MISSION, help="without end (default: %(default)s)")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     rng, rows = random.Random(0), []
@@ -78,7 +79,9 @@ def main() -> int:
                     last = kill == args.kills - 1
                     seconds = COST_SECONDS if last else rng.uniform(3.0, 6.0)
                     folder = args.folder / f"kill_{kill}"
-                    rows.append(_one(client, environment, folder, seconds, heard, reports))
+                    rows.append(
+                        _one(client, environment, args.mission, folder, seconds, heard, reports)
+                    )
                     print(json.dumps(rows[-1]), flush=True)
             finally:
                 system.send_signal(signal.SIGINT)
@@ -99,6 +102,7 @@ def main() -> int:
 def _one(
     client: RosClient,
     environment: dict[str, str],
+    mission: str,
     folder: Path,
     seconds: float,
     heard: list[tuple[int, tuple[int, int, int]]],
@@ -109,7 +113,7 @@ def _one(
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as recorder:
         reports.clear()
         client.spin_until(lambda: len(reports) > 2, 180)  # it has been up for two seconds
-        goal = MissionGoal(client, MissionRequest(MISSION, reset=True).goal())
+        goal = MissionGoal(client, MissionRequest(mission, reset=True).goal())
         goal.wait_ready(120)
         heard.clear()
         goal.send(60)
