@@ -12,7 +12,7 @@ from skm_primitives import load_primitives, make_policy
 from skm_primitives.deep.relative_goals import RelativeGoals
 from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
 from skm_primitives.planning.narrowing import goals_of_mission
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, RemoteSkills
+from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
 from skm_sim import get_domain
 from skm_sim.things import Things
 
@@ -57,7 +57,11 @@ def test_a_policy_speaks_of_goals_by_their_numbers_among_all(ten):
         assert not ten.goals[index].violated & {"a", "b"}
     decision = policy.choose(state, values_of(len(ten.goals), wanted[-1]))
     assert decision.goal == decision.action[0] == wanted[-1]
-    assert np.flatnonzero(policy.weights_of_goals(state, None)).tolist() == wanted.tolist()
+    weights = policy.weights_of_goals(state, None)
+    assert np.flatnonzero(weights).tolist() == wanted.tolist()
+    each = GoalValues(*np.random.default_rng(0).random((2, len(ten.goals), 3), np.float32))
+    best = (np.maximum(each.move, each.stop) * weights[:, None]).max(axis=0)
+    np.testing.assert_allclose(policy.composed(state, each), best, rtol=1e-6)
 
 
 def test_where_nothing_shown_moves_the_machine_all_labels_count(ten):

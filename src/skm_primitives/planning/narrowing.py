@@ -88,7 +88,11 @@ class NarrowedPolicy:
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the weighted maximum over the goals, for each action."""
-        raise NotImplementedError("a continuous robot has no value for each action.")
+        kept, onward = self._kept, values.onward
+        some = GoalValues(
+            values.move[kept], values.stop[kept], None if onward is None else onward[:, kept]
+        )
+        return self._policy.composed(state, some)
 
     def wanted(self, state: int) -> BoolArray:
         """Return the goals of any worth in a machine state."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ LIFECYCLE: Final = Setting(
 )
 
 
-class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
+class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
     """A node in skm's namespace, with declared settings and a diagnostic status every second.
 
     `options` are those of `rclpy.node.Node`.
@@ -204,9 +205,9 @@ class SkmNode(LifecycleNodeMixin, Node):  # type: ignore[misc]
         """Return the present value of a parameter."""
         return self.get_parameter(name).value
 
+    @abstractmethod
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
-        raise NotImplementedError
 
     @property
     def has_last_words(self) -> bool:
