@@ -56,8 +56,10 @@ def test_an_interrupt_ends_the_workers_too(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    parent = subprocess.Popen(
-        [sys.executable, str(path)], env=environment, stderr=subprocess.DEVNULL
+    begin = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    begin += "os.execv(sys.executable, [sys.executable, sys.argv[1]])"
+    parent = subprocess.Popen(  # Who was started in the background is deaf to interrupts.
+        [sys.executable, "-c", begin, str(path)], env=environment, stderr=subprocess.DEVNULL
     )
     markers = [Path(f"{marker}{number}") for number in range(2)]
     deadline = time.monotonic() + 60
