@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import KINDS, RAIL
 from skm_primitives.checkpoint import WrongDomainError
-from skm_primitives.deep.box_learner import BoxLearner
 from skm_primitives.deep.relative_inputs import kept_off_inputs, kinds_kept_off
 from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
@@ -17,28 +17,11 @@ RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 BOTH = RED | BLUE
 SETS = ((), ("red",), ("blue",), ("red", "blue"))
 APART = replace(RAIL, things=Kinds(own=1, kinds=KINDS, each=(1, 1), features=3, allowed=SETS))
-OPTIONS = {
-    "hidden": (32, 32),
-    "agents": 16,
-    "batch": 64,
-    "update_every": 3,
-    "gamma": 0.9,
-    "learning_rate": 5e-3,
-    "average_rate": 0.03,
-    "action_gap": 0.5,
-    "horizon": 4000,
-    "replay": 4000,
-    "slots": 2,
-    "validate_rounds": 1000,
-    "validation_layouts": 8,
-}
+OPTIONS = {"update_every": 3, "slots": 2}
 
 
 def learned(rounds, **options):
-    learner = BoxLearner.start(APART, {**OPTIONS, **options})
-    for _ in range(rounds):
-        learner.run_round()
-    return learner
+    return learned_on(APART, rounds, **{**OPTIONS, **options})
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +84,7 @@ def test_only_sets_that_are_wanted_are_asked_about_and_actions_stay_the_same(pri
 
 
 def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(tmp_path):
-    learned(4, validate_rounds=2).save(tmp_path / "whole", "test")
-    learned(2, validate_rounds=2).save(tmp_path / "half", "test")
-    resumed = BoxLearner.resume(APART, tmp_path / "half")
-    for _ in range(2):
-        resumed.run_round()
-    resumed.save(tmp_path / "half", "test")
-    for name in ("{}.safetensors", "{}.resume.safetensors"):
-        one, other = ((tmp_path / name.format(n)).read_bytes() for n in ("whole", "half"))
-        assert one == other
+    assert_resumes_to_the_same_bytes(APART, tmp_path, **OPTIONS)
 
 
 def test_networks_of_another_kind_are_refused(tmp_path):

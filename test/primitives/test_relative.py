@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import RAIL
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import WrongDomainError
-from skm_primitives.deep.box_learner import BoxLearner
 from skm_primitives.deep.relative_goals import RelativeGoals
 from skm_primitives.deep.relative_inputs import relative_inputs
 from skm_primitives.episodes import run_episode
@@ -22,27 +22,10 @@ from skm_sim.things import Things
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 BOTH = RED | BLUE
-OPTIONS = {
-    "hidden": (32, 32),
-    "agents": 16,
-    "batch": 64,
-    "update_every": 6,
-    "gamma": 0.9,
-    "learning_rate": 5e-3,
-    "average_rate": 0.03,
-    "action_gap": 0.5,
-    "horizon": 4000,
-    "replay": 4000,
-    "validate_rounds": 1000,
-    "validation_layouts": 8,
-}
 
 
 def learned(rounds, **options):
-    learner = BoxLearner.start(RAIL, {**OPTIONS, **options})
-    for _ in range(rounds):
-        learner.run_round()
-    return learner
+    return learned_on(RAIL, rounds, **options)
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +144,7 @@ def test_only_goals_that_are_wanted_are_asked_about(primitives):
 
 
 def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(tmp_path):
-    learned(4, validate_rounds=2).save(tmp_path / "whole", "test")
-    learned(2, validate_rounds=2).save(tmp_path / "half", "test")
-    resumed = BoxLearner.resume(RAIL, tmp_path / "half")
-    for _ in range(2):
-        resumed.run_round()
-    resumed.save(tmp_path / "half", "test")
-    for name in ("{}.safetensors", "{}.resume.safetensors"):
-        one, other = ((tmp_path / name.format(n)).read_bytes() for n in ("whole", "half"))
-        assert one == other
+    assert_resumes_to_the_same_bytes(RAIL, tmp_path)
 
 
 def test_a_domain_that_says_no_more_what_it_sees_is_refused(tmp_path):

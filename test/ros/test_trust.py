@@ -273,11 +273,11 @@ def test_skm_up_starts_a_dead_node_again(domain_id, processes):
     system.stop_cleanly()
 
 
-def test_when_ready_ends_on_an_interrupt(domain_id, processes):
+def test_when_ready_ends_on_an_interrupt(domain_id, processes, client):
+    alone = len(client.node.get_node_names())
     waiting = skm_process(domain_id, "mission", "F A", "--when-ready", "--timeout", "60")
     processes.append(waiting)
-    waiting.wait_for(lambda: waiting.returncode is None, "a start")
-    time.sleep(2.0)  # it has no sign that it waits
+    assert client.spin_until(lambda: len(client.node.get_node_names()) > alone, 120)  # it looks
     waiting.signal_group(signal.SIGINT)
     waiting.wait_for(lambda: waiting.returncode is not None, "its end", timeout=30)
     assert waiting.stop() == 130
