@@ -1,19 +1,37 @@
 """Skill primitives (world value functions): learned once, composed for any mission.
 
 `load_primitives(domain)` gives the skills, `make_policy(mission, skills)` plans a mission with them, and
-`run_episode(domain.make(), skills, policy, max_steps=1000)` runs it.
+`run_episode(domain.make(), skills, policy, max_steps=1000)` runs it. What is named here is imported when
+it is first asked for: whoever trains does not wait for the planners.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from skm_machine.version import __version__
-from skm_primitives.checkpoint import Card, CheckpointError
-from skm_primitives.episodes import Episode, run_episode
-from skm_primitives.goals import Goal
-from skm_primitives.loading import default_checkpoint, load_primitives
-from skm_primitives.mission_run import MissionRun
-from skm_primitives.planning.planners import PLANNERS, make_policy
-from skm_primitives.planning.policy import Decision, Policy
-from skm_primitives.primitives import ContinuousGoalValues, GoalValues, Primitives, Skills
-from skm_primitives.training import Learner, TrainingResult, make_learner, train
+
+if TYPE_CHECKING:
+    from skm_primitives.checkpoint import Card, CheckpointError
+    from skm_primitives.episodes import Episode, run_episode
+    from skm_primitives.goals import Goal
+    from skm_primitives.loading import default_checkpoint, load_primitives
+    from skm_primitives.mission_run import MissionRun
+    from skm_primitives.planning.planners import PLANNERS, make_policy
+    from skm_primitives.planning.policy import Decision, Policy
+    from skm_primitives.primitives import ContinuousGoalValues, GoalValues, Primitives, Skills
+    from skm_primitives.training import Learner, TrainingResult, make_learner, train
+
+_ROOMS = {
+    "checkpoint": ("Card", "CheckpointError"),
+    "episodes": ("Episode", "run_episode"),
+    "goals": ("Goal",),
+    "loading": ("default_checkpoint", "load_primitives"),
+    "mission_run": ("MissionRun",),
+    "planning.planners": ("PLANNERS", "make_policy"),
+    "planning.policy": ("Decision", "Policy"),
+    "primitives": ("ContinuousGoalValues", "GoalValues", "Primitives", "Skills"),
+    "training": ("Learner", "TrainingResult", "make_learner", "train"),
+}
 
 __all__ = [
     "PLANNERS",
@@ -38,3 +56,10 @@ __all__ = [
     "run_episode",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever it is)
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

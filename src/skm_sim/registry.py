@@ -19,8 +19,6 @@ from typing import Final
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_sim.domain import DomainError, DomainSpec
-from skm_sim.maps.map_folder import is_map_folder
-from skm_sim.maps.map_spec import map_domain
 
 GROUP: Final = "skm.domains"
 """The entry points under which packages name their domains."""
@@ -59,19 +57,27 @@ def get_domain(name: str) -> DomainSpec:
     if ":" in name:
         return _load(name)
     if name not in _locations():
-        folder = Path(name).expanduser()
-        if is_map_folder(folder):
-            spec = map_domain(folder)
-            spec.register()
-            return spec
-        if folder.is_dir():
-            raise DomainError(f"the folder '{name}' holds no domain; `skm map` makes one of a map.")
-        raise DomainError(
-            f"unknown domain '{name}'{did_you_mean(name, domain_names())}"
-            " A domain of your own is written package.module:ATTRIBUTE; one on a map is the folder"
-            " that `skm map` made."
-        )
+        return _load_folder(name)
     return _load(_locations()[name])
+
+
+def _load_folder(name: str) -> DomainSpec:
+    """Return the domain in a folder that `skm map` made; what reads maps is imported only here."""
+    from skm_sim.maps.map_folder import is_map_folder  # noqa: PLC0415
+    from skm_sim.maps.map_spec import map_domain  # noqa: PLC0415
+
+    folder = Path(name).expanduser()
+    if is_map_folder(folder):
+        spec = map_domain(folder)
+        spec.register()
+        return spec
+    if folder.is_dir():
+        raise DomainError(f"the folder '{name}' holds no domain; `skm map` makes one of a map.")
+    raise DomainError(
+        f"unknown domain '{name}'{did_you_mean(name, domain_names())}"
+        " A domain of your own is written package.module:ATTRIBUTE; one on a map is the folder"
+        " that `skm map` made."
+    )
 
 
 def _load(location: str) -> DomainSpec:

@@ -74,7 +74,8 @@ class Tables:
         np.add.at(self.arrivals, (state, action, target), 1)
         seen = self.arrivals[state, action]
         self.stop[state, action] = seen / seen.sum(axis=1, keepdims=True, dtype=np.float32)
-        goal = self._gamma * self.best[next_state[:, None], self.histories.successor[changed]]
+        goal = self.best[next_state[:, None], self.histories.successor[changed]]
+        goal *= self._gamma
         if alpha != 1:
             old = self.move[state, action]
             goal = old + np.float32(alpha) * (goal - old)
@@ -86,15 +87,16 @@ class Tables:
     def replay(self) -> None:
         """Repeat the full backup of the latest transition of every state and action."""
         self.move = self.replayed()
-        self.refresh(np.arange(len(self.move)))
+        self.refresh(slice(len(self.move)))
 
     def replayed(self) -> Float32Array:
         """Return what `move` is after one full backup of every remembered transition."""
         rows = self.next_state[:, :, None], self.histories.successor[self.changed]
-        replayed: Float32Array = self._gamma * self.best[rows]
+        replayed: Float32Array = self.best[rows]
+        replayed *= self._gamma
         return replayed
 
-    def refresh(self, state: IntArray) -> None:
+    def refresh(self, state: IntArray | slice) -> None:
         """Bring the best values of these states in line with `move` and `stop`."""
         best = self.move[state].max(axis=1)
         stop = self.stop[state].max(axis=1)
