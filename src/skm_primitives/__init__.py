@@ -5,9 +5,9 @@
 it is first asked for: whoever trains does not wait for the planners.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from skm_machine.front_door import front_door
 from skm_machine.version import __version__
 
 if TYPE_CHECKING:
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from skm_primitives.primitives import ContinuousGoalValues, GoalValues, Primitives, Skills
     from skm_primitives.training import Learner, TrainingResult, make_learner, train
 
-_ROOMS = {
-    "checkpoint": ("Card", "CheckpointError"),
-    "episodes": ("Episode", "run_episode"),
-    "goals": ("Goal",),
-    "loading": ("default_checkpoint", "load_primitives"),
-    "mission_run": ("MissionRun",),
-    "planning.planners": ("PLANNERS", "make_policy"),
-    "planning.policy": ("Decision", "Policy"),
-    "primitives": ("ContinuousGoalValues", "GoalValues", "Primitives", "Skills"),
-    "training": ("Learner", "TrainingResult", "make_learner", "train"),
-}
+__getattr__ = front_door(
+    __name__,
+    {
+        "checkpoint": ("Card", "CheckpointError"),
+        "episodes": ("Episode", "run_episode"),
+        "goals": ("Goal",),
+        "loading": ("default_checkpoint", "load_primitives"),
+        "mission_run": ("MissionRun",),
+        "planning.planners": ("PLANNERS", "make_policy"),
+        "planning.policy": ("Decision", "Policy"),
+        "primitives": ("ContinuousGoalValues", "GoalValues", "Primitives", "Skills"),
+        "training": ("Learner", "TrainingResult", "make_learner", "train"),
+    },
+)
 
 __all__ = [
     "PLANNERS",
@@ -58,8 +61,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever it is)
-    for room, names in _ROOMS.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{room}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return __all__
