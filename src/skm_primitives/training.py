@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -88,10 +88,15 @@ class TrainingResult:
     interrupted: bool
 
 
-def learner_class(spec: DomainSpec) -> type[Learner]:
-    """Return the learner that fits the spaces of a domain."""
+def learner_class(spec: DomainSpec, algorithm: str | None = None) -> type[Learner]:
+    """Return the learner of a domain: its own, or the generic one that fits its spaces.
+
+    With an algorithm named that its own learner does not offer, it is the generic one, too.
+    """
     if spec.learner:
-        return imported_learner(spec.learner)
+        own = imported_learner(spec.learner)
+        if algorithm is None or "algorithm" in {entry.name for entry in fields(own.settings_class)}:
+            return own
     env = spec.make()
     kind = type(env.observation_space).__name__, type(env.action_space).__name__
     env.close()
@@ -124,7 +129,14 @@ def make_learner(
 ) -> Learner:
     """Start the learner of a domain, or resume the one at `out`, as `begin_learner` does."""
     modes = {"resume": resume, "overwrite": overwrite}
-    return begin_learner(learner_class(spec), spec, {**spec.settings, **options}, out, **modes)
+    learner = learner_class(spec, options.get("algorithm"))
+    return begin_learner(learner, spec, {**domain_settings(spec, learner), **options}, out, **modes)
+
+
+def domain_settings(spec: DomainSpec, learner: type[Learner]) -> Mapping[str, Any]:
+    """Return what a domain wants otherwise of a learner: its own, or the generic one beside that."""
+    beside = spec.learner and learner is not imported_learner(spec.learner)
+    return spec.generic_settings if beside else spec.settings
 
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner)

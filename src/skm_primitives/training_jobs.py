@@ -51,7 +51,8 @@ def train_seed(
     spec, path = get_domain(domain), checkpoint_path(Path(out))
     begun = path.with_suffix(".begun")
     resume = (modes["resume"] or begun.exists()) and path.exists()
-    if steps and not resume and learner_class(spec).plans_ahead and "horizon" not in options:
+    planned = learner_class(spec, options.get("algorithm")).plans_ahead and "horizon" not in options
+    if steps and not resume and planned:
         options = {**options, "horizon": steps}
     overwrite = modes["overwrite"] and not resume
     learner = make_learner(spec, options, path, resume=resume, overwrite=overwrite)

@@ -104,6 +104,8 @@ class DomainSpec:
     """A `skm_primitives.training.Learner`; else it is found by the kind of spaces."""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Settings of the learner that this domain wants otherwise than their defaults."""
+    generic_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The same of the generic learner, where the domain names one of its own: `train --learner`."""
     server: str = ""
     """A function (arrays, card, spec) that serves what that learner writes, if it is not generic."""
     body: str = ""

@@ -14,17 +14,24 @@ from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.moving_targets import pixel_primitives as pixel_serving
 from skm_primitives.deep.moving_targets.experience import SWEEP_STEPS, StateReplay, sweep
 from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
-from skm_primitives.deep.moving_targets.picture_parts import averaging, dictionary, parts, patches
+from skm_primitives.deep.moving_targets.picture_parts import (
+    PIXELS,
+    SMALL,
+    dictionary,
+    parts,
+    patches,
+)
 from skm_primitives.deep.moving_targets.pixel_learner import PixelLearner
 from skm_primitives.deep.moving_targets.pixel_networks import Heads, NatureNetwork, TileNetwork
 from skm_primitives.deep.moving_targets.skill_report import skill_rates
-from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_tests, success
+from skm_primitives.deep.moving_targets.skill_tests import group_scores, success
 from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
 from skm_primitives.training import learner_class
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
+from skm_sim.moving_targets.single_skills import skill_tests
 from skm_sim.moving_targets.view import render
 from skm_sim.registry import get_domain
 
@@ -87,7 +94,7 @@ def test_goals_that_forbid_what_has_happened_are_masked():
 
 
 def test_averaging_keeps_the_mean():
-    matrix = averaging()
+    matrix = averaging(PIXELS, SMALL)
     assert np.allclose(matrix.sum(axis=1), 1, atol=1e-6)
     assert np.allclose(matrix.sum(axis=0), 30 / 84, atol=1e-6)
 
@@ -187,8 +194,8 @@ def test_a_resumed_run_equals_one_that_was_never_stopped(tmp_path, options):
         straight.run_round()
     straight.save(tmp_path / "run", "test")
     curve = tmp_path / "run.curve.csv"
-    assert curve.exists() == bool(straight.curve)
-    if straight.curve:
+    assert curve.exists() == bool(straight.curve.rows)
+    if straight.curve.rows:
         assert curve.read_text().startswith("steps,cpu_minutes,validation")
     resumed = PixelLearner.resume(SPEC, tmp_path / "run")
     for learner in (straight, resumed):
@@ -254,7 +261,7 @@ def test_true_values_succeed_at_every_skill():
         "without": 6,
     }
     some = tests[::5]
-    rates = success(Perfect(some), GOALS, some, 4, seed=3)
+    rates = success(Perfect(some), GOALS.goals, some, 4, seed=3)
     assert set(rates.values()) == {1.0}
     assert group_scores(some, rates)["validation"] == 1.0
 

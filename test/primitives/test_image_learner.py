@@ -13,7 +13,7 @@ from skm_primitives.checkpoint import load
 from skm_primitives.deep.box_learner import BoxLearner
 from skm_primitives.deep.box_primitives import ObservationError
 from skm_primitives.deep.image_body import ImageBody
-from skm_primitives.deep.image_networks import ImageNetwork
+from skm_primitives.deep.image_networks import ImageNetwork, Sizes
 from skm_primitives.deep.served_image import ServedImageNetwork
 from skm_primitives.training import make_learner, train
 from skm_sim import DomainSpec, check_domain
@@ -127,7 +127,7 @@ def test_large_pictures_are_halved_until_they_are_small():
 
     body = ImageBody(Large())
     body.look(np.random.default_rng(0).integers(256, size=(4, 84, 61, 3), dtype=np.uint8))
-    network = ImageNetwork(body, 4, (16,), 6, 2, torch.Generator().manual_seed(0))
+    network = ImageNetwork(body, Sizes(4, (16,), 6, 2), torch.Generator().manual_seed(0))
     assert len(network.filters) == 4
     assert network(torch.zeros(2, body.inputs, dtype=torch.uint8)).shape == (2, 2, 6)
 

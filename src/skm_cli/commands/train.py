@@ -23,6 +23,7 @@ examples:
   skm train office --steps 200000 --out runs/office --resume
   skm train safety --seed 0 --out runs/safety
   skm train zones --seed 0 --out runs/zones
+  skm train moving_targets --learner dqn --out runs/stepping
   skm train safety --seeds 0-7 --workers ray
   skm train safety --help-settings
   skm train my_package.spec:KITCHEN --set hidden=128,128 --set agents=16
@@ -68,7 +69,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--preset", help="networks: cpu (under an hour on one core) or paper (the paper's sizes)"
     )
     parser.add_argument(
-        "--learner", dest="algorithm", help="continuous robots: dqn or td3 (default: dqn)"
+        "--learner",
+        dest="algorithm",
+        help="networks: dqn, or td3 for continuous robots (default: dqn); where a domain has a learner"
+        " of its own, the generic one in its place",
     )
     parser.add_argument(
         "--device", help="networks: cpu, cuda or auto, a GPU where there is one (default: auto)"
@@ -103,17 +107,18 @@ def run(args: argparse.Namespace) -> int:
     if args.workers and not args.seeds:
         raise SkmError("--workers does the runs of several seeds; say which: --seeds 0-7.")
     spec = get_domain(args.domain)
+    kind = learner_class(spec, args.algorithm)
     if args.help_settings:
-        return print_settings(spec, learner_class(spec))
+        return print_settings(spec, kind)
     if args.domain not in SHIPPED:  # Those have tests of their own.
         _check(spec)
     out = checkpoint_path(args.out or Path("runs") / spec.name)
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm", "device")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    options |= parse_settings(learner_class(spec).settings_class, args.settings)
+    options |= parse_settings(kind.settings_class, args.settings)
     if args.seeds:
         return train_seeds(args, options, out)
-    planned = learner_class(spec).plans_ahead and "horizon" not in options
+    planned = kind.plans_ahead and "horizon" not in options
     if args.steps and not args.resume and planned:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 def print_settings(spec: DomainSpec, learner: type[Learner]) -> int:
     """List what can be set, what it is in this domain if nobody does, and what it means."""
     from skm_primitives.learner_settings import settings_of  # noqa: PLC0415
+    from skm_primitives.training import domain_settings  # noqa: PLC0415
 
     print(f"settings of {spec.name} ({learner.__name__}), with their values; --set NAME=VALUE")
+    wanted = domain_settings(spec, learner)
     for setting in settings_of(learner.settings_class):
-        value = spec.settings.get(setting.name, setting.default)
+        value = wanted.get(setting.name, setting.default)
         text = ",".join(map(str, value)) if isinstance(value, tuple) else value
         print(f"  {setting.name} = {text}")
         if setting.meaning:

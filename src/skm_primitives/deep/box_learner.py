@@ -21,6 +21,7 @@ every step, an agent that pursues goals and explores. What differs, and why it i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -33,9 +34,12 @@ from skm_primitives.deep.bodies import GenericBody, body_for
 from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.image_body import ImageBody
+from skm_primitives.deep.image_dqn import ImageDqn
 from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
 from skm_primitives.deep.replay import Replay
+from skm_primitives.deep.score_curve import ScoreCurve
 from skm_primitives.deep.trainer import DeepLearner
+from skm_primitives.deep.untried_actions import UntriedActions
 from skm_primitives.deep.validation import Validator
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
@@ -64,9 +68,12 @@ class BoxLearner(DeepLearner):
         self.body = body_for(spec)
         if isinstance(self.body, GenericBody) and settings.waves:
             self.body.sharpen(settings.waves)
+        if isinstance(self.body, ImageBody):
+            self.body.shrink(settings.pixels)
         self.env = spec.make_batch(settings.agents)
         relative = isinstance(spec.things, Things) and settings.algorithm == "dqn"
-        self.space = goal_space(spec, settings.slots, relative)
+        meant = settings.sets, settings.momentary
+        self.space = goal_space(spec, settings.slots, relative, *meant)
         self._outputs = self.space.outputs
         self.algorithm: Algorithm = _algorithm(self)
         pictures = isinstance(self.body, ImageBody)
@@ -84,6 +91,10 @@ class BoxLearner(DeepLearner):
         )
         self.goal_seen: IntArray = np.zeros((settings.slots, self.space.heads), np.int64)
         """How often each goal was achieved: by steps that arrived there from elsewhere."""
+        self._untried: UntriedActions | None = None
+        if settings.untried and settings.algorithm == "dqn":
+            self._untried = UntriedActions(settings.agents, len(self.body.actions))
+        self.curve = ScoreCurve()
         self._owed = 0
         self._validator: Validator | None = None
 
@@ -136,9 +147,13 @@ class BoxLearner(DeepLearner):
         example = self.algorithm.action_example
         actions = np.empty((steps, agents, *example.shape), example.dtype)
         masks = self.space.random_masks(random, agents)
+        if self._untried is not None:
+            self._untried.start()
         for step in range(steps):
             masks = self.space.fit(masks)
             chosen = self.algorithm.explore(self.algorithm.choose(features, masks), random, step)
+            if self._untried is not None:
+                chosen = self._untried.instead(chosen, features, random)
             acts = self.algorithm.to_environment(chosen)
             with environment_faults(self.spec.name, "step()"):
                 observation, _, ended[step], cut, info = self.env.step(acts)
@@ -205,6 +220,10 @@ class BoxLearner(DeepLearner):
         progress = self.steps / self.settings.horizon
         rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
         for _ in range(updates):
+            if self.settings.backup == "episode" and isinstance(self.algorithm, ImageDqn):
+                count = max(1, self.settings.batch // self.spec.primitive_steps)
+                self.algorithm.learn_episodes(self.replay.episodes(random, count), rate)
+                continue
             batch = self.replay.sample(random, self.settings.batch)
             self.algorithm.update(batch, random, rate)
 
@@ -213,7 +232,15 @@ class BoxLearner(DeepLearner):
         if self._validator is None:
             self._validator = Validator(self.spec, self.settings.validation_layouts)
         with environment_faults(self.spec.name, "reset() or step()"):
-            return self._validator.scores(self.algorithm, self.body, self.space)
+            scores = self._validator.scores(self.algorithm, self.body, self.space)
+        self.curve.add(self.steps, scores)
+        return scores
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write the checkpoints, and the learning curve beside them as `NAME.curve.csv`."""
+        card = super().save(path, command)
+        self.curve.write(path)
+        return card
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""
@@ -243,6 +270,9 @@ class BoxLearner(DeepLearner):
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
             "owed": self._owed,
+            **self.curve.details(),
+            "sets": self.settings.sets,
+            "momentary": self.settings.momentary,
             **({"relative": True} if isinstance(self.space, RelativeGoals) else {}),
         }
 
@@ -269,6 +299,7 @@ class BoxLearner(DeepLearner):
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])
         self._owed = details["owed"]
+        self.curve.restore(details)
 
 
 def _algorithm(learner: BoxLearner) -> Algorithm:
@@ -284,4 +315,6 @@ def _algorithm(learner: BoxLearner) -> Algorithm:
         from skm_primitives.deep.kept_off_dqn import KeptOffDqn  # noqa: PLC0415
 
         return KeptOffDqn(learner.body, learner.space, learner.spec.things, learner.settings)
+    if isinstance(learner.body, ImageBody):
+        return ImageDqn(learner.body, learner.space, learner.settings)
     return Dqn(learner.body, learner.space, learner.settings)

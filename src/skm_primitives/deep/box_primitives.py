@@ -53,7 +53,8 @@ class BoxPrimitives:
         relative = bool(details.get("relative"))
         if relative and not isinstance(spec.things, Things):
             raise WrongDomainError(f"the domain '{spec.name}' does not say any more what it sees.")
-        self.space = goal_space(spec, details["slots"], relative)
+        meant = details.get("sets", "two"), details.get("momentary", False)
+        self.space = goal_space(spec, details["slots"], relative, *meant)
         for bits in details["label_bits"][len(self.space) : self._known_sets(details)]:
             self.space.add(bits)
         self.goals: tuple[Goal, ...] = self.space.goals()
@@ -79,7 +80,8 @@ class BoxPrimitives:
         kind: str = details["algorithm"]
         self._networks = served_networks(arrays, kind, self._body, self.space, spec)
         self._served_heads = self.space.served() % self.space.heads
-        self._power = np.log(self.gamma) / np.log(details["learning_gamma"])
+        self.learning_gamma: float = details["learning_gamma"]
+        self._power = np.log(self.gamma) / np.log(self.learning_gamma)
 
     def _known_sets(self, details: Mapping[str, Any]) -> int:
         """Return how many label sets are served; more may have been seen since."""
@@ -132,7 +134,16 @@ class BoxPrimitives:
         value = np.exp(self._power * log_value.mean(0)).astype(np.float32)
         value[~self.possible(violated)[0]] = 0
         stop = np.where(value > (1 + self.gamma) / 2, value, np.float32(0))
-        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop)
+        onward = self._networks.onward(features)
+        if onward is not None:
+            onward = (onward[0] ** self._power).astype(np.float32)
+        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop, onward)
+
+    def action_values(self, pictures: NDArray[Any]) -> Float32Array:
+        """Return the values of every goal and choice of action, `(n, goals, actions)`, as learned."""
+        logits = self._networks.logits(self._body.features(self._check(pictures)))
+        values: Float32Array = np.exp(-np.logaddexp(0, -logits).mean(0))
+        return values
 
     def commands(self, actions: Float32Array) -> NDArray[Any]:
         """Return actions of `batch_values` as the environment's batch takes them."""

@@ -12,10 +12,12 @@ from gymnasium.spaces import Box, Discrete
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.deep.bodies import GRID_DIMENSIONS
+from skm_primitives.deep.goal_space import CONSTRAINT_SETS
 from skm_primitives.deep.trainer import TrainerSettings
 from skm_sim.domain import DomainSpec
 
 ALGORITHMS = ("dqn", "td3")
+BACKUPS = ("step", "episode")
 SINGLE_WORLDS = 12
 """Worlds of each skill in a validation, where each is an environment of its own."""
 
@@ -68,8 +70,34 @@ class DeepSettings(TrainerSettings):
     """TD3: of the noise on the next action in targets, clipped at 0.5."""
     goals_each: int = 2
     """TD3: goals drawn for each transition of a batch."""
+    members: int = 2
+    """DQN: networks side by side, the least of whose values counts; where kinds of things are seen,
+    there are always two."""
     channels: int = 32
-    """Images: planes of each convolution."""
+    """Images: planes of each convolution, or of the layer that patches share."""
+    pixels: int = 0
+    """Images: the longer side to which they are averaged; 0: as they are up to 48 pixels, else
+    halved until they are no larger."""
+    patch: int = 0
+    """Images: pixels a side of patches that share one layer, as tiles do; 0: convolutions."""
+    backup: str = "step"
+    """Images: how deep targets are. `step`: one step. `episode`: through all that an episode showed,
+    pictures that are alike being one state; for worlds that are deterministic and seen as a whole."""
+    explore: tuple[float, float] = (0.01, 0.5)
+    """DQN: shares of random steps, of the agent that has the least of them and of the one with most."""
+    untried: bool = False
+    """DQN: whether agents that see the very same again in an episode do what they tried there least."""
+    half: bool = False
+    """Images: multiply hidden layers in bfloat16 while learning: twice as fast on CPUs that can, such
+    as those with AVX512_BF16, and far slower on others."""
+    onward: bool = False
+    """Images: learn besides what each goal will be worth where each label set is shown next."""
+    sets: str = "two"
+    """Constraint sets V that goals come with: `two` (none may be violated, or any), `all_but_one`
+    (these, and any but one). Each set more is a goal more for every label set."""
+    momentary: bool = False
+    """Whether labels are of single steps, as of an object that was just collected: that one is over
+    again violates nothing then."""
     waves: int = 0
     """Sines and cosines of every observed number, at this many frequencies, that are added to the
     inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""
@@ -94,12 +122,24 @@ class DeepSettings(TrainerSettings):
             "slots",
             "goals_each",
             "channels",
+            "members",
         )
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        if self.waves < 0:
-            raise SkmError(f"waves is {self.waves}; it must be at least 0.")
+        for name in ("waves", "pixels", "patch"):
+            if getattr(self, name) < 0:
+                raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 0.")
+        if len(self.explore) != 2 or not 0 < self.explore[0] <= self.explore[1] < 1:
+            raise SkmError(
+                f"explore is {self.explore}; two shares between 0 and 1, the lesser first."
+            )
+        if self.backup not in BACKUPS:
+            raise SkmError(f"no backup '{self.backup}'{did_you_mean(self.backup, BACKUPS)}")
+        if self.sets not in CONSTRAINT_SETS:
+            raise SkmError(
+                f"no constraint sets '{self.sets}'{did_you_mean(self.sets, CONSTRAINT_SETS)}"
+            )
         if not 0 <= self.action_gap < 1:
             raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
         if not 0 < self.gamma < 1:

@@ -57,12 +57,12 @@ class Dqn:
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), settings.learning_rate, fused=True
         )
-        self._exploration = HeldExploration(settings.agents, self.action_example)
+        self._exploration = HeldExploration(settings.agents, self.action_example, settings.explore)
 
     def _make_network(self, generator: torch.Generator) -> EnsembleMLP | ImageNetwork:
         """Return the network: an output for each goal and action."""
-        outputs = self._shape[0] * self._shape[1]
-        return make_network(self._body, self._settings, outputs, MEMBERS, generator)
+        sets = self._space.capacity
+        return make_network(self._body, self._settings, self._shape[0], sets, generator)
 
     def values(self, features: Float32Array) -> Float32Array:
         """Return the logits of the averaged networks' mean, `(n, slots, heads, actions)`."""
@@ -92,21 +92,21 @@ class Dqn:
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002
         """Take one step of Adam on the cross-entropy of every goal's value and its target."""
-        count = len(batch.slot)
+        count, members = len(batch.slot), self._settings.members
         with torch.no_grad():
             following = self.average(self._tensor(batch.next_state))
             low = following.amin(0).reshape(count, *self._shape).amax(-1).sigmoid()
         states = self._tensor(batch.state)
         index = self._tensor(batch.action.astype(np.int64))[None, :, None, None]
-        index = index.expand(MEMBERS, count, self._shape[0], 1)
+        index = index.expand(members, count, self._shape[0], 1)
         target = goal_targets(self._space, batch, low, self._settings.gamma)
         if self._settings.action_gap:
             target = self._widened(target, states, index[0])
-        logits = self.network(states).reshape(MEMBERS, count, *self._shape)
+        logits = self.network(states).reshape(members, count, *self._shape)
         taken = logits.gather(-1, index)[..., 0]
         used = len(self._space) * self._space.heads
         loss = functional.binary_cross_entropy_with_logits(
-            taken[..., :used], target[None, :, :used].expand(MEMBERS, -1, -1), reduction="sum"
+            taken[..., :used], target[None, :, :used].expand(members, -1, -1), reduction="sum"
         ) / (count * used)
         self._descend(loss, learning_rate)
 

@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 
 HOLD = 3.0
 """Mean steps for which an exploring agent holds its random action."""
-MOST = 0.5
-LEAST = 0.01
-"""Shares of random steps: agents differ in it, on a geometric scale."""
 
 
 class HeldExploration:
     """Replaces the chosen actions of some agents by random ones, for some steps in a row."""
 
-    def __init__(self, agents: int, example: NDArray[Any]) -> None:
+    def __init__(
+        self, agents: int, example: NDArray[Any], shares: tuple[float, float] = (0.01, 0.5)
+    ) -> None:
+        """`shares` are the least and the most of the agents' shares of random steps: they differ in
+        it, on a geometric scale.
+        """
         self._held = np.zeros((agents, *example.shape), example.dtype)
         self._holding = np.zeros(agents, np.bool_)
-        self._share = np.geomspace(LEAST, MOST, agents)
+        self._share = np.geomspace(*shares, agents)
 
     def mix(
         self,

@@ -50,6 +50,13 @@ class Networks(Protocol):
         """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
         ...
 
+    def onward(self, features: Float32Array) -> Float32Array | None:
+        """Return each goal's value where each label set is shown next, `(n, label sets, goals)`.
+
+        None where that was not learned.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Estimates:
@@ -68,6 +75,10 @@ class _Choosing(ABC):
     @abstractmethod
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
+
+    def onward(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
+        """Return None: it was not learned."""
+        return None
 
     def ranked(self, logits: Float32Array) -> Float32Array:
         """Return by what actions are chosen: the mean of both networks."""
@@ -95,15 +106,15 @@ class _Choosing(ABC):
 class _DqnNetworks(_Choosing):
     """An output for every goal and action, so that the risk of each action is known (`caution`)."""
 
-    def __init__(self, arrays: Arrays, body: Body, goals: int, caution: Caution) -> None:
+    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace) -> None:
         self._network = (
             ServedImageNetwork("network", arrays, body)
             if isinstance(body, ImageBody)
             else ServedMLP("network", arrays)
         )
         self._actions: Float32Array = arrays["actions"]
-        self._goals = goals
-        self._caution = caution
+        self._goals, self._sets = len(space.goals()), len(space)
+        self._caution = Caution(space.goals(), space.constraints)
         if self._network.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
@@ -112,9 +123,17 @@ class _DqnNetworks(_Choosing):
 
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """Return those of every goal and action, `(2, n, goals, actions)`."""
-        shape = 2, len(features), -1, len(self._actions)
-        shaped: Float32Array = self._network(features).reshape(shape)[:, :, : self._goals]
-        return shaped
+        outputs = self._network(features)
+        shape = len(outputs), len(features), -1, len(self._actions)
+        shaped: Float32Array = outputs.reshape(shape)[:, :, : self._goals]
+        return shaped if len(outputs) == 2 else np.stack([shaped.min(0), shaped.max(0)])
+
+    def onward(self, features: Float32Array) -> Float32Array | None:
+        """Return those of the network of pictures, if it learned them."""
+        if not isinstance(self._network, ServedImageNetwork):
+            return None
+        found = self._network.onward(features)
+        return None if found is None else found[:, : self._sets, : self._goals]
 
 
 class _RelativeNetworks(_Choosing):
@@ -195,6 +214,10 @@ class _Td3Networks:
         """There are none for each action: a choice is never learned by TD3."""
         raise SkmError("TD3 has no value for each of a choice of actions.")
 
+    def onward(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
+        """Return None: it was not learned."""
+        return None
+
     def __call__(
         self,
         features: Float32Array,
@@ -224,13 +247,12 @@ def served_networks(
     """Return what was learned, by the algorithm and by what the domain says of what it sees."""
     if isinstance(space, RelativeGoals):
         return _RelativeNetworks(arrays, body, space)
-    goals = space.goals()
     if algorithm == "td3":
-        return _Td3Networks(arrays, body, len(goals))
+        return _Td3Networks(arrays, body, len(space.goals()))
     if algorithm != "dqn":
         raise WrongDomainError(
             f"the checkpoint is of an algorithm '{algorithm}' that is not known."
         )
     if isinstance(spec.things, Kinds):
         return _KeptOffNetworks(arrays, body, space, spec.things)
-    return _DqnNetworks(arrays, body, len(goals), Caution(goals, space.constraints))
+    return _DqnNetworks(arrays, body, space)

@@ -28,10 +28,22 @@ from skm_sim.arrays import BoolArray, ByteArray, IntArray
 
 STRICT, FREE = 0, 1
 """The usual heads of a slot: V = ∅ and V = C."""
+CONSTRAINT_SETS = ("two", "all_but_one")
+"""Which sets V there may be."""
 TABLE_BITS = 16
 """Propositions up to which label sets are found in a table."""
 NEVER = 0
 """In `steps_to_goals`: the goal is not reached any more in this piece of an episode."""
+
+
+def allowed_violations(
+    propositions: tuple[str, ...], constraints: tuple[str, ...], sets: str
+) -> list[int]:
+    """Return the sets V of that name as bits: none, any, and if asked for any but one."""
+    bits = [1 << propositions.index(name) for name in constraints]
+    every = sum(bits)
+    single = [every - bit for bit in bits] if sets == "all_but_one" else []
+    return [0, every, *(some for some in single if some)]
 
 
 class GoalSpace:
@@ -49,6 +61,8 @@ class GoalSpace:
         capacity: int,
         label_bits: Iterable[int] = (),
         violations: Iterable[int] = (),
+        *,
+        momentary: bool = False,
     ) -> None:
         self.propositions = propositions
         self.constraints = constraints
@@ -56,6 +70,8 @@ class GoalSpace:
         self._constraint_bits = sum(1 << propositions.index(name) for name in constraints)
         self.violations: IntArray = np.array(list(violations) or [0, self._constraint_bits])
         """The constraints V that each head allows to be violated."""
+        self.momentary = momentary
+        """Whether labels are of single steps, so that only their coming changes anything."""
         self._slot: dict[int, int] = {}
         self._table: IntArray = np.full(1 << min(len(propositions), TABLE_BITS), -1)
         """The slot of each label set, where there are few enough propositions for a table."""
@@ -70,7 +86,8 @@ class GoalSpace:
     def copy(self) -> GoalSpace:
         """Return a space that can discover more without this one noticing."""
         names = self.propositions, self.constraints
-        return GoalSpace(*names, self.capacity, self.label_bits, self.violations.tolist())
+        known = self.label_bits, self.violations.tolist()
+        return GoalSpace(*names, self.capacity, *known, momentary=self.momentary)
 
     @property
     def heads(self) -> int:
@@ -146,9 +163,13 @@ class GoalSpace:
         return achieved, np.broadcast_to(allowed[..., None, :], shape).copy()
 
     def changed(self, slots: IntArray, next_slots: IntArray) -> IntArray:
-        """Return the constraints that changed between two states, as bits: (l̂ ⊕ l̂') ∩ C."""
+        """Return the constraints that changed between two states, as bits: (l̂ ⊕ l̂') ∩ C.
+
+        Of momentary labels, those that came: l̂' ∩ C.
+        """
         bits = np.array(self.label_bits, np.int64)
-        changed: IntArray = (bits[slots] ^ bits[next_slots]) & self._constraint_bits
+        before = 0 if self.momentary else bits[slots]
+        changed: IntArray = (before ^ bits[next_slots]) & self._constraint_bits
         return changed
 
     def allowed(self, violated: IntArray) -> BoolArray:

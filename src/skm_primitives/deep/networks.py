@@ -47,15 +47,36 @@ class EnsembleMLP(nn.Module):
             self.scales.append(nn.Parameter(torch.ones(members, 1, size)))
             self.shifts.append(nn.Parameter(torch.zeros(members, 1, size)))
         self.members = members
+        self.half = False
+        """Whether hidden layers are multiplied in half precision (bfloat16)."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the outputs of every member."""
+        return self.outputs(self.hidden(inputs))
+
+    def outputs(self, hidden: Tensor) -> Tensor:
+        """Return the outputs from the last hidden layer."""
+        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+
+    def hidden(self, inputs: Tensor) -> Tensor:
+        """Return the last hidden layer of every member."""
         hidden = inputs if inputs.ndim == 3 else inputs.expand(self.members, *inputs.shape)
         for index, (scale, shift) in enumerate(zip(self.scales, self.shifts, strict=True)):
-            hidden = torch.baddbmm(self.biases[index], hidden, self.weights[index])
+            hidden = self._product(index, hidden)
             hidden = functional.layer_norm(hidden, hidden.shape[-1:])
             hidden = torch.relu(torch.addcmul(shift, hidden, scale))
-        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+        return hidden
+
+    def _product(self, index: int, hidden: Tensor) -> Tensor:
+        """Return what a layer makes of the one before it."""
+        if not self.half:
+            return torch.baddbmm(self.biases[index], hidden, self.weights[index])
+        weights = self.weights[index].bfloat16()
+        if self.members == 1:  # Plain products are faster than batches of one.
+            product = (hidden[0].bfloat16() @ weights[0])[None]
+        else:
+            product = torch.bmm(hidden.bfloat16(), weights)
+        return product.float() + self.biases[index]
 
 
 def chosen_device(name: str) -> torch.device:

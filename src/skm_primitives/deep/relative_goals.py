@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from skm_primitives.deep.goal_space import NEVER, GoalSpace
+from skm_primitives.deep.goal_space import NEVER, GoalSpace, allowed_violations
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.things import Kinds, Things
@@ -106,7 +106,9 @@ def _first(true: BoolArray, number: IntArray) -> IntArray:
     return first
 
 
-def goal_space(spec: DomainSpec, capacity: int, relative: bool) -> GoalSpace:
+def goal_space(
+    spec: DomainSpec, capacity: int, relative: bool, sets: str = "two", momentary: bool = False
+) -> GoalSpace:
     """Return the goals of a domain, before any was seen."""
     names = spec.propositions, spec.constraints
     if isinstance(spec.things, Kinds):
@@ -116,4 +118,5 @@ def goal_space(spec: DomainSpec, capacity: int, relative: bool) -> GoalSpace:
     if relative:
         assert spec.things is not None
         return RelativeGoals(*names, spec.things, capacity)
-    return GoalSpace(*names, capacity)
+    violations = allowed_violations(*names, sets)
+    return GoalSpace(*names, capacity, (), violations, momentary=momentary)

@@ -42,6 +42,19 @@ class Batch:
     """Where no steps to goals are remembered, what they can be found from."""
 
 
+@dataclass(frozen=True)
+class Episodes:
+    """Whole rounds of single agents, drawn from the memory; `(n, …)` each."""
+
+    states: NDArray[Any]
+    """`(n, steps + 1, inputs)`"""
+    action: NDArray[Any]
+    slots: IntArray
+    """`(n, steps + 1)`"""
+    ended: BoolArray
+    between: BoolArray
+
+
 class Replay:
     """A ring of rounds. A round is an episode of every agent, so states lie side by side in it.
 
@@ -116,6 +129,18 @@ class Replay:
             self._steps_to_goals[row, step, agent],
             self._ended[row, step, agent],
             None if self._steps_to_goals.shape[-1] else self._past(row, step, agent),
+        )
+
+    def episodes(self, random: np.random.Generator, count: int) -> Episodes:
+        """Draw whole rounds of single agents uniformly."""
+        row = random.integers(self.filled, size=count)
+        agent = random.integers(self._actions.shape[2], size=count)
+        return Episodes(
+            self._drawn(self._states[row, :, agent]),
+            self._actions[row, :, agent],
+            self._slots[row, :, agent].astype(np.int64),
+            self._ended[row, :, agent],
+            self._between[row, :, agent],
         )
 
     def _past(self, row: IntArray, step: IntArray, agent: IntArray) -> Past:

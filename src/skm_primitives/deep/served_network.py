@@ -27,11 +27,19 @@ class ServedMLP:
 
     def __call__(self, inputs: Float32Array) -> Float32Array:
         """Return `(members, n, outputs)` for inputs `(n, inputs)` or `(members, n, inputs)`."""
+        return self.outputs(self.hidden(inputs))
+
+    def outputs(self, hidden: Float32Array) -> Float32Array:
+        """Return the outputs from the last hidden layer."""
+        outputs: Float32Array = hidden @ self._weights[-1] + self._biases[-1]
+        return outputs
+
+    def hidden(self, inputs: Float32Array) -> Float32Array:
+        """Return the last hidden layer of every member."""
         hidden: Float32Array = inputs if inputs.ndim == 3 else inputs[None]
         for index, (scale, shift) in enumerate(zip(self._scales, self._shifts, strict=True)):
             hidden = hidden @ self._weights[index] + self._biases[index]
             hidden = hidden - hidden.mean(-1, keepdims=True)
             spread = np.sqrt(np.square(hidden).mean(-1, keepdims=True) + np.float32(1e-5))
             hidden = np.maximum(hidden / spread * scale + shift, np.float32(0))
-        outputs: Float32Array = hidden @ self._weights[-1] + self._biases[-1]
-        return outputs
+        return hidden

@@ -23,6 +23,10 @@ class CurveArtist(Protocol):
     groups: Mapping[str, tuple[str, str, str]]
     """For each score: what it is, its colour and its marker."""
 
+    def row(self, scores: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the scores of a validation, by whatever learner, with one for each group."""
+        ...
+
     def chance(self, spec: DomainSpec, boards: int) -> dict[str, float]:
         """Return what random actions reach."""
         ...
@@ -35,7 +39,9 @@ def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
     if not rows or "curve" not in spec.figures:
         raise SkmError("the checkpoint has no learning curve; it was never validated.")
     artist: CurveArtist = load_attribute(spec.figures["curve"])
-    boards = int(card.details["settings"]["validation_boards"])
+    rows = [dict(artist.row(row)) for row in rows]
+    settings = card.details["settings"]
+    boards = int(settings.get("validation_boards") or settings["validation_layouts"])
     chance = artist.chance(spec, boards)
     document = {"seed": card.seed, "boards": boards, "random": chance, "curve": rows}
     return Drawn(curve_figure(rows, artist, chance, boards, card.seed), document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -10,12 +11,12 @@ from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
 from skm_primitives.deep.moving_targets.skill_tests import (
     VALIDATION_SEED,
     group_scores,
-    skill_tests,
     success,
 )
 from skm_sim.arrays import Float32Array
 from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets.board import KINDS, MOVES, States
+from skm_sim.moving_targets.single_skills import skill_tests
 
 GROUPS: Final = {
     "kind": ("a kind, such as blue & square", "#3b6fb6", "o"),
@@ -32,6 +33,14 @@ class LearningCurve:
 
     groups = GROUPS
 
+    def row(self, scores: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the scores of a validation with the mean of each group of skills."""
+        if all(group in scores for group in GROUPS):
+            return scores
+        tests = skill_tests()
+        means = group_scores(tests, {test.name: scores[test.name] for test in tests})
+        return {"steps": scores["steps"], "cpu_minutes": scores["cpu_minutes"], **means}
+
     def chance(
         self, spec: DomainSpec, boards: int, seed: int = VALIDATION_SEED
     ) -> dict[str, float]:
@@ -45,7 +54,7 @@ class LearningCurve:
             return np.broadcast_to(draws, (len(states), len(goals), len(MOVES)))
 
         tests = skill_tests()
-        scores = group_scores(tests, success(log_values, goals, tests, boards, seed))
+        scores = group_scores(tests, success(log_values, goals.goals, tests, boards, seed))
         return {group: scores[group] for group in GROUPS}
 
 

@@ -15,6 +15,7 @@ from functools import cache
 
 import numpy as np
 
+from skm_primitives.deep.shrinking import averaging
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.moving_targets.board import AGENT, KINDS, NUM_CELLS, OBJECTS, SIZE, States
 from skm_sim.moving_targets.view import FLOOR, PIXELS, Frames, picture_tables
@@ -26,17 +27,7 @@ PATCHES = (SMALL // PATCH) ** 2
 PATCH_INPUTS = PATCH * PATCH * 3
 
 
-def averaging(pixels: int = PIXELS, small: int = SMALL) -> Float32Array:
-    """Return the matrix `(small, pixels)` that averages a line of pixels by area."""
-    width = pixels / small
-    start = np.arange(small)[:, None] * width
-    pixel = np.arange(pixels)
-    overlap = np.minimum(start + width, pixel + 1) - np.maximum(start, pixel)
-    matrix: Float32Array = (np.clip(overlap, 0, None) / width).astype(np.float32)
-    return matrix
-
-
-_DOWN = averaging()
+_DOWN = averaging(PIXELS, SMALL)
 _ACROSS = np.kron(_DOWN.T, np.eye(3, dtype=np.float32))
 """Averages the columns of all three colours at once."""
 

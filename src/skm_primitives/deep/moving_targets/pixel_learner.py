@@ -19,9 +19,7 @@ transition, constraints that were violated rule goals out, and what is learned i
 
 from __future__ import annotations
 
-import csv
 import math
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -31,7 +29,7 @@ import torch
 from torch import nn
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import Card, checkpoint_path
+from skm_primitives.checkpoint import Card
 from skm_primitives.deep.algorithm import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.deep.moving_targets.experience import (
     SWEEP_STEPS,
@@ -52,14 +50,15 @@ from skm_primitives.deep.moving_targets.skill_tests import (
     VALIDATION_SEED,
     LogValues,
     group_scores,
-    skill_tests,
     success,
 )
 from skm_primitives.deep.moving_targets.value_targets import PixelTargets, loss
+from skm_primitives.deep.score_curve import ScoreCurve
 from skm_primitives.deep.trainer import DeepLearner
 from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets import board
 from skm_sim.moving_targets.board import COLLECTED, KINDS, MOVES, NOTHING, States
+from skm_sim.moving_targets.single_skills import skill_tests
 
 WARM_UP = 100
 """Updates over which the step size rises."""
@@ -98,10 +97,7 @@ class PixelLearner(DeepLearner):
         self.replay = StateReplay(settings.replay if settings.experience == "replay" else 1)
         self.goal_seen = np.zeros(len(self.goals), np.int64)
         """How often each goal was achieved by a step that was learned from."""
-        self.curve: list[dict[str, float]] = []
-        """The scores of every validation, with environment steps and CPU minutes."""
-        self._cpu = time.process_time()
-        self._cpu_before = 0.0
+        self.curve = ScoreCurve()
         self._targets = PixelTargets(self.goals, settings.gamma, settings.action_gap)
 
     @classmethod
@@ -199,10 +195,9 @@ class PixelLearner(DeepLearner):
         """Return the success of single skills on validation boards."""
         tests = skill_tests()
         boards = self.settings.validation_boards
-        rates = success(self.log_values(), self.goals, tests, boards, VALIDATION_SEED)
+        rates = success(self.log_values(), self.goals.goals, tests, boards, VALIDATION_SEED)
         scores = group_scores(tests, rates)
-        minutes = (self._cpu_before + time.process_time() - self._cpu) / 60
-        self.curve.append({"steps": self.steps, "cpu_minutes": round(minutes, 3), **scores})
+        self.curve.add(self.steps, scores)
         return scores
 
     def served_arrays(self) -> Arrays:
@@ -219,8 +214,7 @@ class PixelLearner(DeepLearner):
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
             "updates": self.updates,
-            "cpu_seconds": round(self._cpu_before + time.process_time() - self._cpu, 1),
-            "curve": self.curve,
+            **self.curve.details(),
         }
 
     def finish(self, arrays: Arrays, card: Card) -> Arrays:
@@ -234,12 +228,7 @@ class PixelLearner(DeepLearner):
     def save(self, path: str | Path, command: str) -> Card:
         """Write the checkpoints, and the learning curve beside them as `NAME.curve.csv`."""
         card = super().save(path, command)
-        if self.curve:
-            target = checkpoint_path(path)
-            with target.with_name(f"{target.stem}.curve.csv").open("w", newline="") as file:
-                writer = csv.DictWriter(file, self.curve[0])
-                writer.writeheader()
-                writer.writerows(self.curve)
+        self.curve.write(path)
         return card
 
     def training_arrays(self) -> Arrays:
@@ -262,5 +251,4 @@ class PixelLearner(DeepLearner):
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])
         self.updates = details["updates"]
-        self.curve = [dict(row) for row in details["curve"]]
-        self._cpu_before = details["cpu_seconds"]
+        self.curve.restore(details)

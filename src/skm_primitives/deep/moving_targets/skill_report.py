@@ -8,21 +8,23 @@ Everything goes through the pictures, as served: boards are drawn, networks see 
 from __future__ import annotations
 
 import time
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_primitives.deep.moving_targets.pixel_primitives import PixelPrimitives
-from skm_primitives.deep.moving_targets.skill_tests import group_scores, skill_tests, success
+from skm_primitives.deep.moving_targets.skill_tests import group_scores, success
 from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.single_skills import SkillReport
 from skm_primitives.evaluation.task_trials import chosen_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
+from skm_primitives.primitives import Primitives
 from skm_sim.arrays import Float32Array
 from skm_sim.domain import DomainSpec
 from skm_sim.moving_targets.board import States
+from skm_sim.moving_targets.single_skills import skill_tests
 from skm_sim.moving_targets.view import Frames, render
 
 REPORT_SEED = 12_345
@@ -32,10 +34,21 @@ _CHUNK = 256
 """Frames that go through the network at a time."""
 
 
+@runtime_checkable
+class PictureSkills(Primitives, Protocol):
+    """Primitives that see many pictures at once: those of the sweeps, or of the generic learner."""
+
+    learning_gamma: float
+
+    def action_values(self, frames: Frames) -> Float32Array:
+        """Return the values of every goal and action, `(n, goals, actions)`, as they were learned."""
+        ...
+
+
 def evaluate_skills(spec: DomainSpec, options: EvaluationOptions) -> SkillReport:
     """Evaluate single skills, and the time that a composed step takes."""
     primitives = chosen_primitives(spec, options)
-    if not isinstance(primitives, PixelPrimitives):
+    if not isinstance(primitives, PictureSkills):
         raise SkmError(f"these primitives of '{spec.name}' were not learned from pixels")
     boards = options.episodes or DEFAULT_BOARDS
     tests = skill_tests()
@@ -56,7 +69,7 @@ def evaluate_skills(spec: DomainSpec, options: EvaluationOptions) -> SkillReport
 
 
 def skill_rates(
-    primitives: PixelPrimitives, boards: int, seed: int = 0
+    primitives: PictureSkills, boards: int, seed: int = 0
 ) -> dict[str, dict[str, float]]:
     """Return the success of every single skill, by the network alone and as executed."""
 
@@ -65,7 +78,7 @@ def skill_rates(
         values = [primitives.action_values(render(piece)) for piece in pieces]
         return np.log(np.concatenate(values))
 
-    goals, tests = primitives.goal_space, skill_tests()
+    goals, tests = primitives.goals, skill_tests()
     discounts = {"greedy": None, "executed": primitives.learning_gamma}
     return {
         name: success(log_values, goals, tests, boards, REPORT_SEED + seed, repeats=discount)
@@ -74,7 +87,7 @@ def skill_rates(
 
 
 def milliseconds_per_step(
-    primitives: PixelPrimitives, policy: Policy, rounds: int = 10, repeats: int = 20
+    primitives: PictureSkills, policy: Policy, rounds: int = 10, repeats: int = 20
 ) -> float:
     """Return the CPU time from a picture to a composed action: the best of a few rounds."""
     frame: Frames = render(np.array([[0, 1, 2, 3, 4, 5, 6, 6]], np.uint8))[0]

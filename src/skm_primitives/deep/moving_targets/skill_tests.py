@@ -1,18 +1,17 @@
 """Success of single skills from pixels, on boards that no training saw.
 
-Each skill is tried on boards on which it can be done (`goal_distances` on the true state says so),
-within the 50 steps of a primitive's episode, greedily.
+Each skill is tried on boards on which it can be done (`skm_sim.moving_targets.single_skills`), within
+the 50 steps of a primitive's episode, greedily.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
+from skm_primitives.goals import Goal
 from skm_primitives.planning.revisits import REPEAT_STEPS
 from skm_sim.arrays import BoolArray, Float32Array
 from skm_sim.moving_targets import board
@@ -25,8 +24,8 @@ from skm_sim.moving_targets.board import (
     NUM_CELLS,
     States,
 )
-from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
-from skm_sim.moving_targets.spec import COLOURS, MOVING_TARGETS, SHAPES
+from skm_sim.moving_targets.single_skills import SkillTest, feasible_boards
+from skm_sim.moving_targets.spec import MOVING_TARGETS
 
 LogValues: TypeAlias = Callable[[States], Float32Array]
 """Logarithms of the action values `(n, goals, actions)` of states."""
@@ -35,57 +34,9 @@ VALIDATION_SEED = 90_001
 """Validation boards are drawn from here; reports use other seeds."""
 
 
-@dataclass(frozen=True)
-class SkillTest:
-    """A single skill: collect one of the kinds `wanted`, and before that none of `forbidden`."""
-
-    name: str
-    group: str
-    wanted: tuple[int, ...]
-    forbidden: tuple[int, ...]
-    violated: frozenset[str]
-    """The goals used are those of the wanted kinds with this set V."""
-
-
-def skill_tests() -> tuple[SkillTest, ...]:
-    """Return the skills by which the primitives are judged.
-
-    Groups: `kind`, `colour`, `shape` (anything may be touched on the way), `only` (a kind before any
-    other object), `without` (a colour without a shape, never touching that shape).
-    """
-    everything = frozenset(MOVING_TARGETS.constraints)
-    kinds = range(len(KINDS))
-    name = [" ".join(kind) for kind in KINDS]
-    tests = [SkillTest(name[k], "kind", (k,), (), everything) for k in kinds]
-    for group, names in (("colour", COLOURS), ("shape", SHAPES)):
-        for word in names:
-            wanted = tuple(k for k in kinds if word in KINDS[k])
-            tests.append(SkillTest(word, group, wanted, (), everything))
-    for k in kinds:
-        others = tuple(other for other in kinds if other != k)
-        tests.append(SkillTest(f"only {name[k]}", "only", (k,), others, frozenset()))
-    for colour in COLOURS:
-        for shape in SHAPES:
-            wanted = tuple(k for k in kinds if colour in KINDS[k] and shape not in KINDS[k])
-            forbidden = tuple(k for k in kinds if shape in KINDS[k])
-            tests.append(
-                SkillTest(
-                    f"{colour} & !{shape}", "without", wanted, forbidden, everything - {shape}
-                )
-            )
-    return tuple(tests)
-
-
-def feasible_boards(test: SkillTest, count: int, random: np.random.Generator) -> States:
-    """Draw boards on which the skill can be done."""
-    boards = board.sample(random, 2 * count)
-    steps = goal_distances(boards, test.wanted, test.forbidden)
-    return boards[steps < UNREACHABLE][:count]
-
-
 def success(
     log_values: LogValues,
-    goals: PixelGoals,
+    goals: Sequence[Goal],
     tests: Sequence[SkillTest],
     count: int,
     seed: int,
@@ -144,8 +95,6 @@ def _kinds(sets: Sequence[tuple[int, ...]], count: int) -> BoolArray:
     return np.repeat(rows, count, axis=0)
 
 
-def _mask(test: SkillTest, goals: PixelGoals) -> BoolArray:
+def _mask(test: SkillTest, goals: Sequence[Goal]) -> BoolArray:
     wanted = {frozenset(KINDS[kind]) for kind in test.wanted}
-    return np.array(
-        [goal.labels in wanted and goal.violated == test.violated for goal in goals.goals]
-    )
+    return np.array([goal.labels in wanted and goal.violated == test.violated for goal in goals])

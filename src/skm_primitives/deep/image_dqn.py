@@ -1,0 +1,103 @@
+"""The DQN of pictures: dearer networks, so that each is asked no more often than need be.
+
+It differs from `Dqn` in two things. The gap between the best action and the others (`action_gap`) is
+taken from what the trained networks just said of the state, not from the averaged ones, which would
+have to be asked once more; what an action keeps at least of its value is `KEPT`, so that one which is
+only slower still stands out from one that rules the goal out. And the networks may learn *onward* values
+besides: what every goal will be worth where each label set is shown next, for planners that look ahead
+(`planning.lookahead`). No mission is mentioned in them either:
+
+    target of a label set = the values of the next state   if it is shown there
+                          = its onward values there        otherwise
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from skm_primitives.deep.algorithm import goal_targets
+from skm_primitives.deep.dqn import Dqn
+from skm_primitives.deep.episode_backup import backed_up, episode_graph
+from skm_primitives.deep.image_networks import ImageNetwork
+from skm_primitives.deep.replay import Batch, Episodes
+
+KEPT: Final = 0.1
+"""What is left at least of an action's value when its disadvantage is taken off."""
+
+
+class ImageDqn(Dqn):
+    """See the module, and `Algorithm`."""
+
+    network: ImageNetwork
+    average: ImageNetwork
+
+    def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:  # noqa: ARG002
+        """Take one step of Adam on the cross-entropy of every goal's value and its target."""
+        count = len(batch.slot)
+        with torch.no_grad():
+            following, beyond = self._asked(self.average, self._tensor(batch.next_state))
+            low = following.amin(0).reshape(count, *self._shape).amax(-1).sigmoid()
+        target = goal_targets(self._space, batch, low, self._settings.gamma)
+        outputs, onward = self._asked(self.network, self._tensor(batch.state))
+        logits = outputs.reshape(-1, count, *self._shape)
+        index = self._tensor(batch.action.astype(np.int64))
+        rows = torch.arange(count, device=self._device)
+        if self._settings.action_gap:
+            current = logits.detach().mean(0).sigmoid()
+            gap = current.amax(-1) - current[rows, :, index]
+            target = self._lowered(target, self._settings.action_gap * gap)
+        loss = self._loss(logits[:, rows, :, index].transpose(0, 1), target)
+        if onward is not None and beyond is not None:
+            shown = self._onward_targets(batch, low, beyond.sigmoid())
+            loss = loss + self._loss(onward[None], shown)
+        self._descend(loss, learning_rate)
+
+    def learn_episodes(self, episodes: Episodes, learning_rate: float) -> None:
+        """Learn from all steps of whole episodes, values being backed up through them."""
+        settings, graph = self._settings, episode_graph(self._space, episodes)
+        states = self._tensor(graph.states)
+        with torch.no_grad():
+            said = self.average(states).amin(0).reshape(-1, *self._shape).sigmoid()
+            values = backed_up(graph, said.transpose(1, 2), settings.gamma)
+            best = values.amax(1)
+            source, action = self._tensor(graph.source), self._tensor(graph.action)
+            target = values[source, action]
+            # The fixed point of advantage learning: every disadvantage, over 1 - gap.
+            lost = (best[source] - target) * (settings.action_gap / (1 - settings.action_gap))
+            target = self._lowered(target, lost)
+        outputs, onward = self._asked(self.network, states)
+        logits = outputs.reshape(len(outputs), -1, *self._shape)
+        loss = self._loss(logits[:, source, :, action].transpose(0, 1), target)
+        if onward is not None:
+            state, slot, there = self._tensor(graph.shown.T)
+            loss = loss + self._loss(onward[state, slot][None], best[there])
+        self._descend(loss, learning_rate)
+
+    def _loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the cross-entropy of `(members, …, goals)` and targets, of goals that there are."""
+        used = len(self._space) * self._space.heads
+        said, meant = logits[..., :used], target[None, ..., :used]
+        total = functional.binary_cross_entropy_with_logits(
+            said, meant.expand_as(said), reduction="sum"
+        )
+        return total / meant.numel()
+
+    def _asked(self, network: ImageNetwork, pixels: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return what a network says of pictures: outputs, and onward logits if it has them."""
+        return network.both(pixels) if self._settings.onward else (network(pixels), None)
+
+    def _lowered(self, target: Tensor, lost: Tensor) -> Tensor:
+        """Return the targets of actions less what they lose (`Dqn._widened`), if not all of it."""
+        return torch.where(target == 1, target, torch.maximum(target - lost, KEPT * target))
+
+    def _onward_targets(self, batch: Batch, values: Tensor, beyond: Tensor) -> Tensor:
+        """Return what each goal is worth where each label set is shown next, `(n, sets, goals)`."""
+        targets = beyond.clone()
+        targets[torch.arange(len(values)), self._tensor(batch.next_slot)] = values
+        targets[self._tensor(batch.ended)] = 0
+        return targets
