@@ -130,7 +130,8 @@ def make_learner(
     """Start the learner of a domain, or resume the one at `out`, as `begin_learner` does."""
     modes = {"resume": resume, "overwrite": overwrite}
     learner = learner_class(spec, options.get("algorithm"))
-    return begin_learner(learner, spec, {**domain_settings(spec, learner), **options}, out, **modes)
+    wanted = {} if resume else domain_settings(spec, learner)  # A run goes on as it was begun.
+    return begin_learner(learner, spec, {**wanted, **options}, out, **modes)
 
 
 def domain_settings(spec: DomainSpec, learner: type[Learner]) -> Mapping[str, Any]:

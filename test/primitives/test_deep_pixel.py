@@ -25,6 +25,7 @@ from skm_primitives.deep.moving_targets.pixel_learner import PixelLearner
 from skm_primitives.deep.moving_targets.pixel_networks import Heads, NatureNetwork, TileNetwork
 from skm_primitives.deep.moving_targets.skill_report import skill_rates
 from skm_primitives.deep.moving_targets.skill_tests import group_scores, success
+from skm_primitives.deep.shrinking import averaging
 from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
 from skm_primitives.training import learner_class

@@ -1,4 +1,4 @@
-"""The generic learner of pictures where labels are of single steps: tiles, whole episodes, onward values."""
+"""Pictures whose labels are of single steps: tiles, whole episodes, onward values; stepping alone."""
 
 import gymnasium
 import numpy as np
@@ -142,12 +142,15 @@ def test_missions_run_with_what_was_learned(learned):
 
 
 def test_it_is_served_as_it_was_learned(learned):
-    learner, _ = learned
+    learner, skills = learned
     pictures = learner.body.features(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
     served = ServedImageNetwork("network", learner.algorithm.served_arrays(), learner.body)
     with torch.no_grad():
         outputs, onward = learner.algorithm.average.both(torch.from_numpy(pictures))
     np.testing.assert_allclose(served(pictures), outputs.numpy(), atol=1e-4)
+    values = learner.algorithm.values(pictures).reshape(2, -1, 2)
+    given = skills.action_values(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
+    np.testing.assert_allclose(given, 1 / (1 + np.exp(-values))[:, : given.shape[1]], atol=1e-3)
     np.testing.assert_allclose(served.onward(pictures), torch.sigmoid(onward).numpy(), atol=1e-5)
 
 
@@ -185,11 +188,12 @@ def test_values_are_backed_up_through_a_graph_until_nothing_changes():
         np.zeros((0, 3), np.int64),
     )
     said = torch.full((4, 2, 1), 0.25)
-    values = backed_up(graph, said, 0.5)[..., 0]
+    values, known = backed_up(graph, said, 0.5)
     expected = [[0.25, 0.25], [0.5, 0.125], [1.0, 0.25], [0.25, 0.25]]
-    assert values.tolist() == expected
+    assert values[..., 0].tolist() == expected
+    assert known[:, 0].tolist() == [False, True, True, False]
     said[0, 1] = 0.9  # An action that was not tried is worth what the network says.
-    assert backed_up(graph, said, 0.5)[1, 1].item() == pytest.approx(0.45)
+    assert backed_up(graph, said, 0.5)[0][1, 1].item() == pytest.approx(0.45)
 
 
 def test_pictures_that_are_alike_are_one_state_of_their_episode():

@@ -1,11 +1,11 @@
 """Values backed up through all that an episode showed, not one step at a time.
 
-Pictures of an episode that are alike are one state, so its steps make a graph: where each action that was
-tried led. What a goal is worth along the ways in it follows from what the network says of the actions
-that were not tried, and of these alone: value iteration on the graph, until nothing changes. Ways that
-were really walked to a goal are so known at once in all their states, and a turn that was wrong costs
-its detour. In a world that chance rules, or where different states look alike, this would be too hopeful:
-there, targets one step deep are the ones to take (`backup=step`).
+Pictures of an episode that are alike are one state, so its steps make a graph: where each action that
+was tried led. What a goal is worth along the ways in it follows from what the network says of the
+actions that were not tried, and of these alone: value iteration on the graph, until nothing changes.
+Ways that were really walked to a goal are so known at once in all their states, and a turn that was
+wrong costs its detour. In a world that chance rules, or where different states look alike, this would
+be too hopeful: there, targets one step deep are the ones to take (`backup=step`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def episode_graph(space: GoalSpace, episodes: Episodes) -> EpisodeGraph:
 
 
 def _shown_next(space: GoalSpace, episodes: Episodes, number: IntArray) -> IntArray:
-    """Return which label set each state is followed by: in the next state, and the next that is not ∅."""
+    """Return the label sets that follow each state: that of the next one, and the next that is not ∅."""
     count, steps = episodes.action.shape
     empty = np.array(space.label_bits) == 0
     found = []
@@ -96,10 +96,11 @@ def _shown_next(space: GoalSpace, episodes: Episodes, number: IntArray) -> IntAr
     return np.concatenate(found)
 
 
-def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:
+def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
     """Return the values `(n, actions, goals)`, those of actions that were tried from where they led.
 
-    `values` are what a network says of every action; those of actions that were not tried stay.
+    `values` are what a network says of every action; those of actions that were not tried stay. Second,
+    in which states an action that was tried is best for a goal, `(n, goals)`: there its value is known.
     """
     device = values.device
     source, action, target = (
@@ -107,6 +108,8 @@ def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:
     )
     achieved = torch.from_numpy(graph.achieved).to(device, values.dtype)
     onward = torch.from_numpy(graph.alive & ~graph.achieved).to(device, values.dtype) * gamma
+    untried = values.clone()
+    untried[source, action] = 0
     values = values.clone()
     best = values.amax(1)
     for _ in range(LONGEST):
@@ -115,4 +118,7 @@ def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:
         if (better - best).abs().max() < ENOUGH:
             break
         best = better
-    return values
+    tried = torch.zeros(values.shape[:2], dtype=torch.bool, device=device)
+    tried[source, action] = True
+    known = tried.any(1, keepdim=True) & (values.amax(1) > untried.amax(1))
+    return values, known

@@ -113,6 +113,7 @@ class _DqnNetworks(_Choosing):
             else ServedMLP("network", arrays)
         )
         self._actions: Float32Array = arrays["actions"]
+        self._outputs = space.outputs
         self._goals, self._sets = len(space.goals()), len(space)
         self._caution = Caution(space.goals(), space.constraints)
         if self._network.inputs != body.inputs:
@@ -124,8 +125,10 @@ class _DqnNetworks(_Choosing):
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """Return those of every goal and action, `(2, n, goals, actions)`."""
         outputs = self._network(features)
-        shape = len(outputs), len(features), -1, len(self._actions)
+        shape = len(outputs), len(features), self._outputs, -1
         shaped: Float32Array = outputs.reshape(shape)[:, :, : self._goals]
+        if shaped.shape[-1] > len(self._actions):
+            shaped = _of_shares(shaped)
         return shaped if len(outputs) == 2 else np.stack([shaped.min(0), shaped.max(0)])
 
     def onward(self, features: Float32Array) -> Float32Array | None:
@@ -134,6 +137,15 @@ class _DqnNetworks(_Choosing):
             return None
         found = self._network.onward(features)
         return None if found is None else found[:, : self._sets, : self._goals]
+
+
+def _of_shares(logits: Float32Array) -> Float32Array:
+    """Return the logits of actions, from those of a goal's value and of the actions' shares in it."""
+    log_value = -np.logaddexp(np.float32(0), -logits)
+    shares = log_value[..., 1:] - log_value[..., 1:].max(-1, keepdims=True)
+    total = np.minimum(log_value[..., :1] + shares, np.float32(-1e-6))
+    found: Float32Array = total - np.log(-np.expm1(total))
+    return found
 
 
 class _RelativeNetworks(_Choosing):

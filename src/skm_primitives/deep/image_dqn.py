@@ -9,6 +9,11 @@ besides: what every goal will be worth where each label set is shown next, for p
 
     target of a label set = the values of the next state   if it is shown there
                           = its onward values there        otherwise
+
+Where values are backed up through whole episodes (`episode_backup`), the value of a goal and the share
+of it that each action has are outputs of their own (as in Wang et al., 2016): with one output for both,
+not to be sure of the way makes a goal look farther away. What is best in a state is then known only if an
+action that was tried is; the shares are learned of actions that were tried.
 """
 
 from __future__ import annotations
@@ -25,7 +30,9 @@ from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.episode_backup import backed_up, episode_graph
 from skm_primitives.deep.image_networks import ImageNetwork
 from skm_primitives.deep.replay import Batch, Episodes
+from skm_sim.arrays import Float32Array
 
+TINY: Final = 1e-6
 KEPT: Final = 0.1
 """What is left at least of an action's value when its disadvantage is taken off."""
 
@@ -61,29 +68,58 @@ class ImageDqn(Dqn):
         """Learn from all steps of whole episodes, values being backed up through them."""
         settings, graph = self._settings, episode_graph(self._space, episodes)
         states = self._tensor(graph.states)
+        source, action = self._tensor(graph.source), self._tensor(graph.action)
         with torch.no_grad():
-            said = self.average(states).amin(0).reshape(-1, *self._shape).sigmoid()
-            values = backed_up(graph, said.transpose(1, 2), settings.gamma)
-            best = values.amax(1)
-            source, action = self._tensor(graph.source), self._tensor(graph.action)
-            target = values[source, action]
+            said = self._action_values(self.average(states)).amin(0)
+            values, known = backed_up(graph, said.transpose(1, 2), settings.gamma)
+            best, taken = values.amax(1), values[source, action]
             # The fixed point of advantage learning: every disadvantage, over 1 - gap.
-            lost = (best[source] - target) * (settings.action_gap / (1 - settings.action_gap))
-            target = self._lowered(target, lost)
+            lost = (best[source] - taken) * (settings.action_gap / (1 - settings.action_gap))
+            share = self._lowered(taken, lost) / best[source].clamp(min=TINY)
         outputs, onward = self._asked(self.network, states)
-        logits = outputs.reshape(len(outputs), -1, *self._shape)
-        loss = self._loss(logits[:, source, :, action].transpose(0, 1), target)
+        worth, shares = self._split(outputs)
+        loss = self._loss(worth, best, known)
+        # Where no way leads to a goal, all actions are alike.
+        loss = loss + self._loss(
+            shares[:, source, :, action].transpose(0, 1), share, best[source] > 0
+        )
         if onward is not None:
             state, slot, there = self._tensor(graph.shown.T)
             loss = loss + self._loss(onward[state, slot][None], best[there])
         self._descend(loss, learning_rate)
 
-    def _loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the cross-entropy of `(members, …, goals)` and targets, of goals that there are."""
+    def values(self, features: Float32Array) -> Float32Array:
+        """Return the logits of the averaged networks' mean, `(n, slots, heads, actions)`."""
+        if self._settings.backup != "episode":
+            return super().values(features)
+        with torch.no_grad():
+            values = self._action_values(self.average(self._tensor(features))).mean(0)
+        logits = torch.logit(values, TINY).reshape(
+            len(features), -1, self._space.heads, self._shape[1]
+        )
+        shaped: Float32Array = logits.cpu().numpy()
+        return shaped
+
+    def _split(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits of goals `(members, n, goals)`, and of actions' shares in them."""
+        apart = outputs.reshape(*outputs.shape[:2], self._shape[0], 1 + self._shape[1])
+        return apart[..., 0], apart[..., 1:]
+
+    def _action_values(self, outputs: Tensor) -> Tensor:
+        """Return what every goal is worth by each action, `(members, n, goals, actions)`."""
+        worth, shares = (part.sigmoid() for part in self._split(outputs))
+        return worth[..., None] * shares / shares.amax(-1, keepdim=True)
+
+    def _loss(self, logits: Tensor, target: Tensor, counts: Tensor | None = None) -> Tensor:
+        """Return the cross-entropy of `(members, n, goals)` and targets, of goals that there are.
+
+        Where something does not count, it is left out.
+        """
         used = len(self._space) * self._space.heads
         said, meant = logits[..., :used], target[None, ..., :used]
+        weight = None if counts is None else counts[None, ..., :used].float()
         total = functional.binary_cross_entropy_with_logits(
-            said, meant.expand_as(said), reduction="sum"
+            said, meant.expand_as(said), weight, reduction="sum"
         )
         return total / meant.numel()
 

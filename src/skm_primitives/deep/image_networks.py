@@ -58,7 +58,7 @@ class ImageNetwork(nn.Module):
         add = self._add_patches if sizes.patch else self._add_convolutions
         seen = add(sizes.channels, generator)
         self.head = EnsembleMLP(seen, sizes.hidden, sizes.outputs, sizes.members, generator)
-        self.head.half = sizes.half
+        self.head.coarse = sizes.half
         if sizes.onward:
             width, members = sizes.hidden[-1], sizes.members
             onward = torch.empty(members, width, *sizes.onward)
@@ -136,8 +136,12 @@ def make_network(
     slots: int,
     generator: torch.Generator,
 ) -> EnsembleMLP | ImageNetwork:
-    """Return the network for what a body sees, with an output for each goal and action."""
-    outputs, members = goals * len(body.actions), settings.members
+    """Return the network for what a body sees, with an output for each goal and action.
+
+    Where values are backed up through episodes, one more for each goal: see `image_dqn`.
+    """
+    whole = isinstance(body, ImageBody) and settings.backup == "episode"
+    outputs, members = goals * (len(body.actions) + whole), settings.members
     if isinstance(body, ImageBody):
         onward = (slots, goals) if settings.onward else None
         sizes = Sizes(

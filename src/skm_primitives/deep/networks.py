@@ -47,7 +47,7 @@ class EnsembleMLP(nn.Module):
             self.scales.append(nn.Parameter(torch.ones(members, 1, size)))
             self.shifts.append(nn.Parameter(torch.zeros(members, 1, size)))
         self.members = members
-        self.half = False
+        self.coarse = False
         """Whether hidden layers are multiplied in half precision (bfloat16)."""
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -69,14 +69,12 @@ class EnsembleMLP(nn.Module):
 
     def _product(self, index: int, hidden: Tensor) -> Tensor:
         """Return what a layer makes of the one before it."""
-        if not self.half:
+        if not self.coarse:
             return torch.baddbmm(self.biases[index], hidden, self.weights[index])
-        weights = self.weights[index].bfloat16()
+        weights, inputs = self.weights[index].bfloat16(), hidden.bfloat16()
         if self.members == 1:  # Plain products are faster than batches of one.
-            product = (hidden[0].bfloat16() @ weights[0])[None]
-        else:
-            product = torch.bmm(hidden.bfloat16(), weights)
-        return product.float() + self.biases[index]
+            return torch.mm(inputs[0], weights[0])[None].float() + self.biases[index]
+        return torch.bmm(inputs, weights).float() + self.biases[index]
 
 
 def chosen_device(name: str) -> torch.device:

@@ -27,8 +27,10 @@ class ServedImageNetwork:
         self._patch = 0 if side is None else int(side)
         """Pixels a side of the patches that lie side by side; 0: convolutions."""
         onward = arrays.get(f"{prefix}.onward")
-        self._onward = None if onward is None else onward.reshape(-1, *onward.shape[2:])
-        self._onward_bias = arrays.get(f"{prefix}.onward_bias")
+        self._onward: tuple[Float32Array, Float32Array] | None = None
+        if onward is not None:
+            flat = onward.reshape(-1, *onward.shape[2:])
+            self._onward = flat, arrays[f"{prefix}.onward_bias"]
         self._body = body
         fits = count > 0 and filters[0].shape[1] == body.planes
         self.inputs = body.inputs if fits else -1
@@ -43,8 +45,9 @@ class ServedImageNetwork:
             return None
         hidden = self._hidden(pixels)
         flat = hidden.transpose(1, 0, 2).reshape(len(pixels), -1) / len(hidden)
-        logits = np.tensordot(flat, self._onward, 1) + self._onward_bias
-        values: Float32Array = 1 / (1 + np.exp(-logits))
+        weights, bias = self._onward
+        logits = (np.tensordot(flat, weights, 1) + bias).astype(np.float32)
+        values: Float32Array = np.float32(1) / (np.float32(1) + np.exp(-logits))
         return values
 
     def _hidden(self, pixels: NDArray[Any]) -> Float32Array:

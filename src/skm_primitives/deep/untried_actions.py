@@ -1,8 +1,8 @@
-"""Exploration in a deterministic world: what was tried before at the very same picture is not tried again.
+"""Exploration in a deterministic world: what was tried at the very same picture is not tried again.
 
 An agent that sees again what it has seen in this episode, and would do again what it did then, learns
-nothing, and may do so for the rest of the episode (walking against a wall). It does instead what it tried
-there least.
+nothing, and may do so for the rest of the episode (walking against a wall). It does instead what it
+tried there least.
 """
 
 from __future__ import annotations

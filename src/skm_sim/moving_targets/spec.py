@@ -46,7 +46,7 @@ MOVING_TARGETS = DomainSpec(
         "average_rate": 0.05,
         "gamma": 0.9,
         "action_gap": 0.8,
-        "horizon": 1_000_000,
+        "horizon": 600_000,
         "validate_rounds": 8,
         "validation_layouts": 32,
     },

@@ -93,11 +93,11 @@ def milliseconds_per_step(
     frame: Frames = render(np.array([[0, 1, 2, 3, 4, 5, 6, 6]], np.uint8))[0]
     state = policy.mission.machine.initial
     policy.start(frame)
-    policy.choose(state, primitives.values(frame))
+    policy.choose(state, primitives.values(frame, frozenset()))
     seconds = []
     for _ in range(rounds):
         started = time.process_time()
         for _ in range(repeats):
-            policy.choose(state, primitives.values(frame))
+            policy.choose(state, primitives.values(frame, frozenset()))
         seconds.append((time.process_time() - started) / repeats)
     return round(min(seconds) * 1e3, 3)
