@@ -96,11 +96,10 @@ def _shown_next(space: GoalSpace, episodes: Episodes, number: IntArray) -> IntAr
     return np.concatenate(found)
 
 
-def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
+def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:
     """Return the values `(n, actions, goals)`, those of actions that were tried from where they led.
 
-    `values` are what a network says of every action; those of actions that were not tried stay. Second,
-    in which states an action that was tried is best for a goal, `(n, goals)`: there its value is known.
+    `values` are what a network says of every action; those of actions that were not tried stay.
     """
     device = values.device
     source, action, target = (
@@ -108,8 +107,6 @@ def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> tuple[Tensor
     )
     achieved = torch.from_numpy(graph.achieved).to(device, values.dtype)
     onward = torch.from_numpy(graph.alive & ~graph.achieved).to(device, values.dtype) * gamma
-    untried = values.clone()
-    untried[source, action] = 0
     values = values.clone()
     best = values.amax(1)
     for _ in range(LONGEST):
@@ -118,7 +115,4 @@ def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> tuple[Tensor
         if (better - best).abs().max() < ENOUGH:
             break
         best = better
-    tried = torch.zeros(values.shape[:2], dtype=torch.bool, device=device)
-    tried[source, action] = True
-    known = tried.any(1, keepdim=True) & (values.amax(1) > untried.amax(1))
-    return values, known
+    return values

@@ -125,10 +125,9 @@ class _DqnNetworks(_Choosing):
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
         """Return those of every goal and action, `(2, n, goals, actions)`."""
         outputs = self._network(features)
-        shape = len(outputs), len(features), self._outputs, -1
-        shaped: Float32Array = outputs.reshape(shape)[:, :, : self._goals]
-        if shaped.shape[-1] > len(self._actions):
-            shaped = _of_shares(shaped)
+        shape = len(outputs), len(features), self._outputs, -1, len(self._actions)
+        kinds = outputs.reshape(shape)[:, :, : self._goals]
+        shaped: Float32Array = kinds[..., 0, :] if kinds.shape[3] == 1 else _of_shares(kinds)
         return shaped if len(outputs) == 2 else np.stack([shaped.min(0), shaped.max(0)])
 
     def onward(self, features: Float32Array) -> Float32Array | None:
@@ -140,10 +139,11 @@ class _DqnNetworks(_Choosing):
 
 
 def _of_shares(logits: Float32Array) -> Float32Array:
-    """Return the logits of actions, from those of a goal's value and of the actions' shares in it."""
+    """Return the logits of actions, from `(…, 2, actions)`: those of their values and shares."""
     log_value = -np.logaddexp(np.float32(0), -logits)
-    shares = log_value[..., 1:] - log_value[..., 1:].max(-1, keepdims=True)
-    total = np.minimum(log_value[..., :1] + shares, np.float32(-1e-6))
+    best = log_value.max(-1, keepdims=True)
+    total = best[..., 0, :] + log_value[..., 1, :] - best[..., 1, :]
+    total = np.minimum(total, np.float32(-1e-6))
     found: Float32Array = total - np.log(-np.expm1(total))
     return found
 

@@ -10,10 +10,10 @@ besides: what every goal will be worth where each label set is shown next, for p
     target of a label set = the values of the next state   if it is shown there
                           = its onward values there        otherwise
 
-Where values are backed up through whole episodes (`episode_backup`), the value of a goal and the share
-of it that each action has are outputs of their own (as in Wang et al., 2016): with one output for both,
-not to be sure of the way makes a goal look farther away. What is best in a state is then known only if an
-action that was tried is; the shares are learned of actions that were tried.
+Where values are backed up through whole episodes (`episode_backup`), what an action is worth and its
+*share* of what the best one is worth are outputs of their own, and the gap is widened in the shares
+alone: with one output for both, not to be sure of the way makes a goal look farther away. How far a goal
+is say the values, which way to go the shares.
 """
 
 from __future__ import annotations
@@ -70,19 +70,18 @@ class ImageDqn(Dqn):
         states = self._tensor(graph.states)
         source, action = self._tensor(graph.source), self._tensor(graph.action)
         with torch.no_grad():
-            said = self._action_values(self.average(states)).amin(0)
-            values, known = backed_up(graph, said.transpose(1, 2), settings.gamma)
+            said = self._split(self.average(states))[0].sigmoid().amin(0)
+            values = backed_up(graph, said.transpose(1, 2), settings.gamma)
             best, taken = values.amax(1), values[source, action]
             # The fixed point of advantage learning: every disadvantage, over 1 - gap.
             lost = (best[source] - taken) * (settings.action_gap / (1 - settings.action_gap))
             share = self._lowered(taken, lost) / best[source].clamp(min=TINY)
         outputs, onward = self._asked(self.network, states)
-        worth, shares = self._split(outputs)
-        loss = self._loss(worth, best, known)
-        # Where no way leads to a goal, all actions are alike.
-        loss = loss + self._loss(
-            shares[:, source, :, action].transpose(0, 1), share, best[source] > 0
+        worth, shares = (
+            part[:, source, :, action].transpose(0, 1) for part in self._split(outputs)
         )
+        # Where no way leads to a goal, all actions are alike.
+        loss = self._loss(worth, taken) + self._loss(shares, share, best[source] > 0)
         if onward is not None:
             state, slot, there = self._tensor(graph.shown.T)
             loss = loss + self._loss(onward[state, slot][None], best[there])
@@ -101,14 +100,14 @@ class ImageDqn(Dqn):
         return shaped
 
     def _split(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of goals `(members, n, goals)`, and of actions' shares in them."""
-        apart = outputs.reshape(*outputs.shape[:2], self._shape[0], 1 + self._shape[1])
-        return apart[..., 0], apart[..., 1:]
+        """Return the logits of actions' values and shares, `(members, n, goals, actions)` each."""
+        apart = outputs.reshape(*outputs.shape[:2], self._shape[0], 2, self._shape[1])
+        return apart[..., 0, :], apart[..., 1, :]
 
     def _action_values(self, outputs: Tensor) -> Tensor:
         """Return what every goal is worth by each action, `(members, n, goals, actions)`."""
         worth, shares = (part.sigmoid() for part in self._split(outputs))
-        return worth[..., None] * shares / shares.amax(-1, keepdim=True)
+        return worth.amax(-1, keepdim=True) * shares / shares.amax(-1, keepdim=True)
 
     def _loss(self, logits: Tensor, target: Tensor, counts: Tensor | None = None) -> Tensor:
         """Return the cross-entropy of `(members, n, goals)` and targets, of goals that there are.

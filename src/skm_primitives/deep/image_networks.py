@@ -138,10 +138,10 @@ def make_network(
 ) -> EnsembleMLP | ImageNetwork:
     """Return the network for what a body sees, with an output for each goal and action.
 
-    Where values are backed up through episodes, one more for each goal: see `image_dqn`.
+    Where values are backed up through episodes, there are two: see `image_dqn`.
     """
     whole = isinstance(body, ImageBody) and settings.backup == "episode"
-    outputs, members = goals * (len(body.actions) + whole), settings.members
+    outputs, members = goals * len(body.actions) * (1 + whole), settings.members
     if isinstance(body, ImageBody):
         onward = (slots, goals) if settings.onward else None
         sizes = Sizes(

@@ -73,8 +73,11 @@ class EnsembleMLP(nn.Module):
             return torch.baddbmm(self.biases[index], hidden, self.weights[index])
         weights, inputs = self.weights[index].bfloat16(), hidden.bfloat16()
         if self.members == 1:  # Plain products are faster than batches of one.
-            return torch.mm(inputs[0], weights[0])[None].float() + self.biases[index]
-        return torch.bmm(inputs, weights).float() + self.biases[index]
+            product = torch.mm(inputs[0], weights[0])[None]
+        else:
+            product = torch.bmm(inputs, weights)
+        outputs: Tensor = product.float() + self.biases[index]
+        return outputs
 
 
 def chosen_device(name: str) -> torch.device:
