@@ -210,11 +210,17 @@ class DomainSpec:
         with making_faults(self.name, self.env_id, self.extra):
             return gymnasium.make(self.env_id, **given)
 
-    def make_batch(self, num_envs: int) -> VectorEnv[Any, Any, Any]:
-        """Return a batch of environments, whose `info["labels"]` is a bool array."""
+    def make_batch(self, num_envs: int, limit: int | None = None) -> VectorEnv[Any, Any, Any]:
+        """Return a batch of environments, whose `info["labels"]` is a bool array.
+
+        Where they step as arrays, `limit` takes the place of the time limit that they have.
+        """
         self.register()
         with making_faults(self.name, self.env_id, self.extra):
             held: dict[str, Any] = {"hold": self.hold} if self.hold > 1 else {}
+            native = gymnasium.spec(self.env_id).vector_entry_point is not None
+            if limit is not None and native:
+                held["max_episode_steps"] = limit
             batch = gymnasium.make_vec(self.env_id, num_envs=num_envs, **held)
         return with_label_arrays(batch, self.propositions)
 

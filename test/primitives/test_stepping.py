@@ -195,12 +195,15 @@ def test_values_are_backed_up_through_a_graph_until_nothing_changes():
     assert backed_up(graph, said, 0.5)[1, 1].item() == pytest.approx(0.45)
 
 
+ACTIONS = np.array([[0, 0, 1], [0, 0, 0]], np.uint8)
+
+
 def test_pictures_that_are_alike_are_one_state_of_their_episode():
     space = GoalSpace(("a",), ("a",), 2, (0, 1), momentary=True)
     pictures = np.array([[[0], [1], [0], [2]], [[0], [1], [3], [3]]], np.uint8)
     slots = np.array([[0, 0, 0, 1], [0, 1, 0, 0]])
     nothing = np.zeros((2, 3), np.bool_)
-    graph = episode_graph(space, Episodes(pictures, np.zeros((2, 3)), slots, nothing, nothing))
+    graph = episode_graph(space, Episodes(pictures, ACTIONS, slots, nothing, nothing))
     assert graph.states[:, 0].tolist() == [0, 1, 2, 0, 1, 3]
     assert graph.source.tolist() == [0, 1, 0, 3, 4, 5]
     assert graph.target.tolist() == [1, 0, 2, 4, 5, 5]
@@ -216,10 +219,15 @@ def test_what_was_tried_at_a_picture_is_not_tried_again_before_the_rest():
     untried, random = UntriedActions(1, 3), np.random.default_rng(0)
     picture, chosen = np.array([[7]], np.uint8), np.array([1])
     untried.start()
-    tried = [int(untried.instead(chosen, picture, random)[0]) for _ in range(3)]
+    nothing = np.zeros((0, 3), np.bool_)
+    tried = [int(untried.instead(chosen, picture, random, nothing)[0]) for _ in range(3)]
     assert tried[0] == 1
     assert sorted(tried) == [0, 1, 2]
-    assert untried.instead(chosen, picture + 1, random)[0] == 1
+    assert untried.instead(chosen, picture + 1, random, nothing)[0] == 1
+    untried.start()
+    off = np.array([[False, True, False]])
+    explored = [int(untried.instead(chosen, picture, random, off)[0]) for _ in range(20)]
+    assert {*explored} == {0, 2}, "explorers keep off"
 
 
 def test_pictures_are_averaged_by_area():

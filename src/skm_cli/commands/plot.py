@@ -17,6 +17,7 @@ examples:
   skm plot trajectories safety --out safety.png
   skm plot returns moving_targets --episodes 20 --out returns.png
   skm plot curve moving_targets --out curve.png
+  skm plot curve moving_targets --beside runs/stepping --out curves.png
   skm plot calibration safety --out calibration.png
   skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
 
@@ -41,6 +42,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: DOMAIN_KIND.png)"
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--beside", help="curve: another checkpoint, whose curve is drawn beside it"
+    )
     parser.add_argument(
         "--dpi", type=int, default=120, help="pixels an inch (default: %(default)s)"
     )
@@ -91,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
         tasks=args.task or (),
         planner=args.planner or "",
         checkpoint=args.checkpoint,
+        beside=args.beside,
         seed=args.seed,
         episodes=args.episodes,
         starts=args.starts or (),

@@ -68,12 +68,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--preset", help="networks: cpu (under an hour on one core) or paper (the paper's sizes)"
     )
-    parser.add_argument(
-        "--learner",
-        dest="algorithm",
-        help="networks: dqn, or td3 for continuous robots (default: dqn); where a domain has a learner"
-        " of its own, the generic one in its place",
-    )
+    which = "networks: dqn or td3 (default: dqn); the generic ones, where a domain has its own"
+    parser.add_argument("--learner", dest="algorithm", help=which)
     parser.add_argument(
         "--device", help="networks: cpu, cuda or auto, a GPU where there is one (default: auto)"
     )

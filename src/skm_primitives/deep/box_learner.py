@@ -70,7 +70,8 @@ class BoxLearner(DeepLearner):
             self.body.sharpen(settings.waves)
         if isinstance(self.body, ImageBody):
             self.body.shrink(settings.pixels)
-        self.env = spec.make_batch(settings.agents)
+        self._episode = settings.episode or spec.primitive_steps
+        self.env = spec.make_batch(settings.agents, settings.episode or None)
         relative = isinstance(spec.things, Things) and settings.algorithm == "dqn"
         meant = settings.sets, settings.momentary
         self.space = goal_space(spec, settings.slots, relative, *meant)
@@ -83,7 +84,7 @@ class BoxLearner(DeepLearner):
             rounds = min(rounds, FRAME_BYTES // (features.nbytes * self.round_steps))
         self.replay = Replay(
             max(1, rounds),
-            spec.primitive_steps,
+            self._episode,
             settings.agents,
             features,
             self.algorithm.action_example,
@@ -94,6 +95,8 @@ class BoxLearner(DeepLearner):
         self._untried: UntriedActions | None = None
         if settings.untried and settings.algorithm == "dqn":
             self._untried = UntriedActions(settings.agents, len(self.body.actions))
+        exploring = self._untried is not None and pictures
+        self._explorers = int(settings.explorers * (settings.agents - 1)) if exploring else 0
         self.curve = ScoreCurve()
         self._owed = 0
         self._validator: Validator | None = None
@@ -129,11 +132,11 @@ class BoxLearner(DeepLearner):
     @property
     def round_steps(self) -> int:
         """Environment steps of one round: an episode of every agent."""
-        return self.settings.agents * self.spec.primitive_steps
+        return self.settings.agents * self._episode
 
     def collect(self, random: np.random.Generator) -> None:
         """Let every agent live one episode, in pursuit of goals."""
-        agents, steps = self.settings.agents, self.spec.primitive_steps
+        agents, steps = self.settings.agents, self._episode
         seed = int(random.integers(1 << 31))
         options = self.body.reset_options(random, agents)
         with environment_faults(self.spec.name, "reset()"):
@@ -147,13 +150,17 @@ class BoxLearner(DeepLearner):
         example = self.algorithm.action_example
         actions = np.empty((steps, agents, *example.shape), example.dtype)
         masks = self.space.random_masks(random, agents)
+        chosen = np.zeros((agents, *example.shape), example.dtype)
         if self._untried is not None:
             self._untried.start()
         for step in range(steps):
             masks = self.space.fit(masks)
-            chosen = self.algorithm.explore(self.algorithm.choose(features, masks), random, step)
+            chosen[self._explorers :] = self.algorithm.choose(
+                features[self._explorers :], masks[self._explorers :]
+            )
+            chosen = self.algorithm.explore(chosen, random, step)
             if self._untried is not None:
-                chosen = self._untried.instead(chosen, features, random)
+                chosen = self._untried.instead(chosen, features, random, self._kept_off(features))
             acts = self.algorithm.to_environment(chosen)
             with environment_faults(self.spec.name, "step()"):
                 observation, _, ended[step], cut, info = self.env.step(acts)
@@ -166,6 +173,12 @@ class BoxLearner(DeepLearner):
         self._count(slots, over, between)
         to_goals = self.space.steps_to_goals(slots, over)
         self.replay.add(states, actions, slots, to_goals, ended, between)
+
+    def _kept_off(self, features: NDArray[Any]) -> BoolArray:
+        """Return the actions that explorers, who come first, keep off: those that show a label."""
+        if not self._explorers or not isinstance(self.algorithm, ImageDqn):
+            return np.zeros((0, len(self.body.actions)), np.bool_)
+        return self.algorithm.shows(features[: self._explorers])
 
     def _discover(self, info: dict[str, Any]) -> IntArray:
         """Return the slots of the labels seen; where there are more than ever, everything grows."""
@@ -221,7 +234,7 @@ class BoxLearner(DeepLearner):
         rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
         for _ in range(updates):
             if self.settings.backup == "episode" and isinstance(self.algorithm, ImageDqn):
-                count = max(1, self.settings.batch // self.spec.primitive_steps)
+                count = max(1, self.settings.batch // self._episode)
                 self.algorithm.learn_episodes(self.replay.episodes(random, count), rate)
                 continue
             batch = self.replay.sample(random, self.settings.batch)

@@ -85,6 +85,11 @@ class DeepSettings(TrainerSettings):
     pictures that are alike being one state; for worlds that are deterministic and seen as a whole."""
     explore: tuple[float, float] = (0.01, 0.5)
     """DQN: shares of random steps, of the agent that has the least of them and of the one with most."""
+    episode: int = 0
+    """Environment steps of an episode while learning; 0: as many as the domain says."""
+    explorers: float = 0.0
+    """Images: share of agents that pursue nothing, but do what they tried least where they are, and
+    keep off what would show a label: so that episodes show more of a world before it changes."""
     untried: bool = False
     """DQN: whether agents that see the very same again in an episode do what they tried there least."""
     half: bool = False
@@ -127,13 +132,15 @@ class DeepSettings(TrainerSettings):
         for name in positive:
             if getattr(self, name) < 1:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for name in ("waves", "pixels", "patch"):
+        for name in ("waves", "pixels", "patch", "episode"):
             if getattr(self, name) < 0:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 0.")
         if len(self.explore) != 2 or not 0 < self.explore[0] <= self.explore[1] < 1:
             raise SkmError(
                 f"explore is {self.explore}; two shares between 0 and 1, the lesser first."
             )
+        if not 0 <= self.explorers <= 1:
+            raise SkmError(f"explorers is {self.explorers}; it must be from 0 to 1.")
         if self.backup not in BACKUPS:
             raise SkmError(f"no backup '{self.backup}'{did_you_mean(self.backup, BACKUPS)}")
         if self.sets not in CONSTRAINT_SETS:

@@ -61,16 +61,20 @@ def episode_graph(space: GoalSpace, episodes: Episodes) -> EpisodeGraph:
     first = np.full(len(keys), -1)
     first[number[::-1]] = np.arange(len(flat))[::-1]
     number = number.reshape(count, steps + 1)
-    real = ~episodes.between
-    slots, following = episodes.slots[:, :-1][real], episodes.slots[:, 1:][real]
-    achieved, alive = space.outcomes(slots, following)
-    alive &= ~episodes.ended[real][:, None, None]
+    source, action = number[:, :-1].ravel(), episodes.action.astype(np.int64).ravel()
+    real = np.flatnonzero(~episodes.between.ravel())
+    once = _once(source[real], action[real])
+    kept = real[once]
+    achieved, alive = space.outcomes(
+        episodes.slots[:, :-1].ravel()[kept], episodes.slots[:, 1:].ravel()[kept]
+    )
+    alive &= ~episodes.ended.ravel()[kept][:, None, None]
     goals = space.outputs
     return EpisodeGraph(
         flat[first],
-        number[:, :-1][real],
-        episodes.action[real].astype(np.int64),
-        number[:, 1:][real],
+        source[kept],
+        action[kept],
+        number[:, 1:].ravel()[kept],
         achieved.reshape(-1, goals),
         alive.reshape(-1, goals),
         _shown_next(space, episodes, number),
@@ -93,7 +97,15 @@ def _shown_next(space: GoalSpace, episodes: Episodes, number: IntArray) -> IntAr
         next_empty = ~cut & empty[following]
         found.append(np.stack([number[:, step], following, there], axis=1)[next_empty])
         later = np.where(cut, -1, later)
-    return np.concatenate(found)
+    rows = np.concatenate(found)
+    return rows[_once(rows[:, 0], rows[:, 1])]
+
+
+def _once(first: IntArray, second: IntArray) -> IntArray:
+    """Return where each pair comes first, in order."""
+    pairs = first * (int(second.max(initial=0)) + 1) + second
+    index: IntArray = np.sort(np.unique(pairs, return_index=True)[1])
+    return index
 
 
 def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:

@@ -30,7 +30,7 @@ from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.episode_backup import backed_up, episode_graph
 from skm_primitives.deep.image_networks import ImageNetwork
 from skm_primitives.deep.replay import Batch, Episodes
-from skm_sim.arrays import Float32Array
+from skm_sim.arrays import BoolArray, Float32Array
 
 TINY: Final = 1e-6
 KEPT: Final = 0.1
@@ -98,6 +98,14 @@ class ImageDqn(Dqn):
         )
         shaped: Float32Array = logits.cpu().numpy()
         return shaped
+
+    def shows(self, features: Float32Array) -> BoolArray:
+        """Return which actions are thought to show a label in the very next state, `(n, actions)`."""
+        labelled = np.array(self._space.label_bits) != 0
+        values = self.values(features)[:, : len(labelled)][:, labelled]
+        near = np.float32(np.log((1 + self._settings.gamma) / (1 - self._settings.gamma)))
+        shown: BoolArray = values.max((1, 2), initial=-np.inf) > near
+        return shown
 
     def _split(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of actions' values and shares, `(members, n, goals, actions)` each."""

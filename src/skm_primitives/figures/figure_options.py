@@ -25,6 +25,8 @@ class FigureOptions:
     """The tasks to draw; none: all of them."""
     planner: str = ""
     checkpoint: str | Path | None = None
+    beside: str | Path | None = None
+    """Another checkpoint to draw beside it: of learning curves."""
     seed: int = 0
     episodes: int | None = None
     starts: Sequence[str] = ()

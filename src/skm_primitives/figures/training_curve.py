@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -32,34 +34,60 @@ class CurveArtist(Protocol):
         ...
 
 
+class Curve(NamedTuple):
+    """What is drawn of a checkpoint."""
+
+    rows: Sequence[Mapping[str, float]]
+    chance: Mapping[str, float]
+    """What random actions reach."""
+    boards: int
+    """Worlds of each skill in a validation."""
+    seed: int
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        parts = {"seed": self.seed, "boards": self.boards, "random": self.chance}
+        return {**parts, "curve": self.rows}
+
+
 def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
-    """Draw the learning curve in the card of a checkpoint."""
-    _, card = checkpoint.load(options.checkpoint or default_checkpoint(spec), spec.name)
+    """Draw the learning curve in the card of a checkpoint, or those of two, side by side."""
+    first = _curve(spec, options.checkpoint or default_checkpoint(spec))
+    artist: CurveArtist = load_attribute(spec.figures["curve"])
+    if options.beside is None:
+        return Drawn(curve_figure([first], artist), first.document())
+    second = _curve(spec, options.beside)
+    figure = curve_figure([first, second], artist)
+    return Drawn(figure, {**first.document(), "beside": second.document()})
+
+
+def _curve(spec: DomainSpec, path: str | Path) -> Curve:
+    _, card = checkpoint.load(path, spec.name)
     rows: list[dict[str, float]] = card.details.get("curve", [])
     if not rows or "curve" not in spec.figures:
         raise SkmError("the checkpoint has no learning curve; it was never validated.")
     artist: CurveArtist = load_attribute(spec.figures["curve"])
-    rows = [dict(artist.row(row)) for row in rows]
     settings = card.details["settings"]
     boards = int(settings.get("validation_boards") or settings["validation_layouts"])
-    chance = artist.chance(spec, boards)
-    document = {"seed": card.seed, "boards": boards, "random": chance, "curve": rows}
-    return Drawn(curve_figure(rows, artist, chance, boards, card.seed), document)
+    found = [dict(artist.row(row)) for row in rows]
+    return Curve(found, artist.chance(spec, boards), boards, card.seed)
 
 
-def curve_figure(
-    rows: Sequence[Mapping[str, float]],
-    artist: CurveArtist,
-    chance: Mapping[str, float],
-    boards: int,
-    seed: int,
-) -> Figure:
+def curve_figure(curves: Sequence[Curve], artist: CurveArtist) -> Figure:
     """Return the curves, with what random actions reach as broken lines in the same colours.
 
     The optimum is 1: the boards are those on which the skill can be done.
     """
-    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
-    axes = figure.add_subplot(xlabel="environment steps, millions", ylabel="success in 50 steps")
+    figure = Figure(figsize=(7.6, 4.6 * len(curves)), layout="constrained")
+    panels = figure.subplots(len(curves), squeeze=False)[:, 0]
+    for axes, curve in zip(panels, curves, strict=True):
+        _panel(axes, curve, artist)
+    return figure
+
+
+def _panel(axes: Axes, curve: Curve, artist: CurveArtist) -> None:
+    rows, chance = curve.rows, curve.chance
+    axes.set(xlabel="environment steps, millions", ylabel="success in 50 steps")
     steps = np.array([row["steps"] for row in rows]) / 1e6
     minutes = np.array([row["cpu_minutes"] for row in rows])
     for group, (label, colour, marker) in artist.groups.items():
@@ -82,11 +110,10 @@ def curve_figure(
             lambda x: np.interp(np.asarray(x, float), known_minutes, known_steps),
         ),
     )
-    top.set_xlabel(f"CPU minutes on one core (training seed {seed})", size=9)
+    top.set_xlabel(f"CPU minutes on one core (training seed {curve.seed})", size=9)
     top.tick_params(length=0, labelsize=8)
     top.spines["top"].set_visible(False)
-    title = f"network alone, {boards} validation boards a skill"
+    title = f"network alone, {curve.boards} validation boards a skill"
     look = {"fontsize": 8, "title": title, "title_fontsize": 8, "edgecolor": "none"}
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), **look)
     plain(axes)
-    return figure
