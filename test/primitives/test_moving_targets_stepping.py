@@ -19,7 +19,7 @@ from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")
 TINY = {"algorithm": "dqn", "agents": 4, "hidden": (16,), "channels": 4, "batch": 100}
-TINY |= {"update_every": 50, "replay": 2000, "horizon": 400}
+TINY |= {"update_every": 50, "replay": 2000, "horizon": 400, "episode": 50}
 
 
 def test_an_algorithm_that_its_own_learner_lacks_is_the_generic_learners():
