@@ -85,11 +85,7 @@ class MissionTracker:
         if self.status is not Status.RUNNING:
             raise RuntimeError(f"the mission has already {self.status.value}: start it again")
         entered = frozenset(labels)
-        options = self.machine.options(self.state, entered)
-        if len(options) > 1 and prefer is not None:
-            target, reward = prefer(self.state, options)
-        else:
-            target, reward = eager(self.machine, self.state, options)
+        target, reward = self._outcome(entered, prefer)
         self.steps += 1
         self.total_reward += reward
         self.accepting_visits += reward > 0
@@ -97,7 +93,7 @@ class MissionTracker:
             self._recent.append(Transition(self.steps, self.state, target, entered, reward))
             self.moves += 1
             self.violated = frozenset()
-        else:
+        elif entered is not self.labels:
             self.violated |= (self.labels ^ entered) & self.constraints
         self.labels = entered
         self.state = target
@@ -106,3 +102,12 @@ class MissionTracker:
         elif target in self.machine.terminal:
             self.status = Status.ACCEPTED if reward > 0 else Status.FAILED
         return reward
+
+    def _outcome(self, entered: frozenset[str], prefer: Prefer | None) -> Outcome:
+        machine = self.machine
+        if not machine.jumps:
+            return machine.step(self.state, entered)
+        options = machine.options(self.state, entered)
+        if len(options) > 1 and prefer is not None:
+            return prefer(self.state, options)
+        return eager(machine, self.state, options)

@@ -11,15 +11,17 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from skm_machine.logic.syntax import Formula
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
-from skm_primitives.planning.policy import Decision, Policy, WantsGoals, best_of_goals
+from skm_primitives.planning.policy import Ahead, Decision, Policy, WantsGoals
 from skm_primitives.planning.progress import Progress
 from skm_primitives.planning.shield import AnyShield
-from skm_primitives.primitives import AnyGoalValues, Skills, hold_of
-from skm_sim.arrays import BoolArray
+from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Skills, hold_of
+from skm_sim.arrays import BoolArray, IntArray
 
 
 def usual_limit(policy: Policy, usual: int) -> int:
@@ -48,10 +50,15 @@ class MissionRun:
         self._unseen_move = False
         self._values: AnyGoalValues | None = None
         self._targets: dict[tuple[int, int], str] = {}
+        self._chooses_ahead = policy if isinstance(policy, Ahead) else None
+        self._ahead: Decision | None = None
+        self._fatal: dict[int, tuple[str, ...]] = {}
+        self._alike: dict[int, IntArray] = {}
 
     def begin(self, observation: Any, labels: Collection[str]) -> None:  # noqa: ANN401
         """Begin in this state; refuses what cannot be achieved from here."""
         self.tracker.start(labels)
+        self._ahead = None
         self._progress.restart()
         self._holds_until = 0
         self._unseen_move = self.blocked = False
@@ -65,7 +72,19 @@ class MissionRun:
         `observation` is None where it was unusable: the labels count all the same, and `see` takes
         the observation when it comes.
         """
+        moved = self.track(observation, labels)
+        if observation is not None:
+            self.see(observation)
+        return moved
+
+    def track(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
+        """Take the labels of the state that a step has led to; tell whether the machine moved.
+
+        The first half of `enter`: enough to know what to ask the primitives. `see` must follow before
+        the next decision.
+        """
         before = self.tracker.moves
+        self._ahead = None
         if observation is None:
             self.tracker.update(labels)
         else:
@@ -77,8 +96,6 @@ class MissionRun:
             self._progress.restart()
             self._holds_until = 0
         self._unseen_move = self._unseen_move or moved
-        if observation is not None:
-            self.see(observation)
         return moved
 
     def see(self, observation: Any) -> None:  # noqa: ANN401
@@ -91,13 +108,15 @@ class MissionRun:
     def visit(self, state: int, violated: frozenset[str]) -> None:
         """Put the tracker into a machine state with a history: for those who go through them all."""
         self.tracker.state, self.tracker.violated = state, violated
+        self._ahead = None
         self._progress.restart()
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to decide."""
-        ended = self.tracker.status is not Status.RUNNING
-        return ended or self.tracker.steps >= self.max_steps or self.stalled or self.blocked
+        tracker = self.tracker
+        ended = tracker.status is not Status.RUNNING or tracker.steps >= self.max_steps
+        return ended or self.blocked or self._progress.stalled
 
     @property
     def stalled(self) -> bool:
@@ -121,6 +140,14 @@ class MissionRun:
             return None
         return self.policy.wanted(self.tracker.state)
 
+    def prepare(self) -> None:
+        """Choose what to do in the present state, once it is seen, where that needs no values.
+
+        For those who have to wait for the values; `decide` is still to be called, with them.
+        """
+        if self._chooses_ahead is not None and not self.holding:
+            self._ahead = self._chooses_ahead.choose_ahead(self.tracker.state)
+
     def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it.
 
@@ -133,7 +160,8 @@ class MissionRun:
             return self.decision
         self._holds_until = self.tracker.steps + self._hold
         self._values = values
-        self.decision = self.policy.choose(self.tracker.state, values)
+        ahead, self._ahead = self._ahead, None
+        self.decision = ahead or self.policy.choose(self.tracker.state, values)
         if self.shield is not None:
             passed = self.shield.vet(self.tracker.state, self.decision, values, self.policy)
             self.blocked = passed is None
@@ -165,10 +193,15 @@ class MissionRun:
         """
         if self._values is None or self.goal < 0:
             return 0.0
-        pursued, goals = self.skills.goals[self.goal], self.skills.goals
-        arrival = pursued.labels, pursued.place
-        same = [index for index, goal in enumerate(goals) if (goal.labels, goal.place) == arrival]
-        return float(best_of_goals(self._values)[1][same].max())
+        if self.goal not in self._alike:
+            pursued, goals = self.skills.goals[self.goal], self.skills.goals
+            arrival = pursued.labels, pursued.place
+            alike = [number for number, g in enumerate(goals) if (g.labels, g.place) == arrival]
+            self._alike[self.goal] = np.array(alike, np.int64)
+        same, values = self._alike[self.goal], self._values
+        if isinstance(values, ContinuousGoalValues):
+            return float(values.value[same].max())
+        return float(max(values.move[same].max(), values.stop[same].max()))
 
     @property
     def target(self) -> str:
@@ -201,9 +234,12 @@ class MissionRun:
         if self._ended:
             return ()
         state = self.tracker.state
-        fatal = [outcome for outcome in self.machine.successors(state) if self.is_fatal(outcome)]
-        label = self.machine.label(state, fatal) if fatal else None
-        return () if label is None else tuple(sorted(label.propositions()))
+        if state not in self._fatal:
+            fatal = [each for each in self.machine.successors(state) if self.is_fatal(each)]
+            label = self.machine.label(state, fatal) if fatal else None
+            named = () if label is None else tuple(sorted(label.propositions()))
+            self._fatal[state] = named
+        return self._fatal[state]
 
     def is_fatal(self, outcome: Outcome) -> bool:
         """Tell whether a step of the machine fails the mission."""

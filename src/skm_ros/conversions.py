@@ -41,6 +41,8 @@ ALL_PARTS: Final = (
 )
 
 
+INTEGERS: Final = (int, np.integer)
+FLOAT32: Final = np.dtype(np.float32)
 OUTCOMES: Final = {
     ExecuteMission.Result.ACCEPTED: "accepted",
     ExecuteMission.Result.FAILED: "failed",
@@ -174,7 +176,7 @@ def labels_reader(propositions: Collection[str]) -> Callable[[Labels], frozenset
 
 def fill_action(message: Action, action: Any) -> None:  # noqa: ANN401 - a number, or an array
     """Put an action into a message."""
-    if isinstance(action, int | np.integer):
+    if isinstance(action, INTEGERS):
         message.kind = Action.DISCRETE
         message.discrete = int(action)
     else:
@@ -300,7 +302,7 @@ def table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 -
     if len(field) != math.prod(shape):
         wanted = " x ".join(map(str, shape))
         raise ConversionError(f"a message holds {len(field)} values, not {wanted}")
-    return np.frombuffer(field, np.float32).reshape(shape)
+    return np.ndarray(shape, FLOAT32, field)
 
 
 def transition_message(move: Transition) -> TransitionMessage:

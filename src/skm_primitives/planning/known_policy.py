@@ -121,6 +121,10 @@ class KnownWorldPolicy:
         return int(np.argmax(lengths <= lengths.min() + EQUAL))
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:  # noqa: ARG002
+        """Return the next action; values are not needed for it."""
+        return self.choose_ahead(state)
+
+    def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
         value = float(self._gamma ** self._product.length[state, self._cell])
         return Decision(self._best(state, self._cell), self._goal(state, self._cell), value)

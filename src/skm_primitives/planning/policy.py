@@ -94,6 +94,15 @@ class WantsGoals(Protocol):
         ...
 
 
+@runtime_checkable
+class Ahead(Protocol):
+    """A policy that needs no values to choose: it can do so while they are on their way."""
+
+    def choose_ahead(self, state: int) -> Decision:
+        """Return what `choose` will return in the machine state `state`, whatever the values."""
+        ...
+
+
 def best_option(
     machine: RewardMachine,
     state: int,

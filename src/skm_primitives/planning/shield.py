@@ -106,10 +106,13 @@ class Shield:
         self, state: int, decision: Decision, values: AnyGoalValues, policy: Policy
     ) -> Decision | None:
         """Return the decision, or the best that is not lost instead of it; None: stop."""
-        lost = self.lost_actions(state)
         self.veto = ""
-        if not lost[decision.action]:
+        if self._place == UNKNOWN:
             return decision
+        arrival = self._successors[self._place, decision.action]
+        if not self.lost[state, arrival, self._counter]:
+            return decision
+        lost = self.lost_actions(state)
         self.replaced += 1
         self.veto = f"after action {decision.action} the mission could only fail: "
         if lost.all():

@@ -97,6 +97,10 @@ class StandingPolicy(PlacePolicy):
         return composed
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:  # noqa: ARG002
+        """Return the next action; values are not needed for it."""
+        return self.choose_ahead(state)
+
+    def choose_ahead(self, state: int) -> Decision:
         """Return the next action; its value is γ to the steps until the machine moves next."""
         here = state, self._place, self._counter
         if self._reaction is not None:

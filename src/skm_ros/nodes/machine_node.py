@@ -48,6 +48,8 @@ from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 
 WATCH_SECONDS: Final = 0.1
+MOST_SELDOM_RATE: Final = 10.0
+"""Feedback that is asked for more often is not left to those who are seldom called."""
 SETTINGS: Final = (
     Setting(
         "on_new_mission",
@@ -140,7 +142,8 @@ class MachineNode(SkmNode):
         )
         self._late_timer = self.create_timer(1.0, self._on_late_state, clock=self.steady_clock)
         self._late_timer.cancel()
-        self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
+        self._expecting = False
+        self.every(WATCH_SECONDS, self._watch)
         self._set_feedback_rate(self.setting("feedback_rate"))
         self.add_post_set_parameters_callback(self._on_parameters)
         self._watch()
@@ -200,8 +203,11 @@ class MachineNode(SkmNode):
     def expect_next_state(self, seconds: float) -> None:
         """Count from now: without a state for so long, the mission's robot is stopped; 0: no limit."""
         if not seconds:
-            self._late_timer.cancel()
+            if self._expecting:
+                self._late_timer.cancel()
+                self._expecting = False
             return
+        self._expecting = True
         if self._late_timer.timer_period_ns != round(1e9 * seconds):
             self._late_timer.timer_period_ns = round(1e9 * seconds)
         self._late_timer.reset()
@@ -229,6 +235,10 @@ class MachineNode(SkmNode):
         handle.execute()
         self.publish_machine_state()
         self._execution.prepare()
+
+    def feed_back(self, message: ExecuteMission.Impl.FeedbackMessage) -> None:
+        """Publish the feedback of the mission under way."""
+        self._server.feed_back(message)
 
     def answer(self, handle: ServerGoalHandle, result: ExecuteMission.Result) -> None:
         """Send the result of a goal that has its terminal status."""
@@ -275,8 +285,9 @@ class MachineNode(SkmNode):
         self._logs.publish(entry)
 
     def _set_feedback_rate(self, rate: float) -> None:
+        group = self.seldom if rate <= MOST_SELDOM_RATE else None
         self._feedback_timer = self.create_timer(
-            1 / rate, self._publish_progress, clock=self.steady_clock
+            1 / rate, self._publish_progress, clock=self.steady_clock, callback_group=group
         )
 
     def _publish_progress(self) -> None:

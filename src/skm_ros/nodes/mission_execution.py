@@ -62,6 +62,7 @@ class Execution:
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self._moved = self._unseen = False
+        self._feedback = ExecuteMission.Impl.FeedbackMessage(goal_id=handle.goal_id)
 
     @property
     def skills(self) -> RemoteSkills | None:
@@ -247,8 +248,9 @@ class Execution:
         self._unseen = False
         self._moved = self._moved and not transition
         state = self.node.publish_machine_state()
-        feedback = ExecuteMission.Feedback(transition=transition, machine=state)
-        self.handle.publish_feedback(feedback)
+        feedback = self._feedback.feedback
+        feedback.transition, feedback.machine = transition, state
+        self.node.feed_back(self._feedback)
 
     # The end
 

@@ -27,6 +27,13 @@ class MissionServer(ActionServer):  # type: ignore[misc]
         if execute_callback is not None:
             super().notify_execute(goal_handle, execute_callback)
 
+    def feed_back(self, message: object) -> None:
+        """Publish the feedback of a goal under way: an `Impl.FeedbackMessage`, which may be kept.
+
+        rclpy's goal handles make such a message, with all that is in it, for every feedback.
+        """
+        self._handle.publish_feedback(message)
+
     def answer(self, goal_handle: ServerGoalHandle, result: object) -> None:
         """Send the result of a goal that has its terminal status."""
         self.notify_execute(goal_handle, lambda _: result)

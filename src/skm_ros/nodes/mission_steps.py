@@ -61,7 +61,10 @@ class MissionSteps:
 
     def start(self) -> None:
         """Decide in the first state."""
-        self._go_on(self.state)
+        if self.state.ended:
+            self._end_with_world()
+        else:
+            self._go_on(self.state)
 
     def close(self) -> None:
         """Take part no more."""
@@ -90,19 +93,25 @@ class MissionSteps:
         return False
 
     def _on_entered(self, state: WorldState) -> bool:
-        """Take the state that follows the last one."""
+        """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
         self.state = state
+        self._undecided = not usable
         try:
             events = self._node.events.take()
-            moved = self.run.enter(state.value, state.labels | events)
+            moved = self.run.track(state.value, state.labels | events if events else state.labels)
+            goes_on = usable and not self.run.over
+            if goes_on and not state.ended:
+                self._go_on(state)
+            if usable:
+                self.run.see(state.value)
+                self.run.prepare()
             self._log.entered(state.key, events, moved)
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return False
-        self._undecided = not usable
-        if not self.run.over and usable:
-            self._go_on(state)
+        if goes_on and state.ended:
+            self._end_with_world()
         return moved
 
     def _on_repeated(self, state: WorldState) -> None:
@@ -116,7 +125,10 @@ class MissionSteps:
         if self._undecided:
             self.run.see(state.value)
             self._undecided, self.state = False, state
-            self._go_on(state)
+            if state.ended:
+                self._end_with_world()
+            else:
+                self._go_on(state)
             return
         self.state = state
         if self._is_held(state) or self._answer_is_late() or self._query is not None:
@@ -129,12 +141,13 @@ class MissionSteps:
             self._node.repeat_action()
 
     def _go_on(self, state: WorldState) -> None:
+        if not self._is_held(state) and not self._answer_is_late():
+            self._ask()
         self.heard_at = time.monotonic()
         self._node.expect_next_state(LATE_PERIODS * state.period)
-        if state.ended:
-            self._finish(Result.FAILED, "the world ended before the mission did")
-        elif not self._is_held(state) and not self._answer_is_late():
-            self._ask()
+
+    def _end_with_world(self) -> None:
+        self._finish(Result.FAILED, "the world ended before the mission did")
 
     # Values and actions
 
@@ -157,13 +170,14 @@ class MissionSteps:
             return
         answer = query.result()  # type: ignore[union-attr]
         self._query = None
-        self._node.note_latency(time.monotonic() - self._asked_at)
+        answered_at = time.monotonic()
         if answer is None or not answer.success:
             reason = "they failed" if answer is None else answer.message
             self._finish(Result.ERROR, f"the primitives gave no values: {reason}")
             return
         if self._asked_for != self.state.key:
             # A state that is past: what is to be done there does not matter any more.
+            self._node.note_latency(answered_at - self._asked_at)
             self._node.counts["late answers"] += 1
             self._ask()
             return
@@ -173,21 +187,26 @@ class MissionSteps:
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return
-        shield = self.run.shield
-        if shield is not None:
-            self._node.counts["actions replaced by the shield"] += shield.replaced - self._replaced
-            self._replaced = shield.replaced
         if self.run.blocked:
-            self._finish(
-                Result.FAILED, "stopped by the shield: whatever is done, the mission fails"
-            )
+            self._count(answered_at)
+            reason = "stopped by the shield: whatever is done, the mission fails"
+            self._finish(Result.FAILED, reason)
             return
         assert self.run.decision is not None
         decided, self._decided_for = self._decided_for, self.state.key
         self._release()
         self._node.act(self.state, self.run.decision.action)
+        self._count(answered_at)
         if decided != self.state.key:
             self._on_decision()
+
+    def _count(self, answered_at: float) -> None:
+        """Take note of an answer for the diagnostics, once it has been acted on."""
+        self._node.note_latency(answered_at - self._asked_at)
+        shield = self.run.shield
+        if shield is not None:
+            self._node.counts["actions replaced by the shield"] += shield.replaced - self._replaced
+            self._replaced = shield.replaced
 
     def _drop_query(self) -> None:
         if self._query is not None:
@@ -201,15 +220,18 @@ class MissionSteps:
         if state.stopped:
             self._waits_for_robot = True
             self.hold(f"the robot is stopped: {state.stopped}")
-        elif self._waits_for_robot:
+            return True
+        if self._waits_for_robot:
             self._waits_for_robot = False
             self._stopped_since = time.monotonic()
-        return bool(state.stopped)
+        return False
 
     def _answer_is_late(self) -> bool:
         """Stop the robot, and ask anew, if the primitives have not answered for two periods."""
+        if self._query is None:
+            return False
         limit = (LATE_PERIODS - EARLY_PERIODS) * self.state.period
-        if self._query is None or not limit or time.monotonic() - self._asked_at <= limit:
+        if not limit or time.monotonic() - self._asked_at <= limit:
             return False
         self.hold("the primitives do not answer in time")
         self.ask_again()

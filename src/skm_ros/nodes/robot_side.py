@@ -45,7 +45,7 @@ class RobotSide(StopRecord):
         self.gate = gate
         self._held_at = -1e9
         node.create_service(Trigger, "stop", self._on_stop)
-        node.create_service(Trigger, "resume", self._on_resume)
+        node.create_service(Trigger, "resume", self._on_resume, callback_group=node.seldom)
         topic = node.setting("deadman")
         self._watched = bool(topic)
         if topic:

@@ -29,6 +29,7 @@ from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallba
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
+from rclpy.timer import Timer
 
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
@@ -121,12 +122,18 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         self._diagnostics = self.create_publisher(
             DiagnosticArray, qos.DIAGNOSTICS_TOPIC, qos.DIAGNOSTICS
         )
-        self.create_timer(DIAGNOSTICS_SECONDS, self._report, clock=self.steady_clock)
+        self.every(DIAGNOSTICS_SECONDS, self._report)
 
     @property
     def default_callback_group(self) -> CallbackGroup:
         """The group of all that is called back: one that costs nothing to ask."""
         return self._group
+
+    def every(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call back every so many seconds, or some hundredths later: see `seldom`."""
+        return self.create_timer(
+            seconds, callback, clock=self.steady_clock, callback_group=self.seldom
+        )
 
     def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
         """Create a publisher without events: each that is waited for costs time at every message.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from skm.msg import Labels, Observation
@@ -33,32 +32,29 @@ MOST_BYTES: Final = 1 << 24
 """The largest observation that is kept before anyone knows what observations look like."""
 
 
-@dataclass(frozen=True)
 class WorldState:
-    """A state of the world: what the mission is judged on, and what is decided on."""
+    """A state of the world: what the mission is judged on, and what is decided on. Not to be changed."""
 
-    key: Key
-    labels: frozenset[str]
-    value: Any
-    """What is observed; None where that could not be used."""
-    observation: Observation | None
-    """The message that it came in, to ask the primitives with."""
+    __slots__ = ("ended", "key", "labels", "observation", "period", "stopped", "value")
 
-    @property
-    def period(self) -> float:
+    def __init__(
+        self,
+        key: Key,
+        labels: frozenset[str],
+        value: Any,  # noqa: ANN401 - whatever the domain observes
+        observation: Observation | None,
+    ) -> None:
+        """`value` is what is observed; `observation` the message that it came in, to ask with.
+
+        Both are None where that could not be used.
+        """
+        self.key, self.labels, self.value, self.observation = key, labels, value, observation
+        self.period = 0.0 if observation is None else observation.period
         """Seconds from a state to the next; 0 in lock-step."""
-        return 0.0 if self.observation is None else float(self.observation.period)
-
-    @property
-    def stopped(self) -> str:
+        self.stopped = "" if observation is None else observation.stopped
         """Why the robot is kept from moving; empty if it is not."""
-        return "" if self.observation is None else str(self.observation.stopped)
-
-    @property
-    def ended(self) -> bool:
+        self.ended = observation is not None and (observation.terminated or observation.truncated)
         """Whether the world goes no further."""
-        seen = self.observation
-        return seen is not None and bool(seen.terminated or seen.truncated)
 
 
 class StateStream:
@@ -180,13 +176,17 @@ class StateStream:
             return
         value, message = self._observations.pop(key)
         labels = self._labels.pop(key)
-        session, episode, step = key
-        last = self.latest
-        if last is not None and last.key[:2] == (session, episode):
-            for missed in range(last.key[2] + 1, min(step, last.key[2] + UNPAIRED)):
-                alone = self._labels.pop((session, episode, missed), None)
-                if alone is not None:
-                    self._listener(WorldState((session, episode, missed), alone, None, None))
+        if self._labels and self.latest is not None:
+            self._hand_on_labels(self.latest.key, key)
         self.heard_at = time.monotonic()
         self.latest = WorldState(key, labels, value, message)
         self._listener(self.latest)
+
+    def _hand_on_labels(self, last: Key, present: Key) -> None:
+        """Hand on the labels of the states between two, whose observations could not be used."""
+        session, episode, step = present
+        if last[:2] == (session, episode):
+            for missed in range(last[2] + 1, min(step, last[2] + UNPAIRED)):
+                alone = self._labels.pop((session, episode, missed), None)
+                if alone is not None:
+                    self._listener(WorldState((session, episode, missed), alone, None, None))
