@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from skm_machine.logic.semantics import holds
     from skm_machine.logic.syntax import Formula
     from skm_machine.mission import Mission, compile_mission
+    from skm_machine.recent_transitions import Transition
     from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
     from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
-    from skm_machine.tracker import MissionTracker, Status, Transition
+    from skm_machine.tracker import MissionTracker, Status
     from skm_machine.translators import accepts_lasso, translate, translate_omega
     from skm_machine.words.reader import read_words
     from skm_machine.words.recognition import words_of
@@ -56,9 +57,10 @@ __getattr__ = front_door(
         "logic.semantics": ("holds",),
         "logic.syntax": ("Formula",),
         "mission": ("Mission", "compile_mission"),
+        "recent_transitions": ("Transition",),
         "reward_machine": ("Edge", "RewardMachine", "from_automaton"),
         "skill_machine": ("Skill", "SkillMachine", "plan_paper"),
-        "tracker": ("MissionTracker", "Status", "Transition"),
+        "tracker": ("MissionTracker", "Status"),
         "translators": ("accepts_lasso", "translate", "translate_omega"),
         "words.reader": ("read_words",),
         "words.recognition": ("words_of",),

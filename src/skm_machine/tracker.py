@@ -5,12 +5,11 @@ One small object that simulators, nodes and monitors share (the bookkeeping of A
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+from skm_machine.recent_transitions import RecentTransitions, Transition
 from skm_machine.reward_machine import Outcome, RewardMachine
 
 KEPT_TRANSITIONS: Final = 10_000
@@ -23,17 +22,6 @@ class Status(Enum):
     RUNNING = "running"
     ACCEPTED = "accepted"
     FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Transition:
-    """A machine transition that has happened: at which step, between which states, on which labels."""
-
-    step: int
-    source: int
-    target: int
-    labels: frozenset[str]
-    reward: float
 
 
 Prefer: TypeAlias = Callable[[int, tuple[Outcome, ...]], Outcome]
@@ -62,8 +50,12 @@ class MissionTracker:
         self.steps = 0
         self.total_reward = 0.0
         self.accepting_visits = 0
-        self.moves = 0
-        self._recent: deque[Transition] = deque(maxlen=KEPT_TRANSITIONS)
+        self._recent = RecentTransitions(KEPT_TRANSITIONS)
+
+    @property
+    def moves(self) -> int:
+        """How many transitions there have been."""
+        return self._recent.count
 
     @property
     def transitions(self) -> list[Transition]:
@@ -73,7 +65,7 @@ class MissionTracker:
     @property
     def latest(self) -> Transition | None:
         """The last transition; None if there was none."""
-        return self._recent[-1] if self._recent else None
+        return self._recent.latest
 
     def update(self, labels: Collection[str], prefer: Prefer | None = None) -> float:
         """Take the labels of the state that was entered; return the reward δ_r.
@@ -90,8 +82,7 @@ class MissionTracker:
         self.total_reward += reward
         self.accepting_visits += reward > 0
         if target != self.state or reward > 0:
-            self._recent.append(Transition(self.steps, self.state, target, entered, reward))
-            self.moves += 1
+            self._recent.add(self.steps, self.state, target, entered, reward)
             self.violated = frozenset()
         elif entered is not self.labels:
             self.violated |= (self.labels ^ entered) & self.constraints

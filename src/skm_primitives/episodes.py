@@ -11,7 +11,8 @@ import gymnasium
 import numpy as np
 
 from skm_machine.event_script import EventScript
-from skm_machine.tracker import MissionTracker, Status, Transition
+from skm_machine.recent_transitions import Transition
+from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.planning.shield import AnyShield

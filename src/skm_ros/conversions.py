@@ -22,7 +22,7 @@ from skm.msg import Transition as TransitionMessage
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_machine.tracker import Transition
+from skm_machine.recent_transitions import Transition
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import (
     AnyGoalValues,

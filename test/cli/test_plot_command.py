@@ -10,7 +10,8 @@ import pytest
 
 from skm_cli.commands import plot as plot_command
 from skm_machine.errors import SkmError
-from skm_machine.tracker import Status, Transition
+from skm_machine.recent_transitions import Transition
+from skm_machine.tracker import Status
 from skm_primitives.episodes import Episode
 from skm_primitives.evaluation.task_trials import RoundsEvaluation, RoundsTask
 from skm_primitives.figures.finetune_curve import learning_curve_figure

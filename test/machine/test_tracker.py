@@ -1,5 +1,7 @@
 """The mission tracker: machine state, violated constraints, outcome."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,3 +105,19 @@ def test_a_mission_without_end_takes_no_more_and_more_memory():
     assert tracker.latest == kept[-1]
     tracker.start(set())
     assert (tracker.moves, tracker.transitions, tracker.latest) == (0, [], None)
+
+
+def test_what_is_kept_of_a_patrol_is_little():
+    """40 bytes a transition, and each label set once, however often it is shown."""
+    tracker = tracker_of("F a", repeat=True)
+    tracker.start(set())
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(KEPT_TRANSITIONS + 5):
+            tracker.update({"a", "b"} if number % 2 else {"a"})
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert after - before < 1_000_000
+    assert [move.labels for move in tracker.transitions[-2:]] == [{"a", "b"}, {"a"}]

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_machine.tracker import Transition
+from skm_machine.recent_transitions import Transition
 from skm_primitives.figures.run_picture import (
     ACCEPTED,
     COLOURS,

@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from skm.msg import Action, Labels, Observation, PrimitivesInfo
 from skm.srv import QueryValues
 
-from skm_machine.tracker import Transition
+from skm_machine.recent_transitions import Transition
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_primitives.known.map_domains import make_map_domain

@@ -26,7 +26,7 @@ from skm_machine.drawing.lettering import words_broken
 from skm_machine.drawing.machine_picture import draw_machine
 from skm_machine.errors import SkmError
 from skm_machine.logic.labels import labels_text
-from skm_machine.tracker import Transition
+from skm_machine.recent_transitions import Transition
 from skm_sim.shapes import Shape
 from skm_sim.top_view import OVER_EVERYTHING, draw_scene, extent, gone_look
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from skm_machine.tracker import Transition
+from skm_machine.recent_transitions import Transition
 
 SATISFIED, VIOLATED, POSSIBLE, UNKNOWN = "satisfied", "violated", "possible", "unknown"
 """Verdicts: by the labels alone. `possible`: neither; `unknown`: labels are missing."""

@@ -13,8 +13,9 @@ from skm_machine.errors import SkmError
 from skm_machine.logic.labels import labels_text
 from skm_machine.mission import Mission
 from skm_machine.monitor import is_fatal
+from skm_machine.recent_transitions import Transition
 from skm_machine.reward_machine import Outcome
-from skm_machine.tracker import Transition, eager
+from skm_machine.tracker import eager
 from skm_primitives.recording.conduct import check_conduct
 from skm_primitives.recording.findings import (
     POSSIBLE,
