@@ -31,7 +31,8 @@ from rclpy.waitable import NumberOfEntities
 SELDOM_SECONDS: Final = 0.02
 """How often an executor that is busy looks for what is seldom called."""
 SELDOM_AT_LAST_SECONDS: Final = 0.05
-"""How long one that is not busy, but has just been, may be deaf to it."""
+"""How long one that is not busy, but has just been, may be deaf to it: unless it was just asked
+something, which seldom comes alone."""
 LONGEST_SECONDS: Final = 1.0
 """How long it waits at most in one go."""
 KINDS: Final = ("subscription", "client", "service", "timer")
@@ -57,6 +58,7 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
         self._often: _Waiting | None = None
         self._all: _Waiting | None = None
         self._all_at = 0.0
+        self._all_until = 0.0
         self._at_once = _AtOnce()
         super().__init__(context=context)
 
@@ -127,7 +129,7 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
     def _what_to_wait_for(self) -> tuple[_Waiting, float]:
         """Return it, and for how many seconds at most."""
         now = time.monotonic()
-        if now - self._all_at > SELDOM_SECONDS:
+        if now - self._all_at > SELDOM_SECONDS or now < self._all_until:
             self._all_at = now
             if self._all is None:
                 self._all = self._gather(seldom=True)
@@ -157,17 +159,31 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
                 call = self._call_of(each, node, run, self._take_subscription)
                 found.add("subscription", each, call)
             for each in served(node.clients):
-                found.add("client", each, partial(_run_client, each, self._at_once))
+                call = partial(_run_client, each, self._at_once)
+                found.add("client", each, self._then_more(each, call))
             for each in served(node.services):
                 call = self._call_of(each, node, _run_service, self._take_service)
-                found.add("service", each, call)
+                found.add("service", each, self._then_more(each, call))
             for guard in served(node.guards):
                 found.add_guard(guard)
             for each in served(node.waitables):
-                found.add_waitable(
-                    each, partial(self._run_as_task, each, node, self._take_waitable)
-                )
+                call = partial(self._run_as_task, each, node, self._take_waitable)
+                found.add_waitable(each, self._then_more(each, call))
         return found
+
+    def _then_more(self, entity: Any, call: Call) -> Call:  # noqa: ANN401 - of rclpy
+        """Return a call after which more of what is seldom called is expected for a moment.
+
+        A client that was just told that its goal is taken asks for the result.
+        """
+        if not isinstance(entity.callback_group, SeldomGroup):
+            return call
+
+        def run() -> None:
+            call()
+            self._all_until = time.monotonic() + SELDOM_SECONDS
+
+        return run
 
     def _call_of(
         self,
