@@ -73,8 +73,9 @@ class RosClient:
         set_up_middleware(os.environ)
         import rclpy  # noqa: PLC0415
         from rclpy.exceptions import InvalidNamespaceException  # noqa: PLC0415
-        from rclpy.executors import SingleThreadedExecutor  # noqa: PLC0415
         from rclpy.signals import SignalHandlerOptions  # noqa: PLC0415
+
+        from skm_ros.lean_executor import LeanExecutor  # noqa: PLC0415
 
         self._context = rclpy.Context()
         rclpy.init(
@@ -95,7 +96,7 @@ class RosClient:
             self._context.try_shutdown()
             reason = str(error).split("\n", maxsplit=1)[0]
             raise SkmError(f"--namespace '{namespace}' is no ROS namespace: {reason}") from None
-        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor = LeanExecutor(context=self._context)
         self._executor.add_node(self.node)
 
     @property

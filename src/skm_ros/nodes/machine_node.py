@@ -116,6 +116,8 @@ class MachineNode(SkmNode):
         self._query_seconds = 0.0
         self._request = QueryValues.Request()
         self._action = Action()
+        self._running_state = MachineState()
+        """Said of missions under way, which fill in all of it."""
 
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
         self._machine_states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
@@ -264,8 +266,9 @@ class MachineNode(SkmNode):
         self.publish_machine_state()
 
     def publish_machine_state(self) -> MachineState:
-        """Publish, and return, where the machine is now."""
-        state = MachineState()
+        """Publish, and return, where the machine is now: a message that is good until the next one."""
+        running = self._execution is not None and self._execution.steps is not None
+        state = self._running_state if running else MachineState()
         state.header.stamp = self.get_clock().now().to_msg()
         execution = self._execution or self._last
         if execution is not None:

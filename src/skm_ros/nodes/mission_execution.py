@@ -183,9 +183,12 @@ class Execution:
         self.began_at = time.monotonic()
         self.steps = MissionSteps(self, state, self._on_decision)
         self._unseen = True
+        if not state.ended:
+            self.steps.start()  # asks; the rest is said while the answer comes
         self.log.began(state.key, events, self.run.shield is not None, self._step_seconds or 0.0)
         self.node.publish_machine_state()
-        self.steps.start()
+        if state.ended:
+            self.steps.start()
 
     # Step by step
 

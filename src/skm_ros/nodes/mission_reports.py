@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from skm.action import ExecuteMission
-from skm.msg import MachineState
+from skm.msg import Goal, MachineState
 
 from skm_machine.errors import MOST_QUOTED, MOST_TEXT
 from skm_ros.conversions import goal_message, transition_message
@@ -47,5 +47,7 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     if run.goal >= 0:
         state.goal_index, state.goal_value = run.goal, run.goal_value
         state.goal = goal_message(run.skills.goals[run.goal])
+    else:
+        state.goal_index, state.goal_value, state.goal = MachineState.NONE, 0.0, Goal()
     state.session, state.episode, state.step = execution.steps.state.key
     state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits
