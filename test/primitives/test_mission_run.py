@@ -9,6 +9,7 @@ from skm_primitives.episodes import run_episode
 from skm_primitives.loading import load_primitives
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policy import Ahead
 from skm_sim.registry import get_domain
 from skm_sim.world import World
 
@@ -43,6 +44,27 @@ def test_it_decides_as_run_episode_does(task, planner):
     assert decisions == list(episode.decisions)
     assert run.tracker.transitions == list(episode.transitions)
     assert run.tracker.status is episode.status
+
+
+@pytest.mark.parametrize("formula", ["G F A & G F C", "F(coffee & X F office) & G !decoration"])
+def test_a_node_that_waits_for_values_decides_the_same(formula):
+    """It tracks, asks, sees and chooses ahead, in this order; an answer comes at the end."""
+    (run, world), (other, _) = begin(formula), begin(formula)
+    standing = formula.startswith("G")
+    assert isinstance(run.policy, Ahead) == standing
+    for _ in range(40):
+        decision = decide(run, world)
+        assert decision == decide(other, world)
+        world.step(decision.action)
+        moved = run.track(world.observation, world.labels)
+        assert moved == other.enter(world.observation, world.labels)
+        assert (run.history, run.over) == (other.history, other.over)
+        if run.over:
+            break
+        run.see(world.observation)
+        run.prepare()
+    assert run.tracker.transitions == other.tracker.transitions
+    assert run.tracker.moves > 1
 
 
 def test_it_is_over_at_the_step_limit():

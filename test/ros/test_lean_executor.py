@@ -83,6 +83,23 @@ def test_a_service_answers_whoever_waits_for_it(bench):
     assert not given_up.done()
 
 
+def test_who_was_just_asked_something_that_is_seldom_asked_listens_on(bench):
+    """A client asks for the result of the goal that it was just told is taken."""
+    taken = []
+    bench.node.create_service(
+        Trigger,
+        "ask",
+        lambda _, answer: taken.append(0) or _filled(answer),
+        callback_group=SeldomGroup(),
+    )
+    client = bench.node.create_client(Trigger, "ask")
+    bench.until(client.service_is_ready)
+    answer = client.call_async(Trigger.Request())
+    bench.until(lambda: taken)
+    assert bench.executor._what_to_wait_for()[0] is bench.executor._all
+    bench.until(answer.done)
+
+
 def test_the_yardstick_of_the_loop_has_the_executor_of_the_nodes():
     """A bare loop that is slower than the nodes bounds nothing."""
     assert bare_loop.LeanExecutor is node_process.LeanExecutor is LeanExecutor

@@ -122,7 +122,13 @@ def test_primitives_serve_the_checkpoints_values(client, domain_id, processes):
         )
         return client.call(QueryValues, "query", request, WAIT)
 
-    for place, violated in ((0, []), (57, []), (57, ["decoration"])):
+    for place, violated in (
+        (0, []),
+        (57, []),
+        (57, ["decoration"]),
+        (57, []),
+        (0, []),
+    ):  # and again
         answer = ask(place, violated, primitives.digest)
         expected = primitives.values(place, frozenset(violated))
         assert answer.success, answer.message
