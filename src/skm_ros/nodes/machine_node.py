@@ -48,6 +48,8 @@ from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 
 WATCH_SECONDS: Final = 0.1
+RESULT_SECONDS: Final = 60
+"""How long a mission that is over can be asked about; until then the action's status lists it, too."""
 MOST_SELDOM_RATE: Final = 10.0
 """Feedback that is asked for more often is not left to those who are seldom called."""
 SETTINGS: Final = (
@@ -141,6 +143,7 @@ class MachineNode(SkmNode):
             goal_service_qos_profile=qos.REQUESTS,
             result_service_qos_profile=qos.REQUESTS,
             cancel_service_qos_profile=qos.REQUESTS,
+            result_timeout=RESULT_SECONDS,
         )
         self._late_timer = self.create_timer(1.0, self._on_late_state, clock=self.steady_clock)
         self._late_timer.cancel()
