@@ -25,6 +25,7 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
+from skm_primitives.planning.brittle import brittle_goals, sturdy
 from skm_primitives.planning.goal_events import hopeful, paying_debts, without_risk
 from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
@@ -80,6 +81,8 @@ class GroundedGoalPolicy:
             debts = paying_debts(outcomes, mission.machine)
             self._debts, _ = goal_weights(debts, skills, behind)
         self._skills = skills
+        self._brittle = brittle_goals(mission.machine, outcomes, skills, behind)
+        self._daring = False
         self._state = -1
         harder = harder_goals(skills.goals)
         self._pursuit = Pursuit(harder=harder, careful=harder is not None)
@@ -101,6 +104,7 @@ class GroundedGoalPolicy:
         """Take note of the state; once the machine has moved, goals are chosen afresh."""
         if moved:
             self._state = -1
+            self._daring = False
         if self._revisits is not None:
             self._revisits.arrive(observation, moved)
 
@@ -181,12 +185,16 @@ class GroundedGoalPolicy:
             self._pursuit.restart()
             self._state = state
         worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
-        chosen = self._pursuit.choose(values, worth > 0, worth)
+        wanted = worth > 0
+        if not self._daring:
+            wanted = sturdy(wanted, self._brittle[state], values.value)
+        chosen = self._pursuit.choose(values, wanted, worth)
         self._turns.pursue(state, int(chosen.goal[0]))
         return chosen.decision(self._skills)
 
     def doubt(self) -> None:
-        """Believe what was pursued longest half as much."""
+        """Believe what was pursued longest half as much, and dare what is brittle."""
+        self._daring = True
         self._pursuit.doubt()
         if self._revisits is not None:
             self._revisits.doubt()
