@@ -1,14 +1,18 @@
 """Brittle goals, on a line whose places are several steps wide, with exact values."""
 
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
+import pytest
 from gymnasium.spaces import Box, Discrete
 
 from skm_machine import compile_mission
 from skm_primitives import make_policy, run_episode
 from skm_primitives.goals import Goal
-from skm_primitives.planning.brittle import brittle_goals
+from skm_primitives.planning.brittle import Brittle
 from skm_primitives.planning.goal_outcomes import goal_outcomes
+from skm_primitives.planning.shield import make_shield
 from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, RemoteSkills
 
 GAMMA = 0.99
@@ -133,10 +137,28 @@ def test_what_may_be_touched_on_the_way_is_brittle_too():
     skills = skills_of(WIDE)
     machine = compile_mission(DRY_AFTER_A, propositions=NAMES).machine
     outcomes = goal_outcomes(machine, skills)
-    brittle = brittle_goals(machine, outcomes, skills, skills.behind_goals)[machine.initial]
+    brittle = Brittle(machine, outcomes, skills, skills.behind_goals).goals[machine.initial]
     moving = outcomes.moves[machine.initial]
     assert {GOALS[index] for index in np.flatnonzero(moving)} == set(GOALS[:4])
     assert {GOALS[index] for index in np.flatnonzero(moving & ~brittle)} == {Goal(A)}
+
+
+@pytest.mark.parametrize(("shown", "leaves"), [(WET_A, True), (A, False)])
+def test_a_robot_that_is_there_all_the_same_leaves_by_the_shortest_way(shown, leaves):
+    """To the strict `b` leaving what is wet is a violation; that is no reason to stay."""
+    mission, skills = compile_mission(DRY_AFTER_A, propositions=NAMES), skills_of(WIDE)
+    policy = make_policy(mission, skills)
+    state = mission.machine.step(mission.machine.initial, shown).target
+    strict, free = GOALS.index(Goal(B)), GOALS.index(Goal(B, WET))
+    actions = np.arange(len(GOALS), dtype=np.float32)[:, None]
+    values = ContinuousGoalValues(actions, actions[:, 0] * 0 + 0.9, actions[:, 0] * 0, actions)
+    policy.start(np.array([31]))
+    policy.history(SimpleNamespace(labels=shown))
+    decision = policy.choose(state, values)
+    assert (decision.goal, decision.leaving) == (strict, leaves)
+    assert decision.action[0] == (free if leaves else strict)
+    assert policy.wanted(state)[free]
+    assert make_shield(mission, skills).vet(state, decision, values, policy) is decision
 
 
 def test_robots_with_a_choice_of_actions_do_not_slip():
@@ -144,4 +166,4 @@ def test_robots_with_a_choice_of_actions_do_not_slip():
     object.__setattr__(skills, "action_space", Discrete(2))
     machine = compile_mission(DRY_AFTER_A, propositions=NAMES).machine
     outcomes = goal_outcomes(machine, skills)
-    assert not brittle_goals(machine, outcomes, skills, skills.behind_goals).any()
+    assert not Brittle(machine, outcomes, skills, skills.behind_goals).goals.any()

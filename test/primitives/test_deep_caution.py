@@ -34,15 +34,6 @@ def test_the_risk_counts_beside_the_value_where_something_is_forbidden(kept, exp
     assert best[FREE_BUTTON] == best[STRICT_REGION] == 0  # they may touch it, or want it
 
 
-@pytest.mark.parametrize(("region", "expected"), [(0.99, 1), (0.9, 0)])
-def test_inside_what_is_forbidden_the_shortest_way_is_taken(region, expected):
-    """To the strict goals leaving counts as entering does, so that they would rather stay."""
-    values = [[0.9, 0.1], [0.9, 0.9], [0.6, 0.5], [0.8, 0.9], [0.5, 0.5], [region, region]]
-    best = Caution(GOALS, REGION).best(logits_of(values))[0]
-    assert best[STRICT_BUTTON] == expected
-    assert best[FREE_BUTTON] == 1
-
-
 def test_without_constraints_the_best_action_is_the_best():
     goals = [Goal(NOTHING), Goal(BUTTON)]
     logits = np.random.default_rng(0).normal(size=(2, 7, 2, 5)).astype(np.float32)

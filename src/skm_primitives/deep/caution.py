@@ -9,12 +9,6 @@ constraints V to be violated is worth at most what the same labels are worth whe
 much less, after an action, is what keeping off the others costs from there on: nothing far from them,
 everything where they can't be avoided any more. That logarithm, on average over the labels that can be
 shown without touching them, is added to that of each action's value, for every goal that allows V.
-
-Inside what is forbidden that is turned round. A constraint counts as violated when it changes, so to the
-strict goals leaving is as bad as entering was, and the careful thing would be to drift on. A robot can
-be there with its mission unharmed: it was allowed so far, or is as long as other labels are shown with
-it. It is inside if forbidden labels are nearer than all others, on average over what it may do; then it
-takes the shortest way to its goal, as if everything were allowed.
 """
 
 from __future__ import annotations
@@ -38,8 +32,8 @@ class _Kept(NamedTuple):
     """Those whose labels show none of the other constraints."""
     goals: IntArray
     """Of these, as indices, those with a goal of the same labels that allows all constraints."""
-    forbidden: IntArray
-    """The goals that allow all constraints and show one of the others."""
+    free: IntArray
+    """For each of these, that goal."""
 
 
 class Caution:
@@ -48,8 +42,6 @@ class Caution:
     def __init__(self, goals: Sequence[Goal], constraints: Collection[str]) -> None:
         every = frozenset(constraints)
         free = {goal.labels: i for i, goal in enumerate(goals) if goal.violated == every}
-        self._twins = np.array([free.get(goal.labels, i) for i, goal in enumerate(goals)])
-        """For every goal, the one of the same labels that allows all constraints, or itself."""
         self._kept: list[_Kept] = []
         for allowed in sorted({goal.violated for goal in goals} - {every}, key=sorted):
             cautious = np.array(
@@ -57,8 +49,8 @@ class Caution:
             )
             compared = [i for i in np.flatnonzero(cautious).tolist() if goals[i].labels in free]
             if compared:
-                shown = [i for labels, i in free.items() if not labels & every <= allowed]
-                self._kept.append(_Kept(cautious, np.array(compared), np.array(shown, np.int64)))
+                twins = np.array([free[goals[i].labels] for i in compared])
+                self._kept.append(_Kept(cautious, np.array(compared), twins))
 
     def best(self, logits: Float32Array) -> IntArray:
         """Return the best action of each goal `(n, goals)`.
@@ -69,12 +61,9 @@ class Caution:
         if not self._kept:
             return best
         log_value = (-np.logaddexp(0, -logits)).mean(0)
-        shortest = best[:, self._twins]
         for kept in self._kept:
-            free = log_value[:, self._twins[kept.goals]]
-            risk = np.minimum(log_value[:, kept.goals] - free, 0).mean(axis=1)
+            cost = log_value[:, kept.goals] - log_value[:, kept.free]
+            risk = np.minimum(cost, 0).mean(axis=1)
             careful = (log_value + CAUTION * risk[:, None]).argmax(-1)
-            near = log_value[:, kept.forbidden].max(axis=1, initial=-np.inf).mean(axis=1)
-            inside = near > free.max(axis=1).mean(axis=1)
-            best = np.where(kept.cautious, np.where(inside[:, None], shortest, careful), best)
+            best = np.where(kept.cautious, careful, best)
         return best

@@ -15,50 +15,95 @@ for where no other is in reach, or where another way is due (`progress`), for le
 in goals that are not there. Missions that end with a goal lose nothing after it, and those whose
 failures are far from their goals, as most, are planned as ever. Robots that move from place to place, by
 one of a few actions, do not slip.
+
+A robot that has come to such a place all the same, its mission unharmed, leaves it by the shortest way.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from gymnasium.spaces import Discrete
 
 from skm_machine.reward_machine import RewardMachine
-from skm_primitives.goals import label_sets_of
+from skm_primitives.goals import Goal, label_sets_of
 from skm_primitives.planning.goal_outcomes import GoalOutcomes
+from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.value_shield import LOST, NEAR_STEPS
-from skm_primitives.primitives import GoalToGoal, Skills
+from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, Skills
 from skm_sim.arrays import BoolArray, Float32Array
 
 
-def brittle_goals(
-    machine: RewardMachine, outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
-) -> BoolArray:
-    """Return `[u, g]`: the goals that are brittle in each machine state."""
-    if isinstance(skills.action_space, Discrete):
-        return np.zeros_like(outcomes.moves)
-    labels = label_sets_of(skills.goals)
-    near = _near(skills, labels, behind)
-    running = [state for state in range(machine.num_states) if state not in machine.terminal]
-    after = {state: [machine.step(state, shown) for shown in labels] for state in running}
-    fails = {u: np.array([o.target in machine.failure for o in after[u]]) for u in running}
-    brittle = np.zeros((machine.num_states, len(labels)), np.bool_)
-    for state in running:
-        for shown, (target, reward) in enumerate(after[state]):
-            moves = target != state or reward > 0
-            if moves and target in fails and target not in machine.failure:
-                brittle[state, shown] = bool((near[shown] & fails[target]).any())
-    constraints = frozenset(skills.constraints)
-    meets = np.array(
-        [
+class Brittle:
+    """What is brittle in a mission, with the goals that some skills have."""
+
+    def __init__(
+        self, machine: RewardMachine, outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
+    ) -> None:
+        self._labels = label_sets_of(skills.goals)
+        self._constraints = frozenset(skills.constraints)
+        self.goals: BoolArray = np.zeros_like(outcomes.moves)
+        """`[u, g]`: the goals that are brittle in each machine state."""
+        self._lost: BoolArray = np.zeros((machine.num_states, len(self._labels)), np.bool_)
+        """`[u, l]`: where label set l is shown, whether what fails the machine in u is near."""
+        free = {goal.labels: i for i, goal in enumerate(skills.goals) if self._is_free(goal)}
+        self._free = np.array([free.get(goal.labels, i) for i, goal in enumerate(skills.goals)])
+        if not isinstance(skills.action_space, Discrete):
+            self._find(machine, outcomes, skills, behind)
+
+    def _is_free(self, goal: Goal) -> bool:
+        return goal.violated == self._constraints
+
+    def _find(
+        self, machine: RewardMachine, outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
+    ) -> None:
+        labels = self._labels
+        near = _near(skills, labels, behind)
+        running = [state for state in range(machine.num_states) if state not in machine.terminal]
+        after = {state: [machine.step(state, shown) for shown in labels] for state in running}
+        for state in set(running) - machine.failure:
+            fails = np.array([outcome.target in machine.failure for outcome in after[state]])
+            self._lost[state] = (near & fails).any(axis=1)
+        brittle = np.zeros_like(self._lost)
+        for state in running:
+            for shown, (target, reward) in enumerate(after[state]):
+                moves = target != state or reward > 0
+                brittle[state, shown] = moves and self._lost[target, shown]
+        meets = np.array(
             [
-                shown == goal.labels or _may_touch(shown & constraints, goal.violated)
-                for shown in labels
+                [shown == goal.labels or self._may_touch(shown, goal) for shown in labels]
+                for goal in skills.goals
             ]
-            for goal in skills.goals
-        ]
-    )
-    found: BoolArray = outcomes.moves & (brittle @ meets.T)
-    return found
+        )
+        self.goals = outcomes.moves & (brittle @ meets.T)
+
+    def _may_touch(self, shown: frozenset[str], goal: Goal) -> bool:
+        touched = shown & self._constraints
+        return bool(touched) and touched <= goal.violated
+
+    def asked(self, state: int, wanted: BoolArray) -> BoolArray:
+        """Return the goals to ask about in a machine state, of which some are wanted: see `leave`."""
+        if not self._lost[state].any():
+            return wanted
+        asked = wanted.copy()
+        asked[self._free[wanted]] = True
+        return asked
+
+    def leave(
+        self, state: int, labels: frozenset[str], decision: Decision, values: ContinuousGoalValues
+    ) -> Decision:
+        """Return the decision, or where a constraint is shown and failure is near, the shortest way.
+
+        A constraint counts as violated when it changes: there, to goals that allow no violation,
+        leaving is as bad as entering was, and the careful thing would be to drift on.
+        """
+        if not labels & self._constraints or labels not in self._labels or decision.goal < 0:
+            return decision
+        free = int(self._free[decision.goal])
+        if not self._lost[state, self._labels.index(labels)] or free == decision.goal:
+            return decision
+        return replace(decision, action=values.action[free], leaving=True)
 
 
 def sturdy(wanted: BoolArray, brittle: BoolArray, value: Float32Array) -> BoolArray:

@@ -25,7 +25,7 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.brittle import brittle_goals, sturdy
+from skm_primitives.planning.brittle import Brittle, sturdy
 from skm_primitives.planning.goal_events import hopeful, paying_debts, without_risk
 from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
 from skm_primitives.planning.lookahead import Lookahead
@@ -81,8 +81,9 @@ class GroundedGoalPolicy:
             debts = paying_debts(outcomes, mission.machine)
             self._debts, _ = goal_weights(debts, skills, behind)
         self._skills = skills
-        self._brittle = brittle_goals(mission.machine, outcomes, skills, behind)
+        self._brittle = Brittle(mission.machine, outcomes, skills, behind)
         self._daring = False
+        self._labels = frozenset[str]()
         self._state = -1
         harder = harder_goals(skills.goals)
         self._pursuit = Pursuit(harder=harder, careful=harder is not None)
@@ -117,8 +118,9 @@ class GroundedGoalPolicy:
             lambda o: o.reward + self._skills.gamma * float(self._anywhere[o.target]),
         )
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
-        """Return no constraint: the machine knows which violations mattered."""
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
+        self._labels = tracker.labels
         return frozenset()
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
@@ -139,9 +141,8 @@ class GroundedGoalPolicy:
         return weights
 
     def wanted(self, state: int) -> BoolArray:
-        """Return the goals of any worth in a machine state."""
-        wanted: BoolArray = self._typical_weights(state) > 0
-        return wanted
+        """Return the goals of any worth in a machine state, and those that help them."""
+        return self._brittle.asked(state, self._typical_weights(state) > 0)
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return what each goal is worth: as seen from here, or on average."""
@@ -187,10 +188,11 @@ class GroundedGoalPolicy:
         worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
         wanted = worth > 0
         if not self._daring:
-            wanted = sturdy(wanted, self._brittle[state], values.value)
+            wanted = sturdy(wanted, self._brittle.goals[state], values.value)
         chosen = self._pursuit.choose(values, wanted, worth)
         self._turns.pursue(state, int(chosen.goal[0]))
-        return chosen.decision(self._skills)
+        decision = chosen.decision(self._skills)
+        return self._brittle.leave(state, self._labels, decision, values)
 
     def doubt(self) -> None:
         """Believe what was pursued longest half as much, and dare what is brittle."""

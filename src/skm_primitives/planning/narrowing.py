@@ -10,6 +10,7 @@ showing nothing moves its machine nowhere. What is left grows with the mission, 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -115,7 +116,7 @@ class NarrowedPolicy:
         )
         found = self._policy.choose(state, some)
         goal = int(kept[found.goal]) if found.goal >= 0 else found.goal
-        return Decision(found.action, goal, found.value, found.noise, found.waiting)
+        return replace(found, goal=goal)
 
     def doubt(self) -> None:
         """Try another way."""

@@ -42,6 +42,8 @@ class Decision:
     chance may throw a robot back: then no growth is expected."""
     waiting: bool = False
     """Whether nothing can be done until an event happens: then no progress is expected."""
+    leaving: bool = False
+    """Whether it is the shortest way out of where the mission is about to fail (`brittle`)."""
 
 
 class Policy(Protocol):

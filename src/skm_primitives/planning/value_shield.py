@@ -67,7 +67,7 @@ class ValueShield:
     ) -> Decision | None:
         """Return the decision, or a better one instead of it; None: stop."""
         self.veto = ""
-        if not self._can_fail[state] or decision.waiting:
+        if not self._can_fail[state] or decision.waiting or decision.leaving:
             return decision
         if isinstance(values, ContinuousGoalValues):
             found = self._vet_goal(state, decision, values)
