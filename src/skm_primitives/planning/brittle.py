@@ -47,6 +47,8 @@ class Brittle:
         """`[u, g]`: the goals that are brittle in each machine state."""
         self._lost: BoolArray = np.zeros((machine.num_states, len(self._labels)), np.bool_)
         """`[u, l]`: where label set l is shown, whether what fails the machine in u is near."""
+        self._caught = self._lost.copy()
+        """`[u, l]`: whether l leads to u, and that is by constraints that l shows: it is in them."""
         free = {goal.labels: i for i, goal in enumerate(skills.goals) if self._is_free(goal)}
         self._free = np.array([free.get(goal.labels, i) for i, goal in enumerate(skills.goals)])
         if not isinstance(skills.action_space, Discrete):
@@ -60,31 +62,36 @@ class Brittle:
     ) -> None:
         labels = self._labels
         near = _near(skills, labels, behind)
+        within = np.array([[self._are_within(m, shown) for m in labels] for shown in labels])
         running = [state for state in range(machine.num_states) if state not in machine.terminal]
         after = {state: [machine.step(state, shown) for shown in labels] for state in running}
+        inside = np.zeros_like(self._lost)
         for state in set(running) - machine.failure:
             fails = np.array([outcome.target in machine.failure for outcome in after[state]])
             self._lost[state] = (near & fails).any(axis=1)
+            inside[state] = (near & fails & within).any(axis=1)
         brittle = np.zeros_like(self._lost)
         for state in running:
             for shown, (target, reward) in enumerate(after[state]):
                 moves = target != state or reward > 0
                 brittle[state, shown] = moves and self._lost[target, shown]
+                self._caught[target, shown] |= inside[target, shown]
         meets = np.array(
             [
-                [shown == goal.labels or self._may_touch(shown, goal) for shown in labels]
+                [shown == goal.labels or self._are_within(shown, goal.violated) for shown in labels]
                 for goal in skills.goals
             ]
         )
         self.goals = outcomes.moves & (brittle @ meets.T)
 
-    def _may_touch(self, shown: frozenset[str], goal: Goal) -> bool:
+    def _are_within(self, shown: frozenset[str], others: frozenset[str]) -> bool:
+        """Tell whether a label set shows constraints, and only such as are among others."""
         touched = shown & self._constraints
-        return bool(touched) and touched <= goal.violated
+        return bool(touched) and touched <= others
 
     def asked(self, state: int, wanted: BoolArray) -> BoolArray:
         """Return the goals to ask about in a machine state, of which some are wanted: see `leave`."""
-        if not self._lost[state].any():
+        if not self._caught[state].any():
             return wanted
         asked = wanted.copy()
         asked[self._free[wanted]] = True
@@ -93,15 +100,15 @@ class Brittle:
     def leave(
         self, state: int, labels: frozenset[str], decision: Decision, values: ContinuousGoalValues
     ) -> Decision:
-        """Return the decision, or where a constraint is shown and failure is near, the shortest way.
+        """Return the decision, or the shortest way where the robot is in what is about to fail it.
 
         A constraint counts as violated when it changes: there, to goals that allow no violation,
         leaving is as bad as entering was, and the careful thing would be to drift on.
         """
-        if not labels & self._constraints or labels not in self._labels or decision.goal < 0:
+        if decision.goal < 0 or labels not in self._labels:
             return decision
         free = int(self._free[decision.goal])
-        if not self._lost[state, self._labels.index(labels)] or free == decision.goal:
+        if not self._caught[state, self._labels.index(labels)] or free == decision.goal:
             return decision
         return replace(decision, action=values.action[free], leaving=True)
 
@@ -120,7 +127,3 @@ def _near(skills: Skills, labels: tuple[frozenset[str], ...], behind: GoalToGoal
     least = skills.gamma**NEAR_STEPS
     near: BoolArray = nearness >= least
     return near
-
-
-def _may_touch(touched: frozenset[str], violated: frozenset[str]) -> bool:
-    return bool(touched) and touched <= violated
