@@ -80,7 +80,7 @@ ROUND = 96
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     path = tmp_path_factory.mktemp("row") / "row.safetensors"
-    options = {**SETTINGS, "horizon": 60 * ROUND, "validate_rounds": 30}
+    options = {**SETTINGS, "horizon": 60 * ROUND, "validate_rounds": 60}
     learner = make_learner(SPEC, options, path, resume=False, overwrite=False)
     train(learner, 60 * ROUND, path, "test")
     return learner, load_primitives(SPEC, path)
