@@ -159,11 +159,14 @@ class MissionGoal:
         if not self._client.spin_until(self._server.server_is_ready, timeout):
             name = f"{self._client.namespace.rstrip('/')}/execute_mission"
             raise SkmError(f"no machine node serves {name}; {self._client.how_to_start()}")
-        # A request to a machine that has just been started in a dead one's place can get lost.
+        # A request to a machine that has just been started in a dead one's place can get lost. One of
+        # megabytes takes its time: it is sent again after twice as long each time.
+        patience = ANSWER_SECONDS
         taken = self._server.send_goal_async(self._goal, self._feedback)
-        while not self._client.spin_until(taken.done, ANSWER_SECONDS):
+        while not self._client.spin_until(taken.done, patience):
             if time.monotonic() > deadline:
                 raise MissionLostError(f"the machine node did not answer within {timeout:g} s")
+            patience = max(ANSWER_SECONDS, min(2 * patience, deadline - time.monotonic()))
             taken = self._server.send_goal_async(self._goal, self._feedback)
         self._handle = taken.result()
         if not self._handle.accepted:
