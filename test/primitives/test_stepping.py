@@ -249,3 +249,19 @@ def test_patches_that_do_not_fit_are_said(tmp_path):
     for wrong in ({"sets": "all"}, {"backup": "deep"}, {"pixels": -1}, {"members": 0}):
         with pytest.raises(SkmError, match=next(iter(wrong)).replace("sets", "constraint sets")):
             make_learner(SPEC, wrong, tmp_path / "x", resume=False, overwrite=False)
+
+
+def test_room_for_label_sets_grows_and_what_was_learned_stays(tmp_path):
+    options = {**SETTINGS, "slots": 1, "horizon": 2 * ROUND}
+    learner = make_learner(SPEC, options, tmp_path / "x", resume=False, overwrite=False)
+    learner.space.discover(np.zeros((1, 2), np.bool_))
+    before, picture = learner.algorithm, learner.body.features(seen(0, 2, 4)[None])
+    learner._discover({"labels": np.array([[True, False], [False, True]])})
+    assert learner.space.capacity == 4
+    assert learner.algorithm is not before
+    assert learner.algorithm.average.onward.shape == (1, 64, 4, 16)
+    old, new = (algorithm.values(picture)[0, 0] for algorithm in (before, learner.algorithm))
+    np.testing.assert_allclose(new, old, atol=1e-6)
+    for _ in range(2):
+        learner.run_round()
+    assert np.isfinite(learner.algorithm.values(picture)).all()
