@@ -103,11 +103,11 @@ def run(args: argparse.Namespace) -> int:
     if args.workers and not args.seeds:
         raise SkmError("--workers does the runs of several seeds; say which: --seeds 0-7.")
     spec = get_domain(args.domain)
+    if args.domain not in SHIPPED and not args.help_settings:  # Those have tests of their own.
+        _check(spec)
     kind = learner_class(spec, args.algorithm)
     if args.help_settings:
         return print_settings(spec, kind)
-    if args.domain not in SHIPPED:  # Those have tests of their own.
-        _check(spec)
     out = checkpoint_path(args.out or Path("runs") / spec.name)
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm", "device")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
