@@ -32,7 +32,9 @@ MOVING_STEPS: Final = 8
 MOVING_SPEED: Final = 0.15
 """Metres a second that a robot with odometry makes when the fault comes."""
 HEARD_SECONDS: Final = 0.02
-"""How long a velocity may have been on its way to whoever notes it here."""
+"""How long a command may have been on its way to whoever notes it here."""
+ALREADY_PERIODS: Final = MOVING_STEPS // 2
+"""A stop that began at most so many periods before the fault is not one from before the robot moved."""
 OBEYED: Final = "oldest command obeyed (s)"
 FAULTS: Final = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
 NODES: Final = {
@@ -51,7 +53,7 @@ class Fault:
     node: str
     signal: str
     braking: float | None
-    """The simulator begins to bring the robot to rest."""
+    """The simulator begins to bring the robot to rest; 0 if it was about to when the fault came."""
     at_rest: float | None
     way: float | None
     """Metres from the beginning of braking to rest."""
@@ -62,7 +64,8 @@ class Fault:
     reason: str = ""
     """What the client was told."""
     commands_after: int = 0
-    """Velocities other than zero that were sent to the robot after it was stopped."""
+    """Commands to move that were sent to the robot after it was stopped: actions that are no stop, and
+    of a robot that is driven by them, velocities other than zero."""
     obeyed: float | None = None
     """The greatest age of a command that was still carried out, by the clock of whoever did so."""
 
@@ -84,8 +87,8 @@ class FaultBench:
         self._moved = 0
         self._speed: float | None = None
         """By the robot's odometry, where it has one."""
-        self._velocities: list[float] = []
-        """When velocities other than zero were heard."""
+        self._commands: list[float] = []
+        """When commands to move were heard, of the kind that the robot obeys."""
         node = self._client.node
         node.create_subscription(MachineState, "machine_state", self._on_machine, qos.ALIVE)
         node.create_subscription(Action, "action", self._on_action, qos.COMMAND)
@@ -95,7 +98,7 @@ class FaultBench:
 
     def _on_velocity(self, velocity: Twist) -> None:
         if velocity.linear.x or velocity.angular.z:
-            self._velocities.append(time.monotonic())
+            self._commands.append(time.monotonic())
 
     def _on_odometry(self, reading: Odometry) -> None:
         self._speed = abs(reading.twist.twist.linear.x)
@@ -104,7 +107,10 @@ class FaultBench:
         self._state = state
 
     def _on_action(self, action: Action) -> None:
-        self._moved = 0 if action.kind == Action.STOP else self._moved + 1
+        moves = action.kind != Action.STOP
+        self._moved = self._moved + 1 if moves else 0
+        if moves and self._robot == "sim":
+            self._commands.append(time.monotonic())
 
     def _drive(self) -> None:
         """See to it that the mission runs and the robot has moved for a few steps."""
@@ -153,7 +159,7 @@ class FaultBench:
         goal, child = self._goal, self._children[name]
         os.kill(child.pid, FAULTS[kind])
         began = time.monotonic()
-        self._velocities.clear()
+        self._commands.clear()
         times: dict[str, float] = {}
 
         def note(key: str, happened: bool) -> None:
@@ -170,7 +176,8 @@ class FaultBench:
             return self._stop_value(witness, what)
 
         def rested() -> bool:
-            return stop_value("began") > began and stop_value("at rest") > began
+            lately = began - ALREADY_PERIODS * self._period
+            return stop_value("began") > lately and stop_value("at rest") > began
 
         def all_seen() -> bool:
             note("result", goal.done)
@@ -183,13 +190,13 @@ class FaultBench:
         found = Fault(
             name,
             kind,
-            stop_value("began") - began if seen else None,
+            max(stop_value("began") - began, 0.0) if seen else None,
             stop_value("at rest") - began if seen else None,
             stop_value("way to rest") if seen else None,
             times.get("stop"),
             times.get("result"),
             goal.result.reason if goal.done else "",
-            sum(when > stopped_at + HEARD_SECONDS for when in self._velocities),
+            sum(when > stopped_at + HEARD_SECONDS for when in self._commands),
             self._oldest_obeyed(),
         )
         self._mend(name, kind)
