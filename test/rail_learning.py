@@ -1,4 +1,4 @@
-"""Learning on the rail (`rail_world`) in a second or two, for tests of networks that see things."""
+"""Learning on `rail_world` or `line_world` in a second or two, for tests of networks."""
 
 from skm_primitives.deep.box_learner import BoxLearner
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from line_world import SPEC, STEP
+from rail_learning import learned_on
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import MissingCheckpointError, load
 from skm_primitives.deep.box_learner import BoxLearner
@@ -27,31 +28,10 @@ TINY = {
 }
 
 
-def learned(options, rounds):
-    """Return a learner after some rounds on the line."""
-    learner = BoxLearner.start(SPEC, options)
-    for _ in range(rounds):
-        learner.run_round()
-    return learner
-
-
 @pytest.mark.parametrize("algorithm", ["dqn", "td3"])
 def test_values_on_the_line_are_those_one_can_write_down(algorithm, tmp_path):
     """γ to the number of steps, less one; 0 across the wet place for a goal that forbids it."""
-    options = {
-        "algorithm": algorithm,
-        "hidden": (32, 32),
-        "agents": 16,
-        "batch": 64,
-        "update_every": 6,
-        "gamma": 0.9,
-        "learning_rate": 5e-3,
-        "average_rate": 0.03,
-        "action_gap": 0.5,
-        "horizon": 4000,
-        "validate_rounds": 1000,
-    }
-    learner = learned(options, 20)
+    learner = learned_on(SPEC, 20, algorithm=algorithm, replay=800_000)
     learner.save(tmp_path / "line", "test")
     primitives = load_primitives(SPEC, tmp_path / "line")
     index = {goal: i for i, goal in enumerate(primitives.goals)}
@@ -69,9 +49,9 @@ def test_values_on_the_line_are_those_one_can_write_down(algorithm, tmp_path):
 @pytest.mark.parametrize("algorithm", ["dqn", "td3"])
 def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(algorithm, tmp_path):
     options = {**TINY, "algorithm": algorithm}
-    whole = learned(options, 6)
+    whole = learned_on(SPEC, 6, **options)
     whole.save(tmp_path / "whole", "test")
-    half = learned(options, 3)
+    half = learned_on(SPEC, 3, **options)
     half.save(tmp_path / "half", "test")
     resumed = BoxLearner.resume(SPEC, tmp_path / "half")
     assert resumed.steps == half.steps
@@ -117,7 +97,7 @@ def test_training_runs_on_the_robot_and_writes_a_small_checkpoint(tmp_path):
 
 
 def test_resuming_without_the_state_of_training_is_explained(tmp_path):
-    learned(TINY, 1).save(tmp_path / "run", "test")
+    learned_on(SPEC, 1, **TINY).save(tmp_path / "run", "test")
     resume_path(tmp_path / "run").unlink()
     with pytest.raises(MissingCheckpointError, match="replay memory"):
         BoxLearner.resume(SPEC, tmp_path / "run")
