@@ -210,15 +210,18 @@ class _KeptOffNetworks(_Choosing):
 
 
 class _Td3Networks:
-    """The actor's action for each goal, and what the critics think of it.
+    """The actor's actions for all goals, and what the critics think of each of them for every goal.
 
-    A detour is the actor's control pushed off in a direction of chance.
+    A goal is pursued by the best of these actions, not always by its own, and with caution (`caution`):
+    what the critics say of all goals tells what an action risks. A detour is the actor's control pushed
+    off in a direction of chance.
     """
 
-    def __init__(self, arrays: Arrays, body: Body, goals: int) -> None:
+    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace) -> None:
         self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
         self._body = body
-        self._goals = goals
+        self._goals = len(space.goals())
+        self._caution = Caution(space.goals(), space.constraints)
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
@@ -241,15 +244,17 @@ class _Td3Networks:
         rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
         inputs = np.concatenate([rows, controls], axis=2).reshape(count * goals, -1)
         estimates = self._critic(inputs).reshape(2, count, goals, -1)
-        logits = np.diagonal(estimates[..., :goals], axis1=2, axis2=3)
+        logits = estimates[..., :goals].swapaxes(2, 3)  # Of each goal, for each action.
+        best = self._caution.best(logits)
         sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
         push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
         pushed = np.clip(controls + push, -1, 1)
+        chosen = np.take_along_axis(controls, best[..., None], axis=1)
         act = self._body.action
         return Estimates(
-            act(controls.reshape(-1, size)).reshape(count, goals, -1),
+            act(chosen.reshape(-1, size)).reshape(count, goals, -1),
             act(pushed.reshape(-1, size)).reshape(count, goals, -1),
-            logits,
+            np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0],
         )
 
 
@@ -260,7 +265,7 @@ def served_networks(
     if isinstance(space, RelativeGoals):
         return _RelativeNetworks(arrays, body, space)
     if algorithm == "td3":
-        return _Td3Networks(arrays, body, len(space.goals()))
+        return _Td3Networks(arrays, body, space)
     if algorithm != "dqn":
         raise WrongDomainError(
             f"the checkpoint is of an algorithm '{algorithm}' that is not known."
