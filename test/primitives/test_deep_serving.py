@@ -81,6 +81,33 @@ def test_a_batch_is_served_as_its_members(saved):
         np.testing.assert_allclose(batch.action[i], one.action, atol=1e-4)
 
 
+def test_td3_pursues_a_goal_by_the_best_of_all_actors_controls_and_a_grid(tmp_path):
+    """Not always by that of the goal's own actor: the critics judge them all."""
+    learner = BoxLearner.start(SAFETY, {**TINY, "algorithm": "td3", "validation_layouts": 1})
+    learner.run_round()
+    learner.save(tmp_path / "td3", "test")
+    primitives = load_primitives(SAFETY, tmp_path / "td3")
+    arrays, _ = checkpoint.load(tmp_path / "td3")
+    seen, body, goals = observations(20), SafetyBody(), len(primitives.goals)
+    actor, critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
+    served = primitives.batch_values(seen, np.zeros(20, np.int64))
+    strangers = 0
+    for row, features in enumerate(body.features(seen)):
+        own = np.tanh(actor(features[None])[0].reshape(-1, 2)[:goals])
+        grid = [(force, turn) for force in (-1, 0, 1) for turn in (-1, 0, 1)]
+        tried = np.concatenate([own, np.array(grid, np.float32)])
+        rows = np.concatenate([np.repeat(features[None], len(tried), 0), tried], axis=1)
+        values = critic(rows).mean(0)
+        for index, goal in enumerate(primitives.goals):
+            if goal.violated:  # Strict goals weigh what is risked as well.
+                best = values[:, index].argmax()
+                strangers += best != index
+                np.testing.assert_allclose(
+                    served.action[row, index], body.action(tried[best][None])[0], atol=1e-5
+                )
+    assert strangers
+
+
 def test_bad_observations_and_constraints_are_named(saved):
     primitives = load_primitives(SAFETY, saved)
     seen = observations(1)[0]

@@ -88,7 +88,7 @@ class GenericBody:
         if not acted.is_bounded():
             raise SkmError(f"the network learner wants actions with bounds, not {acted}.")
         self._low, self._high = acted.low.astype(np.float32), acted.high.astype(np.float32)
-        self.actions = _grid(self._low, self._high)
+        self.actions = coarse_grid(self._low, self._high)
 
     def sharpen(self, waves: int) -> None:
         """Add sines and cosines of every number to the inputs, each wave half as long as the last.
@@ -144,7 +144,7 @@ class GenericBody:
         return {}
 
 
-def _grid(low: Float32Array, high: Float32Array) -> Float32Array:
+def coarse_grid(low: Float32Array, high: Float32Array) -> Float32Array:
     """Return all combinations of least, middle and most; none, where they would be too many."""
     if len(low) > GRID_DIMENSIONS:
         return np.zeros((0, len(low)), np.float32)

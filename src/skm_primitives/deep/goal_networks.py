@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import WrongDomainError
-from skm_primitives.deep.bodies import Body
+from skm_primitives.deep.bodies import Body, coarse_grid
 from skm_primitives.deep.caution import Caution
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.image_body import ImageBody
@@ -210,11 +210,11 @@ class _KeptOffNetworks(_Choosing):
 
 
 class _Td3Networks:
-    """The actor's actions for all goals, and what the critics think of each of them for every goal.
+    """The best of a few controls for each goal, and what the critics think of it.
 
-    A goal is pursued by the best of these actions, not always by its own, and with caution (`caution`):
-    what the critics say of all goals tells what an action risks. A detour is the actor's control pushed
-    off in a direction of chance.
+    Tried are the actor's controls for all goals, and a coarse grid. So a goal is not left to its own
+    actor alone, which climbed the critics from where it was, and what an action risks is known
+    (`caution`). A detour is the actor's control pushed off in a direction of chance.
     """
 
     def __init__(self, arrays: Arrays, body: Body, space: GoalSpace) -> None:
@@ -222,6 +222,8 @@ class _Td3Networks:
         self._body = body
         self._goals = len(space.goals())
         self._caution = Caution(space.goals(), space.constraints)
+        most = np.ones(body.actions.shape[1], np.float32)
+        self._grid = coarse_grid(-most, most)
         if self._actor.inputs != body.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
@@ -240,15 +242,14 @@ class _Td3Networks:
         wanted: BoolArray | None,  # noqa: ARG002
     ) -> Estimates:
         count, goals, size = len(features), self._goals, self._body.actions.shape[1]
-        controls = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
-        rows = np.broadcast_to(features[:, None], (count, goals, features.shape[1]))
-        inputs = np.concatenate([rows, controls], axis=2).reshape(count * goals, -1)
-        estimates = self._critic(inputs).reshape(2, count, goals, -1)
-        logits = estimates[..., :goals].swapaxes(2, 3)  # Of each goal, for each action.
+        own = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
+        grid = np.broadcast_to(self._grid, (count, *self._grid.shape))
+        controls = np.concatenate([own, grid], axis=1)
+        logits = self._judged(features, controls)
         best = self._caution.best(logits)
         sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
         push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
-        pushed = np.clip(controls + push, -1, 1)
+        pushed = np.clip(own + push, -1, 1)
         chosen = np.take_along_axis(controls, best[..., None], axis=1)
         act = self._body.action
         return Estimates(
@@ -256,6 +257,15 @@ class _Td3Networks:
             act(pushed.reshape(-1, size)).reshape(count, goals, -1),
             np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0],
         )
+
+    def _judged(self, features: Float32Array, controls: Float32Array) -> Float32Array:
+        """Return what the critics think of controls `(n, k, …)`: logits `(2, n, goals, k)`."""
+        count, tried = controls.shape[:2]
+        rows = np.broadcast_to(features[:, None], (count, tried, features.shape[1]))
+        inputs = np.concatenate([rows, controls], axis=2).reshape(count * tried, -1)
+        estimates = self._critic(inputs).reshape(2, count, tried, -1)
+        judged: Float32Array = estimates[..., : self._goals].swapaxes(2, 3)
+        return judged
 
 
 def served_networks(
