@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -34,6 +34,16 @@ def settings_of(settings: type[Any]) -> list[Setting]:
         )
         for entry in fields(settings)
     ]
+
+
+def of_preset(settings: type[Any], name: str | None) -> dict[str, Any]:
+    """Return what a preset of the settings has otherwise, its name included; none, if none is asked."""
+    if name is None:
+        return {}
+    known: Mapping[str, Mapping[str, Any]] = getattr(settings, "presets", {})
+    if name not in known:
+        raise SkmError(f"there is no preset '{name}'{did_you_mean(name, list(known))}")
+    return {"preset": name, **known[name]}
 
 
 def parse_settings(settings: type[Any], texts: Iterable[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rail_learning import learned_on
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import MissingCheckpointError, load
 from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.box_settings import DeepSettings, with_preset
+from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.trainer import resume_path
 from skm_primitives.goals import Goal
 from skm_primitives.loading import load_primitives
@@ -104,7 +104,7 @@ def test_resuming_without_the_state_of_training_is_explained(tmp_path):
 
 
 def test_the_papers_preset_has_the_papers_sizes():
-    settings = DeepSettings(**with_preset({"preset": "paper"}))
+    settings = DeepSettings(**DeepSettings.with_preset({"preset": "paper"}))
     assert settings.hidden == (2024, 2024, 2024)
     assert (settings.algorithm, settings.gamma, settings.horizon) == ("td3", 0.99, 1_000_000)
 

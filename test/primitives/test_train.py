@@ -182,6 +182,10 @@ def test_any_setting_is_set_by_name_and_all_are_listed(tmp_path, capsys):
     listed = capsys.readouterr().out
     assert "hidden = 256,256" in listed
     assert "Environment steps to one update of the networks." in listed
+    assert skm_train("safety", "--help-settings", "--preset", "paper") == 0
+    assert "hidden = 2024,2024,2024" in capsys.readouterr().out
+    with pytest.raises(SkmError, match="no preset 'papr'; did you mean 'paper'"):
+        skm_train("safety", "--help-settings", "--preset", "papr")
 
 
 @pytest.mark.parametrize(

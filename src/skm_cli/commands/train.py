@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         _check(spec)
     kind = learner_class(spec, args.algorithm)
     if args.help_settings:
-        return print_settings(spec, kind)
+        return print_settings(spec, kind, args.preset)
     out = checkpoint_path(args.out or Path("runs") / spec.name)
     names = ("seed", "alpha", "epsilon", "agents", "places", "preset", "algorithm", "device")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from skm_sim import DomainSpec
 
 
-def print_settings(spec: DomainSpec, learner: type[Learner]) -> int:
+def print_settings(spec: DomainSpec, learner: type[Learner], preset: str | None) -> int:
     """List what can be set, what it is in this domain if nobody does, and what it means."""
-    from skm_primitives.learner_settings import settings_of  # noqa: PLC0415
+    from skm_primitives.learner_settings import of_preset, settings_of  # noqa: PLC0415
     from skm_primitives.training import domain_settings  # noqa: PLC0415
 
     print(f"settings of {spec.name} ({learner.__name__}), with their values; --set NAME=VALUE")
-    wanted = domain_settings(spec, learner)
+    wanted = {**of_preset(learner.settings_class, preset), **domain_settings(spec, learner)}
     for setting in settings_of(learner.settings_class):
         value = wanted.get(setting.name, setting.default)
         text = ",".join(map(str, value)) if isinstance(value, tuple) else value

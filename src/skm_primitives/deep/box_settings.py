@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -113,6 +113,8 @@ class DeepSettings(TrainerSettings):
     validation_layouts: int = 64
     """Worlds of each skill in a validation."""
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"cpu": {}, "paper": PAPER}
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.algorithm not in ALGORITHMS:
@@ -153,12 +155,6 @@ class DeepSettings(TrainerSettings):
             raise SkmError(f"gamma is {self.gamma}; it must lie between 0 and 1.")
 
 
-def with_preset(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with those of their preset filled in."""
-    preset = PAPER if options.get("preset") == "paper" else {}
-    return {**preset, **options}
-
-
 def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
     """Return the options with their preset, and with what a domain's environment takes.
 
@@ -179,4 +175,4 @@ def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
         raise SkmError(f"the algorithm {asked} does not fit the actions {acted}; take {only}.")
     registered = gymnasium.spec(spec.env_id).vector_entry_point is not None
     few = {} if registered else {"validation_layouts": SINGLE_WORLDS}
-    return {**few, **with_preset(options), **({"algorithm": asked} if only else {})}
+    return {**few, **DeepSettings.with_preset(options), **({"algorithm": asked} if only else {})}

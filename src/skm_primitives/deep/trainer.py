@@ -31,8 +31,6 @@ from skm_sim.domain import DomainError, DomainSpec
 
 Arrays = dict[str, NDArray[Any]]
 
-PRESETS = ("cpu", "paper")
-
 
 @dataclass(frozen=True)
 class TrainerSettings:
@@ -43,10 +41,18 @@ class TrainerSettings:
     """`cpu`: under an hour on one core. `paper`: the paper's sizes, however long they take."""
     validate_rounds: int = 50
     """Rounds between two validations."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"cpu": {}, "paper": {}}
+    """What each preset has otherwise."""
+
+    @classmethod
+    def with_preset(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with those of their preset filled in."""
+        return {**cls.presets.get(options.get("preset", "cpu"), {}), **options}
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            raise SkmError(f"no preset '{self.preset}'{did_you_mean(self.preset, PRESETS)}")
+        if self.preset not in self.presets:
+            hint = did_you_mean(self.preset, list(self.presets))
+            raise SkmError(f"no preset '{self.preset}'{hint}")
         if self.seed < 0:
             raise SkmError(f"seed is {self.seed}; it must be at least 0.")
         if self.validate_rounds < 1:

@@ -45,7 +45,7 @@ from skm_primitives.deep.moving_targets.pixel_networks import (
     set_weights,
     weights,
 )
-from skm_primitives.deep.moving_targets.pixel_settings import PixelSettings, with_preset
+from skm_primitives.deep.moving_targets.pixel_settings import PixelSettings
 from skm_primitives.deep.moving_targets.skill_tests import (
     VALIDATION_SEED,
     LogValues,
@@ -103,7 +103,7 @@ class PixelLearner(DeepLearner):
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
         """Return a learner that knows nothing yet."""
-        return super().start(spec, with_preset(options))
+        return super().start(spec, PixelSettings.with_preset(options))
 
     @property
     def default_steps(self) -> int:

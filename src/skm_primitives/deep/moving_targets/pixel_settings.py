@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.deep.trainer import TrainerSettings
@@ -73,6 +73,8 @@ class PixelSettings(TrainerSettings):
     validation_boards: int = 128
     """Boards of each skill in a validation."""
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"cpu": {}, "paper": PAPER}
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, choices in (("network", NETWORKS), ("experience", EXPERIENCES)):
@@ -88,9 +90,3 @@ class PixelSettings(TrainerSettings):
             raise SkmError(f"gamma is {self.gamma}; it must lie between 0 and 1.")
         if not 0 <= self.action_gap < 1:
             raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
-
-
-def with_preset(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with those of their preset filled in."""
-    preset = PAPER if options.get("preset") == "paper" else {}
-    return {**preset, **options}
