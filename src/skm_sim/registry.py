@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +39,8 @@ FIRST: Final = next(iter(SHIPPED))
 @cache
 def _locations() -> dict[str, str]:
     """Return where every known domain is; nobody takes the place of a shipped one."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 (it reads every package's metadata)
+
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     return {**installed, **SHIPPED}
 
@@ -56,9 +57,8 @@ def get_domain(name: str) -> DomainSpec:
     """
     if ":" in name:
         return _load(name)
-    if name not in _locations():
-        return _load_folder(name)
-    return _load(_locations()[name])
+    location = SHIPPED.get(name) or _locations().get(name)
+    return _load(location) if location else _load_folder(name)
 
 
 def _load_folder(name: str) -> DomainSpec:
