@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from skm_machine.logic.syntax import Formula
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.policy import Ahead, Decision, Policy, WantsGoals
 from skm_primitives.planning.progress import Progress
-from skm_primitives.planning.shield import AnyShield
+from skm_primitives.planning.shield import AnyShield, Shield
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, Skills, hold_of
 from skm_sim.arrays import BoolArray, IntArray
+
+MOST_STUDIED: Final = 64
+"""States of a machine about which everything that is told of them is known before a mission begins."""
 
 
 def usual_limit(policy: Policy, usual: int) -> int:
@@ -50,10 +52,25 @@ class MissionRun:
         self._unseen_move = False
         self._values: AnyGoalValues | None = None
         self._targets: dict[tuple[int, int], str] = {}
+        self._labels: dict[tuple[int, Outcome], str] = {}
         self._chooses_ahead = policy if isinstance(policy, Ahead) else None
         self._ahead: Decision | None = None
+        self._passed = False
+        """Whether the shield is known to let pass what was chosen ahead."""
         self._fatal: dict[int, tuple[str, ...]] = {}
-        self._alike: dict[int, IntArray] = {}
+        self._alike: dict[int, slice | IntArray] = {}
+
+    def study(self) -> None:
+        """Work out what people are told in a small machine's states, before the robot is in them."""
+        if self.machine.num_states > MOST_STUDIED:
+            return
+        for state in range(self.machine.num_states):
+            if not self._is_end(state):
+                self._fatal_in(state)
+                for outcome in self.machine.successors(state):
+                    if _moves(state, outcome) and not self.is_fatal(outcome):
+                        self._label(state, outcome)
+        self._group_goals()
 
     def begin(self, observation: Any, labels: Collection[str]) -> None:  # noqa: ANN401
         """Begin in this state; refuses what cannot be achieved from here."""
@@ -146,7 +163,10 @@ class MissionRun:
         For those who have to wait for the values; `decide` is still to be called, with them.
         """
         if self._chooses_ahead is not None and not self.holding:
-            self._ahead = self._chooses_ahead.choose_ahead(self.tracker.state)
+            state = self.tracker.state
+            self._ahead = self._chooses_ahead.choose_ahead(state)
+            shield = self.shield
+            self._passed = isinstance(shield, Shield) and shield.passes(state, self._ahead)
 
     def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it.
@@ -162,7 +182,8 @@ class MissionRun:
         self._values = values
         ahead, self._ahead = self._ahead, None
         self.decision = ahead or self.policy.choose(self.tracker.state, values)
-        if self.shield is not None:
+        self.blocked = False
+        if self.shield is not None and not (ahead and self._passed):
             passed = self.shield.vet(self.tracker.state, self.decision, values, self.policy)
             self.blocked = passed is None
             self.decision = passed or self.decision
@@ -191,17 +212,24 @@ class MissionRun:
 
         Whatever is violated on the way: the machine knows which violations matter.
         """
-        if self._values is None or self.goal < 0:
+        values, goal = self._values, self.goal
+        if values is None or goal < 0:
             return 0.0
-        if self.goal not in self._alike:
-            pursued, goals = self.skills.goals[self.goal], self.skills.goals
-            arrival = pursued.labels, pursued.place
-            alike = [number for number, g in enumerate(goals) if (g.labels, g.place) == arrival]
-            self._alike[self.goal] = np.array(alike, np.int64)
-        same, values = self._alike[self.goal], self._values
+        if goal not in self._alike:
+            self._group_goals()
+        same = self._alike[goal]
         if isinstance(values, ContinuousGoalValues):
-            return float(values.value[same].max())
-        return float(max(values.move[same].max(), values.stop[same].max()))
+            return float(max(values.value[same].tolist()))
+        tables = values.move[same], values.stop[same]  # of few goals: lists are faster
+        return float(max(max(table.ravel().tolist()) for table in tables))
+
+    def _group_goals(self) -> None:
+        """Note, for each goal, which ones have the same labels at the same place."""
+        numbers: dict[tuple[frozenset[str], int | None], list[int]] = {}
+        for number, goal in enumerate(self.skills.goals):
+            numbers.setdefault((goal.labels, goal.place), []).append(number)
+        for alike in numbers.values():
+            self._alike.update(dict.fromkeys(alike, _rows(alike)))
 
     @property
     def target(self) -> str:
@@ -210,18 +238,23 @@ class MissionRun:
         With a goal in pursuit, the transition that it takes; else that of the paper's planner.
         """
         state, goal = self.tracker.state, self.goal
-        if self._ended:
+        if self._is_end(state):
             return ""
         if (state, goal) not in self._targets:
-            self._targets[state, goal] = str(self._reach(state, goal))
+            self._targets[state, goal] = self._reach(state, goal)
         return self._targets[state, goal]
 
-    def _reach(self, state: int, goal: int) -> Formula:
+    def _reach(self, state: int, goal: int) -> str:
         if goal >= 0:
             outcome = self.machine.step(state, self.skills.goals[goal].labels)
-            if outcome.target != state or outcome.reward > 0:
-                return self.machine.label(state, [outcome])
-        return self._paper.skills[state].reach
+            if _moves(state, outcome):
+                return self._label(state, outcome)
+        return str(self._paper.skills[state].reach)
+
+    def _label(self, state: int, outcome: Outcome) -> str:
+        if (state, outcome) not in self._labels:
+            self._labels[state, outcome] = str(self.machine.label(state, [outcome]))
+        return self._labels[state, outcome]
 
     @cached_property
     def _paper(self) -> SkillMachine:
@@ -231,9 +264,10 @@ class MissionRun:
     @property
     def active_constraints(self) -> tuple[str, ...]:
         """The propositions that can fail the mission in the machine's state, sorted."""
-        if self._ended:
-            return ()
         state = self.tracker.state
+        return () if self._is_end(state) else self._fatal_in(state)
+
+    def _fatal_in(self, state: int) -> tuple[str, ...]:
         if state not in self._fatal:
             fatal = [each for each in self.machine.successors(state) if self.is_fatal(each)]
             label = self.machine.label(state, fatal) if fatal else None
@@ -246,7 +280,18 @@ class MissionRun:
         ended = outcome.target in self.machine.terminal and outcome.reward <= 0
         return ended or outcome.target in self.machine.failure
 
-    @property
-    def _ended(self) -> bool:
-        state = self.tracker.state
+    def _is_end(self, state: int) -> bool:
         return state in self.machine.terminal or state in self.machine.failure
+
+
+def _moves(state: int, outcome: Outcome) -> bool:
+    """Tell whether a step is a transition: to another state, or into another round."""
+    return outcome.target != state or outcome.reward > 0
+
+
+def _rows(numbers: list[int]) -> slice | IntArray:
+    """Return how to take so many rows of a table: faster if they follow each other."""
+    first, last = numbers[0], numbers[-1]
+    if last - first == len(numbers) - 1:
+        return slice(first, last + 1)
+    return np.array(numbers, np.int64)

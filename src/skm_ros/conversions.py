@@ -42,6 +42,8 @@ ALL_PARTS: Final = (
 
 
 INTEGERS: Final = (int, np.integer)
+A_NUMBER: Final = Observation.DISCRETE
+A_CHOICE: Final = Action.DISCRETE
 FLOAT32: Final = np.dtype(np.float32)
 OUTCOMES: Final = {
     ExecuteMission.Result.ACCEPTED: "accepted",
@@ -71,7 +73,7 @@ def observation_kind(space: Space[Any]) -> int:
 
 def fill_observation(message: Observation, value: Any) -> None:  # noqa: ANN401
     """Put an observation into a message whose `kind` is set."""
-    if message.kind == Observation.DISCRETE:
+    if message.kind == A_NUMBER:
         message.discrete = int(value)
     elif message.kind == Observation.VECTOR:
         message.data = float_array(value)
@@ -177,7 +179,7 @@ def labels_reader(propositions: Collection[str]) -> Callable[[Labels], frozenset
 def fill_action(message: Action, action: Any) -> None:  # noqa: ANN401 - a number, or an array
     """Put an action into a message."""
     if isinstance(action, INTEGERS):
-        message.kind = Action.DISCRETE
+        message.kind = A_CHOICE
         message.discrete = int(action)
     else:
         message.kind = Action.CONTINUOUS
@@ -197,7 +199,7 @@ def action_reader(space: Space[Any]) -> Callable[[Action], Any]:
         count = int(space.n)
 
         def read_discrete(message: Action) -> int:
-            if message.kind != Action.DISCRETE or not 0 <= message.discrete < count:
+            if message.kind != A_CHOICE or not 0 <= message.discrete < count:
                 raise ConversionError(f"an action is not a number from 0 to {count - 1}")
             return int(message.discrete)
 
@@ -277,21 +279,23 @@ def values_reader(
 ) -> Callable[[QueryValues.Response], AnyGoalValues]:
     """Return a function that reads answers with the needed parts, and refuses all others."""
     if isinstance(action_space, Discrete):
-        shape: tuple[int, int] = goals, int(action_space.n)
+        by_action = table_reader(goals, int(action_space.n))
+        by_goal = table_reader(label_sets, goals)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            onward = table(response.onward, (label_sets, goals)) if response.onward else None
-            return GoalValues(table(response.move, shape), table(response.stop, shape), onward)
+            onward = by_goal(response.onward) if response.onward else None
+            return GoalValues(by_action(response.move), by_action(response.stop), onward)
 
         return read_discrete
-    shape = goals, int(np.prod(action_space.shape or ()))
+    actions = table_reader(goals, int(np.prod(action_space.shape or ())))
+    numbers = table_reader(goals)
 
     def read_continuous(response: QueryValues.Response) -> AnyGoalValues:
         return ContinuousGoalValues(
-            table(response.best_continuous, shape),
-            table(response.best_value, (goals,)),
-            table(response.best_spread, (goals,)),
-            table(response.best_detour, shape),
+            actions(response.best_continuous),
+            numbers(response.best_value),
+            numbers(response.best_spread),
+            actions(response.best_detour),
         )
 
     return read_continuous
@@ -299,10 +303,20 @@ def values_reader(
 
 def table(field: Any, shape: tuple[int, ...]) -> Float32Array:  # noqa: ANN401 - an array.array
     """Return a field as a table of that shape, or say that it is none."""
-    if len(field) != math.prod(shape):
-        wanted = " x ".join(map(str, shape))
-        raise ConversionError(f"a message holds {len(field)} values, not {wanted}")
-    return np.ndarray(shape, FLOAT32, field)
+    return table_reader(*shape)(field)
+
+
+def table_reader(*shape: int) -> Callable[[Any], Float32Array]:
+    """Return a function that reads a field as a table of that shape, or says that it is none."""
+    size = math.prod(shape)
+
+    def read(field: Any) -> Float32Array:  # noqa: ANN401 - an array.array
+        if len(field) != size:
+            wanted = " x ".join(map(str, shape))
+            raise ConversionError(f"a message holds {len(field)} values, not {wanted}")
+        return np.ndarray(shape, FLOAT32, field)
+
+    return read
 
 
 def transition_message(move: Transition) -> TransitionMessage:

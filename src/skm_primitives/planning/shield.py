@@ -102,15 +102,19 @@ class Shield:
         lost: BoolArray = self.lost[state, self._successors[self._place], self._counter]
         return lost
 
+    def passes(self, state: int, decision: Decision) -> bool:
+        """Tell whether `vet` will let a decision pass as it is: that needs no values."""
+        self.veto = ""
+        if self._place == UNKNOWN:
+            return True
+        arrival = self._successors[self._place, decision.action]
+        return not self.lost[state, arrival, self._counter]
+
     def vet(
         self, state: int, decision: Decision, values: AnyGoalValues, policy: Policy
     ) -> Decision | None:
         """Return the decision, or the best that is not lost instead of it; None: stop."""
-        self.veto = ""
-        if self._place == UNKNOWN:
-            return decision
-        arrival = self._successors[self._place, decision.action]
-        if not self.lost[state, arrival, self._counter]:
+        if self.passes(state, decision):
             return decision
         lost = self.lost_actions(state)
         self.replaced += 1

@@ -24,6 +24,9 @@ from skm_sim import DomainSpec, get_domain
 START_SECONDS: Final = 60.0
 STEP_SECONDS: Final = 0.5
 """A loop that takes longer than this for a step, on average, is taken to be stuck."""
+LOOK_SECONDS: Final = 0.05
+"""How often it is looked whether a round is over: the same for both loops, and all that is done while
+they run."""
 HOPS: Final = 4
 """Messages one after the other in a step: observation (with labels), query, answer, action."""
 
@@ -67,7 +70,7 @@ class BareLoop:
             sim.check_running()
             if time.monotonic() > deadline:
                 raise SkmError(f"the bare loop took no {steps} steps in time")
-            time.sleep(0.05)
+            time.sleep(LOOK_SECONDS)
         return float(sim.answers[before])
 
     def __enter__(self) -> Self:
@@ -99,6 +102,8 @@ class NodeLoop:
 
         def ended() -> bool:
             self._child.check_running()
+            if not mission.done:  # what is said on the way is taken at once, then
+                time.sleep(LOOK_SECONDS)
             return mission.done
 
         in_time = self._client.spin_until(ended, START_SECONDS + STEP_SECONDS * steps)

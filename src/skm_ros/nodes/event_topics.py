@@ -21,6 +21,7 @@ SETTING: Final = Setting(
     "event/NAME (std_msgs/Bool)",
     fixed=True,
 )
+NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class EventTopics:
@@ -46,6 +47,8 @@ class EventTopics:
 
     def take(self) -> frozenset[str]:
         """Return the events that are true, or were since this was last asked."""
+        if not (self._true or self._since):
+            return NOTHING
         found = frozenset(self._true | self._since)
         self._since.clear()
         return found

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from skm_ros.nodes.machine_node import MachineNode
 
 Result = ExecuteMission.Result
+UNKNOWN: Final = Result.UNKNOWN
 NO_LIMIT: Final = 1 << 62
 """Steps of a mission without end: until it is cancelled."""
 
@@ -118,6 +119,7 @@ class Execution:
             usual = NO_LIMIT if mission.machine.endless else limit
             shield = make_shield(mission, skills) if self.node.setting("shield") else None
             answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
+            answer.study()
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -200,7 +202,7 @@ class Execution:
         if self._moved:
             self._publish_feedback(transition=True)
         self._moved = self.steps.on_state(state)
-        if self.outcome == Result.UNKNOWN and self.steps.run.over:
+        if self.outcome == UNKNOWN and self.steps.run.over:
             self._finish_run()
 
     def _on_decision(self) -> None:

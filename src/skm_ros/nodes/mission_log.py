@@ -18,7 +18,8 @@ class MissionLogger:
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        self._number = 0
+        self._entry = MissionLog()
+        """The last entry; what holds for the whole mission stays in it."""
         self._true: frozenset[str] = frozenset()
 
     def began(self, key: Key, events: frozenset[str], shield: bool, step_seconds: float) -> None:
@@ -39,16 +40,32 @@ class MissionLogger:
         self._publish(MissionLog.ENDED, (0, 0, 0) if steps is None else steps.state.key, seconds)
 
     def _publish(self, kind: int, key: Key, seconds: float = 0.0, *, moved: bool = False) -> None:
-        execution, goal = self._execution, self._execution.goal
+        execution, entry = self._execution, self._entry
         node, run = execution.node, execution.run
-        entry = MissionLog(number=self._number, kind=kind, seconds=seconds)
-        self._number += 1
+        if kind != MissionLog.WENT_ON:
+            self._fill_in(entry)
         entry.header.stamp = node.get_clock().now().to_msg()
+        entry.kind, entry.seconds = kind, seconds
+        entry.transitions = []
+        if run is not None and execution.steps is not None:
+            tracker = run.tracker
+            entry.session, entry.episode, entry.step = key
+            entry.true_events = sorted(self._true)
+            entry.mission_steps, entry.accepted = tracker.steps, tracker.accepting_visits
+            entry.state = tracker.state
+            if moved and tracker.latest is not None:
+                entry.transitions = [transition_message(tracker.latest)]
+        node.publish_log(entry)
+        entry.number += 1
+
+    def _fill_in(self, entry: MissionLog) -> None:
+        """Say what changes at the beginning of the mission and at its end only."""
+        execution, goal, run = self._execution, self._execution.goal, self._execution.run
         entry.goal_id = execution.handle.goal_id
         entry.mission, entry.format, entry.horizon = goal.mission, goal.format, goal.horizon
         entry.planner, entry.repeat = execution.planner, goal.repeat
         entry.max_seconds = goal.max_seconds
-        entry.events = list(node.events.names)
+        entry.events = list(execution.node.events.names)
         if execution.skills is not None:
             entry.domain, entry.digest = execution.skills.domain, execution.skills.digest
         entry.outcome, entry.reason = execution.outcome, execution.reason
@@ -57,10 +74,4 @@ class MissionLogger:
         if run is not None and execution.steps is not None:
             entry.shield = self._about["shield"]
             entry.step_seconds = float(self._about["step_seconds"])
-            entry.session, entry.episode, entry.step = key
-            entry.true_events = sorted(self._true)
-            entry.mission_steps, entry.accepted = run.tracker.steps, run.tracker.accepting_visits
-            entry.state, entry.states = run.tracker.state, run.machine.num_states
-            if moved and run.tracker.latest is not None:
-                entry.transitions = [transition_message(run.tracker.latest)]
-        node.publish_log(entry)
+            entry.states = run.machine.num_states

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from skm.action import ExecuteMission
 from skm.msg import Goal, MachineState
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from skm_ros.nodes.mission_execution import Execution
 
 Result = ExecuteMission.Result
+NO_GOAL: Final = Goal()
+said_of = lru_cache(maxsize=256)(goal_message)
+"""A goal as a message, not to be changed: the few that a patrol is after come again and again."""
 
 
 def mission_result(execution: Execution) -> ExecuteMission.Result:
@@ -46,8 +50,8 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     state.violated_constraints = sorted(tracker.violated)
     if run.goal >= 0:
         state.goal_index, state.goal_value = run.goal, run.goal_value
-        state.goal = goal_message(run.skills.goals[run.goal])
+        state.goal = said_of(run.skills.goals[run.goal])
     else:
-        state.goal_index, state.goal_value, state.goal = MachineState.NONE, 0.0, Goal()
+        state.goal_index, state.goal_value, state.goal = MachineState.NONE, 0.0, NO_GOAL
     state.session, state.episode, state.step = execution.steps.state.key
     state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits

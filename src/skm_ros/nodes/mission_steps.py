@@ -74,6 +74,8 @@ class MissionSteps:
     def on_state(self, state: WorldState) -> bool:
         """Take a state that has just arrived; tell whether the machine moved."""
         session, episode, step = self.state.key
+        if state.key == (session, episode, step + 1):
+            return self._on_entered(state)
         if state.key[0] != session:
             self._node.drop("state of another session")
         elif state.key[1] != episode:
@@ -84,12 +86,10 @@ class MissionSteps:
             self._on_repeated(state)
         elif state.key[2] < step:
             self._node.drop("state of an earlier step")
-        elif state.key[2] > step + 1:
+        else:
             missing = f"{step + 1} to {state.key[2] - 1}"
             reason = f"nothing was heard of steps {missing}: what was true then is unknown"
             self._finish(Result.ERROR, reason)
-        else:
-            return self._on_entered(state)
         return False
 
     def _on_entered(self, state: WorldState) -> bool:

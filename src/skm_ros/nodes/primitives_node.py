@@ -62,6 +62,7 @@ class PrimitivesNode(SkmNode):
         env.close()
         countable = isinstance(env.observation_space, Discrete)
         self._known_answer = self._answers() if countable else None
+        self._digest: str = self._info.digest
         self._busy_seconds = 0.0
         self._info_publisher = self.create_publisher(PrimitivesInfo, "primitives_info", qos.ALIVE)
         self.create_service(QueryValues, "query", self._on_query)
@@ -78,7 +79,7 @@ class PrimitivesNode(SkmNode):
         try:
             if not self.active:
                 raise SkmError("the primitives are not active")
-            if request.digest not in ("", self._info.digest):
+            if request.digest not in ("", self._digest):
                 raise SkmError(
                     f"the query is for checkpoint {request.digest[:12]}, not in use here"
                 )
@@ -89,7 +90,7 @@ class PrimitivesNode(SkmNode):
             else:
                 self._fill(response, observation, violated, request.parts)
         except SkmError as error:
-            response.digest, response.message = self._info.digest, str(error)
+            response.digest, response.message = self._digest, str(error)
             self.counts["queries refused"] += 1
         self.counts["queries"] += 1
         self._busy_seconds += time.perf_counter() - began
@@ -102,7 +103,7 @@ class PrimitivesNode(SkmNode):
         violated: frozenset[str],
         parts: int,
     ) -> None:
-        response.digest = self._info.digest
+        response.digest = self._digest
         fill_values(response, self._primitives.values(observation, violated), parts)
         response.success = True
 
@@ -124,7 +125,7 @@ class PrimitivesNode(SkmNode):
         values = {
             "domain": self._info.domain,
             "checkpoint": self._info.checkpoint,
-            "digest": self._info.digest,
+            "digest": self._digest,
             "mean milliseconds per query": f"{mean:.3f}",
         }
         return OK, "serving", values

@@ -122,8 +122,11 @@ class StateStream:
             self._drop("unusable observation", error)
             return
         key = (message.session, message.episode, message.step)
-        self._keep(self._observations, key, (value, message))
-        self._join(key)
+        labels = self._labels.pop(key, None)
+        if labels is None:
+            self._keep(self._observations, key, (value, message))
+        else:
+            self._hand_on(key, labels, value, message)
 
     def on_labels(self, message: Labels) -> None:
         """Take the other half."""
@@ -139,8 +142,11 @@ class StateStream:
             self._drop("unusable labels", error)
             return
         key = (message.session, message.episode, message.step)
-        self._keep(self._labels, key, labels)
-        self._join(key)
+        half = self._observations.pop(key, None)
+        if half is None:
+            self._keep(self._labels, key, labels)
+        else:
+            self._hand_on(key, labels, *half)
 
     def _is_owner(self, session: int) -> bool:
         now = time.monotonic()
@@ -170,12 +176,14 @@ class StateStream:
             del half[next(iter(half))]
             self._drop("half a state whose other half did not come", "")
 
-    def _join(self, key: Key) -> None:
+    def _hand_on(
+        self,
+        key: Key,
+        labels: frozenset[str],
+        value: Any,  # noqa: ANN401
+        message: Observation,
+    ) -> None:
         """Hand a state on that is whole, after the labels of those before it that are not."""
-        if key not in self._observations or key not in self._labels:
-            return
-        value, message = self._observations.pop(key)
-        labels = self._labels.pop(key)
         if self._labels and self.latest is not None:
             self._hand_on_labels(self.latest.key, key)
         self.heard_at = time.monotonic()
