@@ -95,6 +95,29 @@ def test_it_says_what_it_goes_for():
     assert (run.over, run.target, run.active_constraints) == (True, "", ())
 
 
+@pytest.mark.parametrize("formula", ["G F A & G F C", "F(coffee & X F office) & G !decoration"])
+def test_what_was_studied_before_is_what_would_be_told_on_the_way(formula):
+    (run, world), (other, _) = begin(formula), begin(formula)
+    run.study()
+    while not run.over and run.tracker.moves < 4:
+        decision = decide(run, world)
+        assert decide(other, world) == decision
+        values = PRIMITIVES.values(world.observation, run.history)
+        pursued = PRIMITIVES.goals[run.goal]
+        alike = [
+            number
+            for number, goal in enumerate(PRIMITIVES.goals)
+            if (goal.labels, goal.place) == (pursued.labels, pursued.place)
+        ]
+        assert run.goal_value == max(values.move[alike].max(), values.stop[alike].max())
+        told = run.target, run.active_constraints, run.goal_value
+        assert told == (other.target, other.active_constraints, other.goal_value)
+        world.step(decision.action)
+        run.enter(world.observation, world.labels)
+        other.enter(world.observation, world.labels)
+    assert run.tracker.moves > 1
+
+
 def test_what_cannot_be_achieved_is_refused():
     with pytest.raises(UnachievableMissionError):
         begin("F(coffee & mail)")

@@ -14,6 +14,7 @@ from skm_primitives.primitives import GoalValues
 from skm_sim import get_domain
 from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
 from skm_sim.tabular import tabular_model
+from skm_sim.world import World
 
 COUNT = 50
 
@@ -126,6 +127,34 @@ def test_a_lost_action_is_replaced_by_the_best_that_is_not():
     assert bare.status is Status.FAILED
     assert shielded.status is not Status.FAILED
     assert shield.replaced > 0
+
+
+def test_what_is_chosen_ahead_is_vetted_all_the_same():
+    """A planner that needs no values decides while they come; a lost action is replaced with them."""
+    spec = get_domain("office")
+    skills = load_primitives(spec)
+    mission = compile_mission("F A & G !mail", propositions=spec.propositions)
+    world = World(spec, 0)
+    world.reset(options='{"start": [7, 10]}')
+    plain, eager = (make_policy(mission, skills, "paper") for _ in range(2))
+    eager.choose_ahead = lambda u: plain.choose(u, skills.values(world.observation, frozenset()))
+    usual, early = runs = [
+        MissionRun(policy, skills, 300, make_shield(mission, skills)) for policy in (plain, eager)
+    ]
+    for run in runs:
+        run.begin(world.observation, world.labels)
+    for _ in range(60):
+        early.prepare()
+        values = skills.values(world.observation, usual.history)
+        decision = usual.decide(values)
+        assert early.decide(values) == decision
+        assert (early.blocked, early.shield.veto) == (usual.blocked, usual.shield.veto)
+        world.step(decision.action)
+        for run in runs:
+            run.enter(world.observation, world.labels)
+        if usual.over:
+            break
+    assert early.shield.replaced == usual.shield.replaced > 0
 
 
 def test_where_all_is_lost_the_robot_stops():

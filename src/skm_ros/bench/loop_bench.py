@@ -27,6 +27,8 @@ STEP_SECONDS: Final = 0.5
 LOOK_SECONDS: Final = 0.05
 """How often it is looked whether a round is over: the same for both loops, and all that is done while
 they run."""
+SETTLE_SECONDS: Final = 0.25
+"""How long the nodes have to get to know a new client before its mission begins: that is no step."""
 HOPS: Final = 4
 """Messages one after the other in a step: observation (with labels), query, answer, action."""
 
@@ -98,6 +100,7 @@ class NodeLoop:
         """Run the mission over and over for so many steps; the machine tells how long it took."""
         goal = ExecuteMission.Goal(mission=self._mission, repeat=True, max_steps=steps)
         mission = MissionGoal(self._client, goal)
+        self._client.spin_until(lambda: False, SETTLE_SECONDS)
         mission.send(START_SECONDS)
 
         def ended() -> bool:
