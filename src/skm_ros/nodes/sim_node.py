@@ -54,7 +54,6 @@ from skm_sim.world import World
 FRAME: Final = "base_link"
 MAP_FRAME: Final = "map"
 SIGN_OF_LIFE_SECONDS: Final = 0.5
-STOP: Final = Action.STOP
 CLOCK_SECONDS: Final = 0.02
 """Lock-step: the clock ticks at most so often; nobody can use more."""
 
@@ -204,7 +203,7 @@ class SimNode(SkmNode):
         if action.session != observation.session or action.episode != world.episode:
             self.drop("action of another session or episode")
             return
-        if action.kind == STOP:
+        if action.kind == Action.STOP:
             self.counts["actions taken"] += 1
             self._held = None
             if self._gate.in_control:
