@@ -28,6 +28,7 @@ SHIPPED: Final = {
     "safety": "skm_sim.safety.spec:SAFETY",
     "safety_avoid": "skm_sim.safety.spec:SAFETY_AVOID",
     "zones": "skm_sim.zones.spec:ZONES",
+    "zones_ten": "skm_sim.zones.variants:ZONES_TEN",
     "moving_targets": "skm_sim.moving_targets.spec:MOVING_TARGETS",
 }
 """Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""

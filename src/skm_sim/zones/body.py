@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_sim.arrays import Float32Array, IntArray
+from skm_sim.arrays import Float32Array
+from skm_sim.lidar_fit import fit_objects
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS, things_seen
 from skm_sim.things import Things
-from skm_sim.zones.layout import EACH, Arena
+from skm_sim.zones.layout import EACH, Arena, training_layouts
 from skm_sim.zones.world import WALLS, observations
 
 OWN: Final = 11
@@ -25,8 +26,8 @@ KEPT_OFF: Final = 6
 FORCE: Final = 0.05
 """The motor's force is limited to this: larger actions do the same."""
 TURNS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
-_SAME = np.float32(1e-4)
-"""Two readings that differ by less come from the same zone."""
+RAW_THINGS: Final = Things(OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, kept_off=3)
+"""How the features of `RawZonesBody` are made up."""
 _FARTHEST = 8.0
 
 
@@ -65,9 +66,12 @@ class ZonesBody:
             axis=1,
         )
         lidars = seen[:, SENSORS + WALLS :].reshape(-1, self._arena.colours, BINS)
-        zones = decode(lidars, self._arena.radius)
-        features: Float32Array = np.concatenate([np.clip(own, -3, 3), zones], axis=1)
+        features: Float32Array = np.concatenate([np.clip(own, -3, 3), self._seen(lidars)], axis=1)
         return features
+
+    def _seen(self, lidars: Float32Array) -> Float32Array:
+        """Return what is known of the zones from lidars `(n, colours, 16)`."""
+        return decode(lidars, self._arena.radius)
 
     def _place(self, wall: Float32Array) -> tuple[Float32Array, Float32Array]:
         """Return where the robot is, from the nearer wall of each pair; 0 before the first step."""
@@ -86,63 +90,33 @@ class ZonesBody:
         """Return the actions as they are."""
         return actions
 
-    def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return none: arenas are learned in as they come."""
-        return {}
+    def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
+        """Return arenas to learn in, in some of which zones lie on others."""
+        return {"layout": training_layouts(random, count, self._arena.colours)}
+
+
+class RawZonesBody(ZonesBody):
+    """The same with the lidars' bins as they are: a colour is one thing, with its brightest bin last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inputs = RAW_THINGS.inputs
+
+    def _seen(self, lidars: Float32Array) -> Float32Array:
+        seen: Float32Array = np.concatenate([lidars, lidars.max(-1, keepdims=True)], axis=-1)
+        return seen.reshape(len(lidars), -1)
 
 
 SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesBody, count) for count in (6, 8, 10))
 
 
 def decode(lidars: Float32Array, radius: float) -> Float32Array:
-    """Return `(n, colours · 2 · 7)`: the two zones that each lidar `(n, colours, 16)` shows.
-
-    A zone shows as light s in its bin, and as a · s and (1 − a) · s in the next bin and the one before,
-    where a is its place in the bin; of two zones the brighter shows. So a follows from either
-    neighbour, unless the other zone outshines it there: both readings are tried for both zones, and
-    what explains the lidar best is taken.
-    """
-    bins, light = _zones_of(lidars.reshape(-1, BINS))
+    """Return `(n, colours · 2 · 7)`: the two zones that each lidar `(n, colours, 16)` shows."""
+    flat = lidars.reshape(-1, BINS)
+    bins, light = fit_objects(flat, np.full(len(flat), EACH))
     shape = -1, lidars.shape[1], EACH
     angle = bins.T.reshape(shape) * np.float32(2 * np.pi / BINS)
     light = light.T.reshape(shape)
     distance = np.minimum(-2 * np.log(np.maximum(light, np.float32(1e-6))), _FARTHEST)
     near = np.exp(-np.maximum(distance - radius, 0) / np.float32(0.4))
     return things_seen(angle, distance, near, radius, light > 0)
-
-
-def _zones_of(flat: Float32Array) -> tuple[Float32Array, Float32Array]:
-    """Return where in the bins the two zones of each lidar `(n, 16)` are, and their light, `(2, n)`."""
-    first, light = flat.argmax(1), flat.max(1)
-    least = np.full(len(flat), np.inf, np.float32)
-    found: Float32Array = np.zeros((2, 2, len(flat)), np.float32)
-    for side in (1, -1):
-        share = _share(flat, first, light, side)
-        shown = _shown(first, share, light)
-        rest = np.where(flat > shown + _SAME, flat, np.float32(0))
-        second, second_light = rest.argmax(1), rest.max(1)
-        for second_side in (1, -1):
-            second_share = _share(flat, second, second_light, second_side)
-            both = np.maximum(shown, _shown(second, second_share, second_light))
-            error = np.abs(both - flat).max(1)
-            better = error < least - np.float32(1e-6)
-            least = np.where(better, error, least)
-            found[0][:, better] = np.stack([first + share, second + second_share])[:, better]
-            found[1][:, better] = np.stack([light, second_light])[:, better]
-    return found[0], found[1]
-
-
-def _share(flat: Float32Array, peak: IntArray, light: Float32Array, side: int) -> Float32Array:
-    """Return where in its bin a zone is, from the neighbour on one side."""
-    beside = flat[np.arange(len(flat)), (peak + side) % BINS]
-    ratio: Float32Array = np.minimum(beside / np.maximum(light, np.float32(1e-6)), np.float32(1))
-    return ratio if side == 1 else np.float32(1) - ratio
-
-
-def _shown(peak: IntArray, share: Float32Array, light: Float32Array) -> Float32Array:
-    """Return the lidar that a single zone would give."""
-    offset = (np.arange(BINS) - peak[:, None]) % BINS
-    part = np.where(offset == 0, np.float32(1), np.float32(0))
-    part += np.where(offset == 1, share[:, None], np.float32(0))
-    part += np.where(offset == BINS - 1, 1 - share[:, None], np.float32(0))
-    return part * light[:, None]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
-from skm_sim.zones.layout import concatenate, sample_layouts
-from skm_sim.zones.spec import COLOURS_OF_TASKS, HARD, INFINITE, MAX_STEPS
+from skm_sim.zones.layout import Arena, concatenate, sample_layouts
+from skm_sim.zones.spec import HARD, INFINITE, MAX_STEPS
+from skm_sim.zones.variants import HARD_TEN
 
 
 class ZonesTrials:
     """Random layouts; the tasks may be named by whether they come to an end."""
 
     variants: tuple[str, ...] = ("random",)
+
+    def __init__(self, colours: int, hard: Mapping[str, str]) -> None:
+        self._colours = colours
+        self._hard = hard
 
     def default_episodes(self, variant: str) -> int:  # noqa: ARG002
         """Return 100."""
@@ -28,7 +33,7 @@ class ZonesTrials:
         `hard` are missions of our own, which are none of the benchmark's tasks.
         """
         if name == "hard":
-            return [Task(key, formula, False, MAX_STEPS) for key, formula in HARD.items()]
+            return [Task(key, formula, False, MAX_STEPS) for key, formula in self._hard.items()]
         if name in ("finite", "infinite"):
             wanted = name == "infinite"
             return [task for task in spec.tasks.values() if (task.name in INFINITE) == wanted]
@@ -37,7 +42,7 @@ class ZonesTrials:
     def draw(self, task: Task, count: int, seed: int, variant: str) -> TrialSet:  # noqa: ARG002
         """Return layouts, other ones for each task."""
         random = np.random.default_rng([seed, sum(map(ord, task.name))])
-        layouts = sample_layouts(random, count)
+        layouts = sample_layouts(random, count, self._colours)
         return TrialSet([{"layout": layouts[index]} for index in range(count)], [None] * count)
 
 
@@ -46,22 +51,23 @@ class ReachAvoid:
     """The skill of reaching a colour with none of some others touched, and all the rest allowed."""
 
     reach: str
-    avoid: frozenset[str]
+    allowed: frozenset[str]
 
     def satisfied_by(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
         """Tell whether a goal is that one."""
-        return labels == {self.reach} and violated == frozenset(COLOURS_OF_TASKS) - self.avoid
+        return labels == {self.reach} and violated == self.allowed
 
 
 class ZonesSkillTrials:
-    """Reaching a colour, and keeping off one, two or all three others; all colours are alike."""
+    """Reaching a colour, and keeping off some of the others; all colours are alike."""
 
-    skills: Mapping[str, GoalPredicate] = {
-        f"{COLOURS_OF_TASKS[0]}, {count} kept off": ReachAvoid(
-            COLOURS_OF_TASKS[0], frozenset(COLOURS_OF_TASKS[1 : count + 1])
-        )
-        for count in range(len(COLOURS_OF_TASKS))
-    }
+    def __init__(self, colours: int, kept_off: Iterable[int]) -> None:
+        first, *others = Arena(colours).names
+        self._colours = colours
+        self.skills: Mapping[str, GoalPredicate] = {
+            f"{first}, {count} kept off": ReachAvoid(first, frozenset([first, *others[count:]]))
+            for count in kept_off
+        }
 
     def worlds(
         self,
@@ -70,12 +76,13 @@ class ZonesSkillTrials:
         count: int,
     ) -> tuple[ResetOptions, float]:
         """Return a batch of layouts; nobody looked on which of them the skill is possible."""
-        return {"layout": sample_layouts(random, count)}, 1.0
+        return {"layout": sample_layouts(random, count, self._colours)}, 1.0
 
     def joined(self, options: Sequence[ResetOptions]) -> ResetOptions:
         """Return several batches of layouts as one."""
         return {"layout": concatenate([each["layout"] for each in options])}
 
 
-TRIALS = ZonesTrials()
-SKILL_TRIALS = ZonesSkillTrials()
+TRIALS, TEN_TRIALS = ZonesTrials(4, HARD), ZonesTrials(10, HARD_TEN)
+SKILL_TRIALS = ZonesSkillTrials(4, range(4))
+TEN_SKILL_TRIALS = ZonesSkillTrials(10, (0, 3, 6, 9))
