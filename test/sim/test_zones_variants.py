@@ -7,22 +7,24 @@ import numpy as np
 from skm_machine import compile_mission
 from skm_sim import get_domain
 from skm_sim.zones.body import RAW_THINGS, RawZonesBody, ZonesBody
-from skm_sim.zones.layout import FARTHEST_OVER, Arena, sample_layouts, training_layouts
+from skm_sim.zones.layout import COVERED, OVER, Arena, sample_layouts, training_layouts
 from skm_sim.zones.trials import TEN_SKILL_TRIALS, TEN_TRIALS
 from skm_sim.zones.variants import AVOIDED, HARD_TEN, ZONES_RAW
 
 TEN = get_domain("zones_ten")
 
 
-def test_in_a_quarter_of_the_arenas_learned_in_one_colour_lies_on_another():
+def test_in_some_of_the_arenas_learned_in_colours_lie_on_others_or_hide_them():
     zones = training_layouts(np.random.default_rng(0), 2000).zones
     gaps = np.linalg.norm(zones[:, :, None] - zones[:, None], axis=-1).max(-1)
     gaps[:, range(4), range(4)] = np.inf
     near = gaps.min((1, 2))
-    covered = near <= FARTHEST_OVER
-    assert 0.2 < covered.mean() < 0.3
+    covered = near <= OVER[False]
+    assert abs(covered.mean() - COVERED) < 0.03
     assert near[~covered].min() >= Arena().apart
-    assert len(np.unique(gaps[covered].reshape(-1, 16).argmin(1))) == 6  # every pair of colours
+    assert 0.6 < (near[covered] <= OVER[True]).mean() < 0.7  # Hidden ones, and some by chance.
+    assert (gaps[covered] <= OVER[False]).sum((1, 2)).min() >= 4  # Two pairs, each seen twice.
+    assert len(np.unique(gaps[covered].reshape(-1, 16).argmin(1))) == 6  # Every pair of colours.
 
 
 def test_a_task_of_ten_colours_keeps_off_three_on_each_way_and_none_that_it_goes_to():

@@ -11,11 +11,19 @@ from skm_sim.arrays import Float32Array
 from skm_sim.lidar_fit import as_shown, fit_objects
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS, things_seen
-from skm_sim.safety.body import RANGE, SafetyBody, scaled_sensors
-from skm_sim.safety.layout import BUTTONS, REGIONS
+from skm_sim.safety.body import (
+    RANGE,
+    SafetyBody,
+    robots_for_learning,
+    scaled_sensors,
+    training_layouts,
+)
+from skm_sim.safety.layout import BUTTON_EXTENT, BUTTONS, REGIONS, Layout
 
 _OTHERS = np.array([BUTTONS - 1, REGIONS])
 """How many objects are told by fitting: the buttons but that under the cylinder, the regions."""
+CROWDED = 0.4
+"""Share of the arenas learned in where another button is moved near the cylinder."""
 
 
 class AvoidBody(SafetyBody):
@@ -30,6 +38,25 @@ class AvoidBody(SafetyBody):
         seen = np.asarray(observations, np.float32)
         objects = decode(seen[:, SENSORS:].reshape(len(seen), -1, BINS))
         return np.concatenate([scaled_sensors(seen), seen[:, SENSORS:], objects], axis=1)
+
+    def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
+        """Return arenas to learn in, in some of which other buttons stand close to the cylinder."""
+        return {"layout": crowded_layouts(random, count)}
+
+
+def crowded_layouts(random: np.random.Generator, count: int) -> Layout:
+    """Draw arenas as `training_layouts` does, in four of ten with a button moved near the cylinder.
+
+    A way to the cylinder between buttons, none of which may be touched, is rare by chance.
+    """
+    layout = training_layouts(random, count)
+    moved = np.flatnonzero(random.random(count) < CROWDED)
+    other = (layout.cylinder[moved] + random.integers(1, BUTTONS, size=len(moved))) % BUTTONS
+    turn, gap = random.uniform(0, 2 * np.pi, len(moved)), random.uniform(0.3, 0.9, len(moved))
+    offset = gap[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    near = layout.cylinder_position[moved] + offset
+    layout.buttons[moved, other] = np.clip(near, -BUTTON_EXTENT, BUTTON_EXTENT)
+    return robots_for_learning(random, layout)
 
 
 def decode(lidars: Float32Array) -> Float32Array:

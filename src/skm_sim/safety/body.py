@@ -165,6 +165,13 @@ def training_layouts(random: np.random.Generator, count: int) -> Layout:
         BUTTON_EXTENT,
     )
     layout.buttons[moved, button[moved]] = near[moved]
+    return robots_for_learning(random, layout)
+
+
+def robots_for_learning(random: np.random.Generator, layout: Layout) -> Layout:
+    """Put robots into arenas, anew where they would start in a button, some far from the cylinder."""
+    count = len(layout.cylinder)
+    rows = np.arange(count)
     tries = random.uniform(-ROBOT_EXTENT, ROBOT_EXTENT, (count, 6, 2))
     gaps = np.linalg.norm(tries[:, :, None] - layout.buttons[:, None], axis=-1).min(-1)
     to_cylinder = np.linalg.norm(tries - layout.cylinder_position[:, None], axis=-1)

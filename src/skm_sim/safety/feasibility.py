@@ -62,6 +62,7 @@ SKILLS: dict[str, Arrival] = {
 AVOID_SKILLS: dict[str, Arrival] = {
     "region, no button": Arrival({"region": True}, avoid=("button",)),
     "button, no cylinder": Arrival({"button": True}, avoid=("cylinder",)),
+    "cylinder, no other button": Arrival({"cylinder": True}, avoid=("button",)),
 }
 """Those besides, of primitives that know every kind of thing as a constraint."""
 
@@ -84,12 +85,14 @@ STAGES: dict[str, tuple[Arrival, ...]] = {
 }
 """The skills that each task of the domain asks for, one after the other."""
 
-_CYLINDER_ALONE = Arrival({"cylinder": True}, avoid=("button",))
 _REGION_NO_CYLINDER = Arrival({"region": True}, avoid=("cylinder",))
 AVOID_STAGES: dict[str, tuple[Arrival, ...]] = {
     "button_later": (AVOID_SKILLS["region, no button"], SKILLS["button"]),
     "no_button": (AVOID_SKILLS["region, no button"],),
-    "no_other_button": (AVOID_SKILLS["region, no button"], _CYLINDER_ALONE),
+    "no_other_button": (
+        AVOID_SKILLS["region, no button"],
+        AVOID_SKILLS["cylinder, no other button"],
+    ),
     "no_cylinder": 2 * (AVOID_SKILLS["button, no cylinder"], _REGION_NO_CYLINDER),
 }
 """Those of the missions that keep off a button or the cylinder."""

@@ -25,10 +25,12 @@ EACH: Final = 2
 """Zones of each colour."""
 TRIES: Final = 100
 """Places tried for a zone, before all are placed anew."""
-COVERED: Final = 0.25
-"""Share of the arenas learned in where the zones of one colour lie on those of another."""
-FARTHEST_OVER: Final = 0.6
-"""Metres from one's centre to the other's then, at most."""
+COVERED: Final = 0.3
+"""Share of the arenas learned in where zones of two colours lie on those of two others."""
+HIDDEN: Final = 0.6
+"""Share of these where nothing is left free of them."""
+OVER: Final = {True: 0.12, False: 0.6}
+"""Metres from one's centre to the other's, at most, where nothing is left free, and elsewhere."""
 _KEEP_OUT: Final = {4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
 """For each number of colours, how far a zone keeps off the edge and what else keeps off."""
 _ROBOT_KEEP_OUT: Final = 0.4
@@ -168,17 +170,19 @@ def sample_layouts(
 
 
 def training_layouts(random: np.random.Generator, count: int, colours: int = 4) -> ZoneLayout:
-    """Draw arenas to learn in: in a quarter of them, the zones of one colour lie on those of another.
+    """Draw arenas to learn in: in some of them, the zones of a colour lie on those of another.
 
     A skill that has never met a target under something forbidden believes that it can be had.
     """
     layout = sample_layouts(random, count, colours)
     rows = np.flatnonzero(random.random(count) < COVERED)
-    under, over = random.permuted(np.tile(np.arange(colours), (len(rows), 1)), axis=1)[:, :2].T
-    turn = random.uniform(0, 2 * np.pi, (len(rows), EACH))
-    away = FARTHEST_OVER * np.sqrt(random.random((len(rows), EACH)))
-    offset = away[..., None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
-    layout.zones[rows, over] = layout.zones[rows, under] + offset
+    drawn = random.permuted(np.tile(np.arange(colours), (len(rows), 1)), axis=1).T
+    farthest = np.where(random.random(len(rows)) < HIDDEN, OVER[True], OVER[False])
+    for under, over in (drawn[:2], drawn[2:4]):
+        turn = random.uniform(0, 2 * np.pi, (len(rows), EACH))
+        away = farthest[:, None] * np.sqrt(random.random((len(rows), EACH)))
+        offset = away[..., None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+        layout.zones[rows, over] = layout.zones[rows, under] + offset
     return layout
 
 
