@@ -64,20 +64,25 @@ def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(algorithm, tmp
         assert one == other
 
 
-def test_the_best_on_validation_is_served_and_its_scores_are_in_the_card(tmp_path):
-    """The second validation is worse than the first: what is served is from the first."""
-    learner = BoxLearner.start(SPEC, TINY)
+@pytest.mark.parametrize("serve", ["best", "last"])
+def test_the_best_on_validation_or_the_last_is_served_and_its_scores_are_in_the_card(
+    serve, tmp_path
+):
+    """The second validation is worse than the first."""
+    learner = BoxLearner.start(SPEC, {**TINY, "serve": serve})
     scores = iter([{"validation": 0.5}, {"validation": 0.2}])
     learner.validate = lambda: next(scores)
     for _ in range(2):
         learner.run_round()
-    best = learner.served_arrays()["network.weights.0"]
+    first = learner.served_arrays()["network.weights.0"]
     for _ in range(2):
         learner.run_round()
     card = learner.save(tmp_path / "run", "test")
-    assert card.scores == {"validation": 0.5}
-    np.testing.assert_array_equal(load(tmp_path / "run")[0]["network.weights.0"], best)
-    assert not np.array_equal(learner.served_arrays()["network.weights.0"], best)
+    last = learner.served_arrays()["network.weights.0"]
+    assert not np.array_equal(last, first)
+    assert card.scores == {"validation": 0.5 if serve == "best" else 0.2}
+    served = load(tmp_path / "run")[0]["network.weights.0"]
+    np.testing.assert_array_equal(served, first if serve == "best" else last)
 
 
 def test_training_runs_on_the_robot_and_writes_a_small_checkpoint(tmp_path):
@@ -114,6 +119,7 @@ def test_the_papers_preset_has_the_papers_sizes():
     [
         {"algorithm": "sac"},
         {"preset": "gpu"},
+        {"serve": "lst"},
         {"agents": 0},
         {"gamma": 1.0},
         {"action_gap": 1.0},

@@ -1,11 +1,13 @@
 """Composed continuous actions: no flapping between goals, no standing still."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
 from skm_primitives.goals import Goal
-from skm_primitives.planning.pursuit import NONE, Pursuit
+from skm_primitives.planning.pursuit import IN_VAIN, NONE, Pursuit
 from skm_primitives.planning.trust import harder_goals
 from skm_primitives.primitives import ContinuousGoalValues
 
@@ -59,6 +61,23 @@ def test_a_goal_out_of_reach_is_given_up_whatever_the_doubt():
     pursuit = Pursuit()
     pursuit.choose(values_of(0.0, 0.5, 0.45, spread=9.0), ALL)
     assert pursuit.choose(values_of(0.0, 0.0, 0.1, spread=9.0), ALL).goal[0] == 2
+
+
+def test_a_careful_robot_pursues_in_vain_after_enough_standstills_at_all_that_it_wants():
+    for careful in (True, False):
+        pursuit = Pursuit(patience=4, detour=3, careful=careful)
+        moves = [pursuit.choose(values_of(0.0, 0.5, 0.45), ALL) for _ in range(200)]
+        vain = [bool(move.vain[0]) for move in moves]
+        begun = [not a.detour[0] and b.detour[0] for a, b in pairwise(moves)]
+        if careful:  # The 16th standstill: eight of each goal.
+            first = vain.index(True)
+            assert sum(begun[: first - 1]) == 2 * IN_VAIN - 1
+            assert all(vain[first:])
+            pursuit.restart()
+            assert not pursuit.choose(values_of(0.0, 0.5, 0.45), ALL).vain[0]
+        else:
+            assert sum(begun) > 2 * IN_VAIN
+            assert not any(vain)
 
 
 def test_a_standstill_is_broken_by_a_detour_that_is_held_and_ends():

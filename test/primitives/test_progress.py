@@ -62,6 +62,14 @@ def test_goals_that_undo_each_other_are_no_progress():
     assert progress.stalled
 
 
+def test_all_in_vain_is_no_progress_at_once():
+    progress = Progress(GAMMA)
+    assert not progress.watch(Decision(0, 0, 0.9), lambda: 1.0)
+    assert not progress.stalled
+    progress.watch(Decision(0, 0, 0.95, vain=True), lambda: 1.0)
+    assert progress.stalled
+
+
 def test_no_value_at_all_is_no_progress():
     progress = Progress(GAMMA)
     for _ in range(WAYS * LEAST):

@@ -55,6 +55,28 @@ def test_missions_succeed_and_end_within_their_steps(primitives):
     assert outcomes.count("accepted") >= 3
 
 
+@pytest.mark.parametrize(
+    ("formula", "outcome"),
+    [
+        ("F((blue & !magenta) | green) & G !magenta", "accepted"),
+        ("F blue & G !magenta", "no progress"),
+    ],
+)
+def test_a_zone_under_forbidden_ones_is_given_up_for_another_or_reported(
+    primitives, formula, outcome
+):
+    mission = compile_mission(formula, propositions=ZONES.propositions)
+    policy, env = make_policy(mission, primitives), ZONES.make()
+    layouts = sample_layouts(np.random.default_rng(6), 24)
+    for index in range(3):
+        zones = layouts[index].zones.copy()
+        zones[2] = zones[0]  # A magenta zone lies on each blue one.
+        arena = {"layout": {"robot": layouts[index].robot, "zones": zones}}
+        episode = run_episode(env, primitives, policy, max_steps=1500, options=arena)
+        assert episode.outcome == outcome
+        assert episode.steps < 1000
+
+
 def test_an_evaluation_says_what_became_of_every_run(capsys):
     asked = ["eval", "zones", "--task", "psi4", "--episodes", "1", "--seed", "3", "--json"]
     assert main(asked) == 0

@@ -6,8 +6,9 @@ import numpy as np
 
 from skm_machine import compile_mission
 from skm_sim import get_domain
-from skm_sim.zones.body import RAW_THINGS, RawZonesBody, ZonesBody
+from skm_sim.zones.body import RawZonesBody, ZonesBody
 from skm_sim.zones.layout import COVERED, OVER, Arena, sample_layouts, training_layouts
+from skm_sim.zones.seen import RAW_THINGS
 from skm_sim.zones.trials import TEN_SKILL_TRIALS, TEN_TRIALS
 from skm_sim.zones.variants import AVOIDED, HARD_TEN, ZONES_RAW
 

@@ -32,6 +32,9 @@ from skm_sim.domain import DomainError, DomainSpec
 Arrays = dict[str, NDArray[Any]]
 
 
+SERVED = ("best", "last")
+
+
 @dataclass(frozen=True)
 class TrainerSettings:
     """Choices that every network learner has; subclasses add theirs."""
@@ -41,6 +44,9 @@ class TrainerSettings:
     """`cpu`: under an hour on one core. `paper`: the paper's sizes, however long they take."""
     validate_rounds: int = 50
     """Rounds between two validations."""
+    serve: str = "best"
+    """Which networks are served: `best`, those that did best in a validation, or `last`, those of the
+    last one: where validations come near 1, they tell the networks apart no more."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"cpu": {}, "paper": {}}
     """What each preset has otherwise."""
 
@@ -53,6 +59,8 @@ class TrainerSettings:
         if self.preset not in self.presets:
             hint = did_you_mean(self.preset, list(self.presets))
             raise SkmError(f"no preset '{self.preset}'{hint}")
+        if self.serve not in SERVED:
+            raise SkmError(f"no serve '{self.serve}'{did_you_mean(self.serve, SERVED)}")
         if self.seed < 0:
             raise SkmError(f"seed is {self.seed}; it must be at least 0.")
         if self.validate_rounds < 1:
@@ -194,7 +202,8 @@ class DeepLearner(ABC):
 
     def _validate(self) -> None:
         scores = self.validate()
-        if scores["validation"] >= self._best_score:  # Of equals the later, with smaller steps.
+        last = self._settings.serve == "last"
+        if last or scores["validation"] >= self._best_score:  # Of equals the later: smaller steps.
             self._best_score = scores["validation"]
             self._best = self.served_arrays()
             self._best_scores = scores

@@ -61,7 +61,10 @@ class GroundedGoalPolicy:
 
     planner = "grounded"
 
-    def __init__(self, mission: Mission, skills: Skills, behind: GoalToGoal) -> None:
+    def __init__(
+        self, mission: Mission, skills: Skills, behind: GoalToGoal, many: bool = False
+    ) -> None:
+        """`many`: these are some of many goals of each label set, which tell apart what is touched."""
         self.mission = mission
         outcomes = goal_outcomes(mission.machine, skills)
         hope = frozenset[int]()
@@ -85,7 +88,7 @@ class GroundedGoalPolicy:
         self._daring = False
         self._labels = frozenset[str]()
         self._state = -1
-        harder = harder_goals(skills.goals)
+        harder = harder_goals(skills.goals, many)
         self._pursuit = Pursuit(harder=harder, careful=harder is not None)
         self._revisits = memory_for(skills)
         formula = mission.formula if mission.machine.endless else None

@@ -69,7 +69,9 @@ class NarrowedPolicy:
         self.mission = mission
         self._kept, self._count = kept, len(skills.goals)
         among = behind.among(kept)
-        self._policy = GroundedGoalPolicy(mission, _with_goals(skills, kept, among), among)
+        self._policy = GroundedGoalPolicy(
+            mission, _with_goals(skills, kept, among), among, many=True
+        )
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin an episode."""

@@ -3,7 +3,8 @@
 **The rule.** Progress is a transition of the machine, or a goal in pursuit whose value is higher than it
 ever was since the last transition, by more than noise. When `PATIENCE` times as many steps as the goal
 was said to be away (at least `LEAST`, at most `MOST`) have brought none, another way is due; when
-`WAYS` ways in a row have brought none, the mission has stalled.
+`WAYS` ways in a row have brought none, the mission has stalled. It has at once where the decision says
+that everything was pursued in vain (`pursuit`).
 
 With exact values every step of the best way is progress, however long that way is. A robot that stands
 still, goes in circles or changes its mind for ever comes to make none: goals are finite in number, and
@@ -47,6 +48,9 @@ class Progress:
 
         `goal_value` returns γ to the distance of the goal in pursuit; it is asked only in need.
         """
+        if decision.vain:
+            self._ways = WAYS
+            return False
         if decision.value > self._highs.get(decision.goal, 0.0) * math.exp(decision.noise):
             self._highs[decision.goal] = decision.value
             self._since = self._ways = 0

@@ -15,6 +15,8 @@ come to rest where all actions look alike. Three rules, all about what values me
 - **Lost trust.** A goal that was pursued into a standstill did not keep what its value promised:
   from then on that value counts for half (`trust`). The same happens when somebody who watches the
   mission as a whole (`progress`) says that nothing comes of it, say since two goals undo each other.
+  Where the robot is `careful`, all that it wants is in `vain` once each of it led into a standstill
+  `IN_VAIN` times: to hover for long before what cannot be had is to slip into what is forbidden.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ PATIENCE = 8
 DETOUR = 6
 LEAST_GAIN = 1e-4
 """The share by which a new high exceeds the last: with γ = 0.99, a hundredth of a step."""
+IN_VAIN = 8
 NONE = -1
 
 
@@ -50,11 +53,14 @@ class Chosen:
     """How far the networks disagree on it."""
     detour: BoolArray
     """Whether this is a detour."""
+    vain: BoolArray
+    """Whether all goals that will do have been pursued in vain."""
 
     def decision(self, skills: Skills) -> Decision:
         """Return what a single robot does."""
         noise = noise_of(skills, float(self.spread[0]))
-        return Decision(self.action[0], int(self.goal[0]), float(self.value[0]), noise)
+        value, vain = float(self.value[0]), bool(self.vain[0])
+        return Decision(self.action[0], int(self.goal[0]), value, noise, vain=vain)
 
 
 class Pursuit:
@@ -132,6 +138,7 @@ class Pursuit:
             np.where(possible, total[rows, goal], np.float32(0)),
             np.where(possible, spread[rows, goal], np.float32(0)),
             on_detour,
+            possible & self._careful & self._trust.lost_in(score > -np.inf, IN_VAIN),
         )
 
     def _detour(self, detours: Float32Array, value: Float32Array, rows: IntArray) -> BoolArray:

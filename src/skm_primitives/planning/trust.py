@@ -47,6 +47,11 @@ class Trust:
         lost: Float32Array = self._lost.astype(np.float32) * np.log(np.float32(LOST_TRUST))
         return lost
 
+    def lost_in(self, goals: BoolArray, times: int) -> BoolArray:
+        """Tell which robots lost the trust in all of these goals `(robots, goals)`, so many times."""
+        lost: BoolArray = np.all(~goals | (self._lost >= times), axis=1)
+        return lost
+
     def pursue(self, robots: IntArray, goals: IntArray) -> None:
         """Note that these robots spend a step on these goals."""
         self._pursued[robots, goals] += 1
@@ -69,13 +74,13 @@ class Trust:
         self._pursued[:] = 0
 
 
-def harder_goals(goals: Sequence[Goal]) -> BoolArray | None:
+def harder_goals(goals: Sequence[Goal], many: bool = False) -> BoolArray | None:
     """Return which goals are at least as hard as each: the same labels, and no more allowed on the way.
 
     None with two goals of each label set, the strictest and the freest: there the one says little of
-    the other.
+    the other. Unless they are some of `many`.
     """
-    if max(Counter(goal.labels for goal in goals).values(), default=0) <= 2:
+    if not many and max(Counter(goal.labels for goal in goals).values(), default=0) <= 2:
         return None
     harder = [[h.labels == g.labels and h.violated <= g.violated for h in goals] for g in goals]
     return np.array(harder, np.bool_)

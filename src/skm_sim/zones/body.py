@@ -12,28 +12,14 @@ from skm_sim.arrays import Float32Array
 from skm_sim.lidar_fit import fit_objects
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS, things_seen
-from skm_sim.things import Things
 from skm_sim.zones.layout import EACH, Arena, training_layouts
+from skm_sim.zones.seen import RAW_THINGS, things
 from skm_sim.zones.world import WALLS, observations
 
-OWN: Final = 11
-"""Features of the robot itself: speeds, heading, place in its own frame, the wall sensor."""
-ZONE_FEATURES: Final = 7
-NEARNESS: Final = 3
-"""Of these the one that falls with distance."""
-KEPT_OFF: Final = 6
-"""Zones to keep off that are looked at, the nearest: with four colours, all there can be."""
 FORCE: Final = 0.05
 """The motor's force is limited to this: larger actions do the same."""
 TURNS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
-RAW_THINGS: Final = Things(OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, kept_off=3)
-"""How the features of `RawZonesBody` are made up."""
 _FARTHEST = 8.0
-
-
-def things(colours: int) -> Things:
-    """Return how the features of `ZonesBody` are made up."""
-    return Things(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, KEPT_OFF)
 
 
 class ZonesBody:

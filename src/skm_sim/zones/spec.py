@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from skm_sim.domain import DomainSpec, Registration, Task, task_table
-from skm_sim.things import Things
+from skm_sim.zones.seen import things
 
 COLOURS_OF_TASKS: Final = ("blue", "green", "magenta", "yellow")
 MAX_STEPS: Final = 1000
@@ -53,12 +53,17 @@ ZONES = DomainSpec(
     demo="phi15",
     extra="safety: mujoco",
     body="skm_sim.zones.body:ZonesBody",
-    things=Things(own=11, kinds=COLOURS_OF_TASKS, each=2, features=7, nearness=3, kept_off=6),
+    things=things(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",
     brake="skm_sim.safety.brake:brake",
     checkpoint="skm_primitives:checkpoints/zones",
-    settings={"horizon": 640_000, "validate_rounds": 50, "validation_layouts": 256},
+    settings={
+        "horizon": 640_000,
+        "validate_rounds": 50,
+        "validation_layouts": 256,
+        "serve": "last",
+    },
     figures={"trajectories": "skm_sim.zones.trajectories:ZonesPaths"},
     propositions=COLOURS_OF_TASKS,
     constraints=COLOURS_OF_TASKS,

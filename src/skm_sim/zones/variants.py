@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from skm_sim.domain import Task, task_table
-from skm_sim.zones.body import RAW_THINGS, things
 from skm_sim.zones.layout import Arena
+from skm_sim.zones.seen import RAW_THINGS, things
 from skm_sim.zones.spec import MAX_STEPS, ZONES
 
 TEN: Final = Arena(10).names
