@@ -168,6 +168,11 @@ class MissionRun:
             shield = self.shield
             self._passed = isinstance(shield, Shield) and shield.passes(state, self._ahead)
 
+    @property
+    def settled(self) -> Decision | None:
+        """What `decide` will return whatever the values are; None where it depends on them."""
+        return self._ahead if self.shield is None or self._passed else None
+
     def decide(self, values: AnyGoalValues) -> Decision:
         """Return what to do in the present state, from the values of every goal in it.
 

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Space
+from gymnasium.wrappers import OrderEnforcing
 
 from skm_sim.arrays import ByteArray
 from skm_sim.domain import DomainError, DomainSpec
@@ -23,7 +24,9 @@ class World:
         """Make the environment and begin the first episode; `pictures` asks for `picture()`."""
         self.spec = spec
         mode = "rgb_array" if pictures and draws(spec) else None
-        self._env = spec.make(mode, disable_env_checker=True)
+        env = spec.make(mode, disable_env_checker=True)
+        # Nothing is done here before a reset: nobody need watch over that at every step.
+        self._env = env.env if isinstance(env, OrderEnforcing) else env
         self.draws = mode is not None
         self.episode = 0
         self.reset(seed)

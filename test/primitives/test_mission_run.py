@@ -53,8 +53,11 @@ def test_a_node_that_waits_for_values_decides_the_same(formula):
     standing = formula.startswith("G")
     assert isinstance(run.policy, Ahead) == standing
     for _ in range(40):
+        settled = run.settled
         decision = decide(run, world)
         assert decision == decide(other, world)
+        assert settled in (None, decision)
+        assert run.settled is other.settled is None
         world.step(decision.action)
         moved = run.track(world.observation, world.labels)
         assert moved == other.enter(world.observation, world.labels)
@@ -63,6 +66,7 @@ def test_a_node_that_waits_for_values_decides_the_same(formula):
             break
         run.see(world.observation)
         run.prepare()
+        assert (run.settled is not None) == standing
     assert run.tracker.transitions == other.tracker.transitions
     assert run.tracker.moves > 1
 

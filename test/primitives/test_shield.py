@@ -145,8 +145,10 @@ def test_what_is_chosen_ahead_is_vetted_all_the_same():
         run.begin(world.observation, world.labels)
     for _ in range(60):
         early.prepare()
+        settled, replaced = early.settled, usual.shield.replaced
         values = skills.values(world.observation, usual.history)
         decision = usual.decide(values)
+        assert settled == (decision if usual.shield.replaced == replaced else None)
         assert early.decide(values) == decision
         assert (early.blocked, early.shield.veto) == (usual.blocked, usual.shield.veto)
         world.step(decision.action)

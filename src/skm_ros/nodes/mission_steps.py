@@ -17,6 +17,7 @@ from skm.action import ExecuteMission
 
 from skm_machine.errors import SkmError
 from skm_primitives.mission_run import MissionRun
+from skm_primitives.planning.policy import Decision
 from skm_ros.nodes.state_stream import Key, WorldState
 
 if TYPE_CHECKING:
@@ -181,9 +182,14 @@ class MissionSteps:
             self._node.counts["late answers"] += 1
             self._ask()
             return
+        undecided = self._decided_for != self.state.key or self.run.decision is None
+        settled = self.run.settled if undecided else None
         try:
-            if self._decided_for != self.state.key or self.run.decision is None:
-                self.run.decide(self._node.read_values(answer))
+            if undecided:
+                values = self._node.read_values(answer)
+                if settled is not None:
+                    self._act(settled)
+                self.run.decide(values)
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return
@@ -194,11 +200,15 @@ class MissionSteps:
             return
         assert self.run.decision is not None
         decided, self._decided_for = self._decided_for, self.state.key
-        self._release()
-        self._node.act(self.state, self.run.decision.action)
+        if settled is None:
+            self._act(self.run.decision)
         self._count(answered_at)
         if decided != self.state.key:
             self._on_decision()
+
+    def _act(self, decision: Decision) -> None:
+        self._release()
+        self._node.act(self.state, decision.action)
 
     def _count(self, answered_at: float) -> None:
         """Take note of an answer for the diagnostics, once it has been acted on."""
