@@ -59,7 +59,7 @@ ZONES = DomainSpec(
     brake="skm_sim.safety.brake:brake",
     checkpoint="skm_primitives:checkpoints/zones",
     settings={
-        "horizon": 640_000,
+        "horizon": 1_280_000,
         "validate_rounds": 50,
         "validation_layouts": 256,
         "serve": "last",

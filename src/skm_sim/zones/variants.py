@@ -64,6 +64,7 @@ ZONES_TEN = replace(
     validation="skm_sim.zones.trials:TEN_SKILL_TRIALS",
     trials="skm_sim.zones.trials:TEN_TRIALS",
     checkpoint="skm_primitives:checkpoints/zones_ten",
+    settings={**ZONES.settings, "horizon": 640_000},
     propositions=TEN,
     constraints=TEN,
     tasks=task_table(
