@@ -35,7 +35,7 @@ PATIENCE = 8
 DETOUR = 6
 LEAST_GAIN = 1e-4
 """The share by which a new high exceeds the last: with γ = 0.99, a hundredth of a step."""
-IN_VAIN = 8
+IN_VAIN = 4
 NONE = -1
 
 
