@@ -269,6 +269,8 @@ class MissionSteps:
     def watch(self, now: float) -> None:
         """Look, every now and then, whether something that should have come has not."""
         patience = self._node.setting("resume_after")
+        if self._decided_for is None:  # Primitives that were just started may not hear it yet.
+            patience = max(patience, self._node.setting("peer_timeout"))
         if self.stop_reason:
             if not self._waits_for_robot and now - self._stopped_since > patience:
                 self._finish(Result.ERROR, f"{self.stop_reason}, for {patience:g} s")
