@@ -7,7 +7,14 @@ import numpy as np
 from skm_machine import compile_mission
 from skm_sim import get_domain
 from skm_sim.zones.body import RawZonesBody, ZonesBody
-from skm_sim.zones.layout import COVERED, OVER, Arena, sample_layouts, training_layouts
+from skm_sim.zones.layout import (
+    COVERED,
+    COVERED_OFFSET,
+    HIDDEN_OFFSET,
+    Arena,
+    sample_layouts,
+    training_layouts,
+)
 from skm_sim.zones.seen import RAW_THINGS
 from skm_sim.zones.trials import TEN_SKILL_TRIALS, TEN_TRIALS
 from skm_sim.zones.variants import AVOIDED, HARD_TEN, ZONES_RAW
@@ -20,11 +27,11 @@ def test_in_some_of_the_arenas_learned_in_colours_lie_on_others_or_hide_them():
     gaps = np.linalg.norm(zones[:, :, None] - zones[:, None], axis=-1).max(-1)
     gaps[:, range(4), range(4)] = np.inf
     near = gaps.min((1, 2))
-    covered = near <= OVER[False]
+    covered = near <= COVERED_OFFSET
     assert abs(covered.mean() - COVERED) < 0.03
     assert near[~covered].min() >= Arena().apart
-    assert 0.6 < (near[covered] <= OVER[True]).mean() < 0.7  # Hidden ones, and some by chance.
-    assert (gaps[covered] <= OVER[False]).sum((1, 2)).min() >= 4  # Two pairs, each seen twice.
+    assert 0.6 < (near[covered] <= HIDDEN_OFFSET).mean() < 0.7  # Hidden ones, and some by chance.
+    assert (gaps[covered] <= COVERED_OFFSET).sum((1, 2)).min() >= 4  # Two pairs, each seen twice.
     assert len(np.unique(gaps[covered].reshape(-1, 16).argmin(1))) == 6  # Every pair of colours.
 
 

@@ -92,7 +92,7 @@ SETTINGS: Final = (
     Setting(
         "peer_timeout",
         5.0,
-        "lock-step, and before a mission: seconds of silence after which a peer counts as lost",
+        "lock-step, and before a mission's first action: seconds of silence after which a peer is lost",
         low=0.1,
         high=3600.0,
     ),

@@ -3,7 +3,8 @@
 Every state is tracked, the values in it are asked for, and the answer becomes an action: never to a
 state that is past. In real time a state, or an answer, that is late by two periods stops the robot; the
 mission goes on when both are back within `resume_after` seconds, or ends. In lock-step nothing is late,
-and a peer is lost after `peer_timeout`. All of it is called back from the executor and never waits.
+and a peer is lost after `peer_timeout`, as before the first action. All of it is called back from the
+executor and never waits.
 """
 
 from __future__ import annotations

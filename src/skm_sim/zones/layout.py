@@ -29,8 +29,10 @@ COVERED: Final = 0.3
 """Share of the arenas learned in where zones of two colours lie on those of two others."""
 HIDDEN: Final = 0.6
 """Share of these where nothing is left free of them."""
-OVER: Final = {True: 0.12, False: 0.6}
-"""Metres from one's centre to the other's, at most, where nothing is left free, and elsewhere."""
+HIDDEN_OFFSET: Final = 0.12
+"""Metres from one's centre to the other's there, at most."""
+COVERED_OFFSET: Final = 0.6
+"""The same where something may be left free."""
 _KEEP_OUT: Final = {4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
 """For each number of colours, how far a zone keeps off the edge and what else keeps off."""
 _ROBOT_KEEP_OUT: Final = 0.4
@@ -177,7 +179,7 @@ def training_layouts(random: np.random.Generator, count: int, colours: int = 4) 
     layout = sample_layouts(random, count, colours)
     rows = np.flatnonzero(random.random(count) < COVERED)
     drawn = random.permuted(np.tile(np.arange(colours), (len(rows), 1)), axis=1).T
-    farthest = np.where(random.random(len(rows)) < HIDDEN, OVER[True], OVER[False])
+    farthest = np.where(random.random(len(rows)) < HIDDEN, HIDDEN_OFFSET, COVERED_OFFSET)
     for under, over in (drawn[:2], drawn[2:4]):
         turn = random.uniform(0, 2 * np.pi, (len(rows), EACH))
         away = farthest[:, None] * np.sqrt(random.random((len(rows), EACH)))
