@@ -57,6 +57,9 @@ class Kinds:
     """Features of one thing; all are 0 where there is none."""
     allowed: tuple[tuple[str, ...], ...]
     """The sets V of kinds that a goal may allow to be touched on the way; all of them is one."""
+    shown: tuple[tuple[str, ...], ...] = ()
+    """The labels that things show by themselves, of which the body tells when they were nearly touched
+    (`skm_primitives.deep.near_misses`); empty: it tells of none."""
 
     def trust(self, labels: frozenset[str], violated: frozenset[str]) -> float:
         """Return how far a goal can be trusted that asks for things of several kinds at once.

@@ -35,13 +35,14 @@ from skm_primitives.deep.box_settings import DeepSettings, for_actions
 from skm_primitives.deep.dqn import Dqn
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.image_dqn import ImageDqn
+from skm_primitives.deep.kept_off_dqn import KeptOffDqn
 from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.score_curve import ScoreCurve
 from skm_primitives.deep.trainer import DeepLearner
 from skm_primitives.deep.untried_actions import UntriedActions
 from skm_primitives.deep.validation import Validator
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import check_finite, environment_faults
 from skm_sim.things import Kinds, Things
@@ -171,8 +172,16 @@ class BoxLearner(DeepLearner):
             slots[step + 1] = self._discover(info)
             masks = self._next_masks(masks, slots[step], slots[step + 1], over[step], random)
         self._count(slots, over, between)
-        to_goals = self.space.steps_to_goals(slots, over)
+        to_goals = self.space.steps_to_goals(slots, over, self._near_misses(states, slots))
         self.replay.add(states, actions, slots, to_goals, ended, between)
+
+    def _near_misses(self, states: NDArray[Any], slots: IntArray) -> ByteArray | None:
+        """Return what each step of a round counts besides, for each goal, where the body tells."""
+        if not isinstance(self.algorithm, KeptOffDqn) or self.algorithm.near_misses is None:
+            return None
+        arrived = states[1:].astype(np.float32).reshape(-1, states.shape[-1])
+        more = self.algorithm.near_misses.steps(arrived, slots[1:].reshape(-1))
+        return more.reshape(*slots[1:].shape, *more.shape[1:])
 
     def _kept_off(self, features: NDArray[Any]) -> BoolArray:
         """Return the actions that explorers, who come first, keep off: those that show a label."""
@@ -325,8 +334,6 @@ def _algorithm(learner: BoxLearner) -> Algorithm:
 
         return RelativeDqn(learner.body, learner.space, learner.settings)
     if isinstance(learner.spec.things, Kinds):
-        from skm_primitives.deep.kept_off_dqn import KeptOffDqn  # noqa: PLC0415
-
         return KeptOffDqn(learner.body, learner.space, learner.spec.things, learner.settings)
     if isinstance(learner.body, ImageBody):
         return ImageDqn(learner.body, learner.space, learner.settings)

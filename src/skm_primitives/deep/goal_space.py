@@ -32,6 +32,8 @@ CONSTRAINT_SETS = ("two", "all_but_one")
 """Which sets V there may be."""
 TABLE_BITS = 16
 """Propositions up to which label sets are found in a table."""
+LONGEST = 255
+"""The most steps that are remembered."""
 NEVER = 0
 """In `steps_to_goals`: the goal is not reached any more in this piece of an episode."""
 
@@ -177,13 +179,16 @@ class GoalSpace:
         allowed: BoolArray = (violated[..., None] & ~self.violations) == 0
         return allowed
 
-    def steps_to_goals(self, slots: IntArray, over: BoolArray | None = None) -> ByteArray:
+    def steps_to_goals(
+        self, slots: IntArray, over: BoolArray | None = None, more: ByteArray | None = None
+    ) -> ByteArray:
         """Return how many steps later each goal is first achieved, from the slots of an episode.
 
         `over[step]` says for each agent whether its episode was over after that step. `slots` is
         `(steps + 1, agents)`; the result `(steps, agents, capacity, heads)` holds 1 for a goal
         achieved by the very next step, and `NEVER` for those not achieved any more. In a
         deterministic world γ^(k-1) is a lower bound of Q*: one way to do it is known.
+        `more`, of the result's shape, is how many steps each step counts besides (`near_misses`).
         """
         steps, agents = slots.shape[0] - 1, slots.shape[1]
         result = np.zeros((steps, agents, self.capacity, self.heads), np.uint8)
@@ -192,8 +197,10 @@ class GoalSpace:
             achieved, alive = self.outcomes(slots[step], slots[step + 1])
             if over is not None:
                 later[over[step]] = NEVER
-            later = np.where((later > 0) & alive & (later < 255), later + 1, NEVER)
-            later[achieved] = 1
+            lasts = 1 if more is None else 1 + more[step].astype(np.int64)
+            later = np.where((later > 0) & alive, later + lasts, NEVER)
+            later = np.where(achieved, lasts, later)
+            later[later > LONGEST] = NEVER
             result[step] = later
         return result
 

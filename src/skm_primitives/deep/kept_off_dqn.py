@@ -7,7 +7,7 @@ a batch teaches all label sets, for one set V that is drawn by chance.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from skm_primitives.deep.bodies import Body
 from skm_primitives.deep.box_settings import DeepSettings
 from skm_primitives.deep.dqn import MEMBERS, Dqn
 from skm_primitives.deep.goal_space import GoalSpace
+from skm_primitives.deep.near_misses import NearMisses, WaryBody
 from skm_primitives.deep.networks import EnsembleMLP
 from skm_primitives.deep.relative_inputs import kept_off_inputs, kinds_kept_off
 from skm_primitives.deep.replay import Batch
@@ -32,6 +33,10 @@ class KeptOffDqn(Dqn):
     def __init__(self, body: Body, space: GoalSpace, kinds: Kinds, settings: DeepSettings) -> None:
         self._kinds = kinds
         self._kept_off = kinds_kept_off(kinds, space.propositions, space.violations)
+        self.near_misses = (
+            NearMisses(cast("WaryBody", body), space, kinds) if kinds.shown else None
+        )
+        """What counts as more than a step, where the body tells."""
         super().__init__(body, space, settings)
 
     def _make_network(self, generator: torch.Generator) -> EnsembleMLP:
@@ -87,5 +92,11 @@ class KeptOffDqn(Dqn):
         steps = batch.steps_to_goals.reshape(shape)[rows, :, heads].astype(np.float32)
         bound = np.where(steps > 0, np.power(gamma, steps - 1), 0).astype(np.float32)
         bound[rows, batch.next_slot] = 1.0
-        target = next_values * gamma * self._tensor(alive)[:, None]
+        goes_on = (np.float32(gamma) * alive)[:, None]
+        if self.near_misses is not None:
+            more = self.near_misses.steps_of(batch.next_state, batch.next_slot, heads)
+            shrunk = np.power(np.float32(gamma), more.astype(np.float32))
+            bound[rows, batch.next_slot] = shrunk[rows, batch.next_slot]
+            goes_on = goes_on * shrunk
+        target = next_values * self._tensor(goes_on)
         return torch.maximum(target.clamp(0, 1), self._tensor(bound))

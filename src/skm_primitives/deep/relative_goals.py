@@ -77,7 +77,12 @@ class RelativeGoals(GoalSpace):
         mask[np.arange(count), chosen[:, 1], chosen[:, 2]] = True
         return mask
 
-    def steps_to_goals(self, slots: IntArray, over: BoolArray | None = None) -> ByteArray:  # noqa: ARG002
+    def steps_to_goals(
+        self,
+        slots: IntArray,
+        over: BoolArray | None = None,  # noqa: ARG002
+        more: ByteArray | None = None,  # noqa: ARG002
+    ) -> ByteArray:
         """Return nothing to remember: `steps_to` finds the steps to a goal when they are asked for."""
         return np.zeros((slots.shape[0] - 1, slots.shape[1], 0), np.uint8)
 

@@ -7,23 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_sim.arrays import Float32Array
+from skm_sim.arrays import ByteArray, Float32Array
 from skm_sim.lidar_fit import as_shown, fit_objects
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS, things_seen
 from skm_sim.safety.body import (
+    OBJECT_FEATURES,
+    OBJECTS,
     RANGE,
     SafetyBody,
     robots_for_learning,
     scaled_sensors,
     training_layouts,
 )
-from skm_sim.safety.layout import BUTTON_EXTENT, BUTTONS, REGIONS, Layout
+from skm_sim.safety.layout import BUTTON_EXTENT, BUTTONS, LABEL_RADIUS, REGIONS, Layout
 
 _OTHERS = np.array([BUTTONS - 1, REGIONS])
 """How many objects are told by fitting: the buttons but that under the cylinder, the regions."""
 CROWDED = 0.4
 """Share of the arenas learned in where another button is moved near the cylinder."""
+
+
+STRIP, AHEAD, MOST = 0.06, 0.08, 15
+"""Metres, seconds and steps of a near miss."""
 
 
 class AvoidBody(SafetyBody):
@@ -38,6 +44,23 @@ class AvoidBody(SafetyBody):
         seen = np.asarray(observations, np.float32)
         objects = decode(seen[:, SENSORS:].reshape(len(seen), -1, BINS))
         return np.concatenate([scaled_sensors(seen), seen[:, SENSORS:], objects], axis=1)
+
+    def near_misses(self, features: Float32Array) -> ByteArray:
+        """Return for the cylinder, the other buttons and the regions how near the robot came to them.
+
+        In steps, up to `MOST` where it would touch one if it went on like this for `AHEAD`; none where
+        it is inside, or more than `STRIP` outside.
+        """
+        own, things = features[:, :SENSORS], features[:, -sum(OBJECTS) * OBJECT_FEATURES :]
+        seen = things.reshape(len(features), -1, OBJECT_FEATURES)
+        x, y = 3 * seen[..., 1], 3 * seen[..., 2]
+        distance = np.maximum(np.hypot(x, y), np.float32(1e-6))
+        towards = (own[:, 3:4] * x + own[:, 4:5] * y) / distance
+        gap = distance - LABEL_RADIUS
+        left = gap - np.maximum(towards, 0) * np.float32(AHEAD)
+        near = MOST * np.clip(1 - left / np.float32(STRIP), 0, 1) * (seen[..., 0] > 0) * (gap > 0)
+        groups = near[:, :1], near[:, 2 : 1 + BUTTONS], near[:, 1 + BUTTONS :]
+        return np.stack([group.max(1) for group in groups], axis=1).astype(np.uint8)
 
     def reset_options(self, random: np.random.Generator, count: int) -> dict[str, Any]:
         """Return arenas to learn in, in some of which other buttons stand close to the cylinder."""

@@ -84,7 +84,12 @@ SAFETY_AVOID = replace(
     checkpoint="skm_primitives:checkpoints/safety_avoid",
     body="skm_sim.safety.avoid_body:AvoidBody",
     things=Kinds(
-        own=60, kinds=("cylinder", "button", "region"), each=(1, 4, 2), features=7, allowed=_ALLOWED
+        own=60,
+        kinds=("cylinder", "button", "region"),
+        each=(1, 4, 2),
+        features=7,
+        allowed=_ALLOWED,
+        shown=(("button", "cylinder"), ("button",), ("region",)),
     ),
     validation="skm_sim.safety.trials:AVOID_SKILL_TRIALS",
     settings={"batch": 512, "validation_layouts": 128},
