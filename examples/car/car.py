@@ -13,7 +13,7 @@ from skm_sim.arrays import Float32Array
 from skm_sim.point_robot import SENSORS
 from skm_sim.pseudo_lidar import BINS
 from skm_sim.safety.body import OBJECT_FEATURES, OBJECTS, decode, training_layouts
-from skm_sim.safety.spec import SAFETY
+from skm_sim.safety.spec import SAFETY_REGION
 
 HOLD = 5
 """Steps of 0.04 s for which a decision is held: in 0.2 s the Car goes 15 cm at most."""
@@ -68,8 +68,8 @@ CAR = DomainSpec(
         ),
     ),
     extra="safety: mujoco",
-    propositions=SAFETY.propositions,
-    constraints=("region",),
+    propositions=SAFETY_REGION.propositions,
+    constraints=SAFETY_REGION.constraints,
     gamma=0.99,
     primitive_steps=64,
     step_seconds=0.04,
@@ -77,9 +77,9 @@ CAR = DomainSpec(
     demo="2",
     checkpoint=str(Path(__file__).with_name("car.safetensors").resolve()),
     body="car:CarBody",
-    validation=SAFETY.validation,
-    trials=SAFETY.trials,
-    figures=SAFETY.figures,
+    validation=SAFETY_REGION.validation,
+    trials=SAFETY_REGION.trials,
+    figures=SAFETY_REGION.figures,
     settings={
         "horizon": 294_912,
         "update_every": 16,
@@ -88,6 +88,6 @@ CAR = DomainSpec(
     },
     tasks=task_table(
         Task(task.name, task.formula, repeat=False, max_steps=HOLD * task.max_steps)
-        for task in SAFETY.tasks.values()
+        for task in SAFETY_REGION.tasks.values()
     ),
 )

@@ -16,7 +16,7 @@ from skm_sim.point_robot import action_space, check_actions
 from skm_sim.safety.environment import SafetyEnv, SafetyVectorEnv, SafetyWorld, observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout
 from skm_sim.safety.physics import TIMESTEP
-from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.safety.spec import PAPER_CONSTRAINTS, PROPOSITIONS
 
 
 class CarWorld(SafetyWorld):
@@ -50,7 +50,7 @@ class CarEnv(SafetyEnv):
     metadata = {**SafetyEnv.metadata, "render_fps": 25}  # noqa: RUF012 (as Gymnasium has it)
 
     def __init__(self, render_mode: str | None = None) -> None:
-        ArenaEnv.__init__(self, observation_space(), (PROPOSITIONS, CONSTRAINTS), render_mode)
+        ArenaEnv.__init__(self, observation_space(), (PROPOSITIONS, PAPER_CONSTRAINTS), render_mode)
         self.world = CarWorld(1)
 
     @property
@@ -75,7 +75,7 @@ class CarVectorEnv(SafetyVectorEnv):
             num_envs,
             max_episode_steps,
             spaces=(observation_space(), action_space()),
-            names=(PROPOSITIONS, CONSTRAINTS),
+            names=(PROPOSITIONS, PAPER_CONSTRAINTS),
         )
         self.world = CarWorld(num_envs, hold)
 

@@ -26,7 +26,7 @@ SHIPPED: Final = {
     "office": "skm_sim.office.spec:OFFICE",
     "office_absorbing": "skm_sim.office.spec:OFFICE_ABSORBING",
     "safety": "skm_sim.safety.spec:SAFETY",
-    "safety_avoid": "skm_sim.safety.spec:SAFETY_AVOID",
+    "safety_region": "skm_sim.safety.spec:SAFETY_REGION",
     "zones": "skm_sim.zones.spec:ZONES",
     "zones_ten": "skm_sim.zones.variants:ZONES_TEN",
     "moving_targets": "skm_sim.moving_targets.spec:MOVING_TARGETS",

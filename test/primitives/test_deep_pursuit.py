@@ -65,7 +65,8 @@ def test_a_goal_out_of_reach_is_given_up_whatever_the_doubt():
 
 def test_a_careful_robot_pursues_in_vain_after_enough_standstills_at_all_that_it_wants():
     for careful in (True, False):
-        pursuit = Pursuit(patience=4, detour=3, careful=careful)
+        pursuit = Pursuit(patience=4, detour=3)
+        pursuit.careful = careful
         moves = [pursuit.choose(values_of(0.0, 0.5, 0.45), ALL) for _ in range(200)]
         vain = [bool(move.vain[0]) for move in moves]
         begun = [not a.detour[0] and b.detour[0] for a, b in pairwise(moves)]
@@ -189,7 +190,8 @@ def test_what_allows_no_more_loses_trust_with_the_goal_that_led_nowhere():
 
 
 def test_a_careful_detour_takes_what_is_nearly_as_good_now():
-    pursuit = Pursuit(patience=4, detour=3, careful=True)
+    pursuit = Pursuit(patience=4, detour=3)
+    pursuit.careful = True
     taken = []
     for step in range(8):
         values = values_of(0.0, 0.5, 0.0)

@@ -89,7 +89,10 @@ class GroundedGoalPolicy:
         self._labels = frozenset[str]()
         self._state = -1
         harder = harder_goals(skills.goals, many)
-        self._pursuit = Pursuit(harder=harder, careful=harder is not None)
+        fails = np.isin(outcomes.target, sorted(mission.machine.failure)).any(axis=1)
+        self._careful: BoolArray = fails & (harder is not None)
+        """`[u]`: whether the robot has to look where it goes: there are goals that say so, and it can fail."""
+        self._pursuit = Pursuit(harder=harder)
         self._revisits = memory_for(skills)
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
@@ -187,6 +190,7 @@ class GroundedGoalPolicy:
         """Return what a robot with continuous actions does; each machine state begins afresh."""
         if state != self._state:
             self._pursuit.restart()
+            self._pursuit.careful = bool(self._careful[state])
             self._state = state
         worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
         wanted = worth > 0

@@ -72,10 +72,10 @@ class Pursuit:
         patience: int = PATIENCE,
         detour: int = DETOUR,
         harder: BoolArray | None = None,
-        careful: bool = False,
     ) -> None:
         """`harder` says which goals lose trust with which: see `trust`."""
-        self._careful = careful
+        self.careful = False
+        """Whether what is near may be forbidden."""
         self._patience = patience
         self._length = detour
         self._goal = np.full(robots, NONE)
@@ -138,7 +138,7 @@ class Pursuit:
             np.where(possible, total[rows, goal], np.float32(0)),
             np.where(possible, spread[rows, goal], np.float32(0)),
             on_detour,
-            possible & self._careful & self._trust.lost_in(score > -np.inf, IN_VAIN),
+            possible & self.careful & self._trust.lost_in(score > -np.inf, IN_VAIN),
         )
 
     def _detour(self, detours: Float32Array, value: Float32Array, rows: IntArray) -> BoolArray:
@@ -153,7 +153,7 @@ class Pursuit:
             self._held = np.zeros_like(detours[:, 0])
         self._trust.lose(rows[begins], self._goal[begins])
         self._left = np.where(begins, self._length, self._left)
-        renewed = self._left > 0 if self._careful else begins
+        renewed = self._left > 0 if self.careful else begins
         self._held = np.where(renewed[:, None], detours[rows, self._goal], self._held)
         on_detour = self._left > 0
         self._left = np.maximum(self._left - 1, 0)

@@ -27,7 +27,7 @@ from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layo
 from skm_sim.safety.lidar import KINDS, object_positions, pseudo_lidar
 from skm_sim.safety.physics import TIMESTEP, SafetyPhysics
 from skm_sim.safety.scene import safety_scene
-from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.safety.spec import PROPOSITIONS
 from skm_sim.shapes import Shape
 
 OBSERVATION = SENSORS + len(KINDS) * BINS
@@ -90,7 +90,7 @@ class SafetyEnv(ArenaEnv):
         label_radius: float = LABEL_RADIUS,
         timestep: float = TIMESTEP,
         render_mode: str | None = None,
-        constraints: tuple[str, ...] = CONSTRAINTS,
+        constraints: tuple[str, ...] = PROPOSITIONS,
     ) -> None:
         super().__init__(observation_space(), (PROPOSITIONS, constraints), render_mode)
         self.world = SafetyWorld(1, label_radius, timestep)
@@ -143,7 +143,7 @@ class SafetyVectorEnv(ArenaVectorEnv):
         max_episode_steps: int | None = None,
         label_radius: float = LABEL_RADIUS,
         timestep: float = TIMESTEP,
-        constraints: tuple[str, ...] = CONSTRAINTS,
+        constraints: tuple[str, ...] = PROPOSITIONS,
     ) -> None:
         super().__init__(
             num_envs,

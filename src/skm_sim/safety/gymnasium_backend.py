@@ -36,7 +36,7 @@ from skm_sim.point_robot import action_space, check_actions
 from skm_sim.safety.environment import observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
-from skm_sim.safety.spec import CONSTRAINTS, PROPOSITIONS
+from skm_sim.safety.spec import PROPOSITIONS
 
 PACKAGE = "safety_gymnasium"
 INSTALL = "pip install --no-deps safety-gymnasium==1.0.0 xmltodict==1.0.4 imageio==2.38.1 PyYAML"
@@ -59,7 +59,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
 
     def __init__(self, label_radius: float = LABEL_RADIUS, timestep: float = TIMESTEP) -> None:
         self.propositions = PROPOSITIONS
-        self.constraints = CONSTRAINTS
+        self.constraints = PROPOSITIONS
         self.observation_space = cast("Space[FloatArray]", observation_space())
         self.action_space = cast("Space[FloatArray]", action_space())
         self.label_radius = label_radius

@@ -8,7 +8,8 @@ from skm_sim.domain import DomainSpec, Registration, Task, task_table
 from skm_sim.things import Kinds
 
 PROPOSITIONS = ("button", "cylinder", "region")
-CONSTRAINTS = ("region",)
+PAPER_CONSTRAINTS = ("region",)
+"""What the paper's skills can keep off; those that come with skm keep off anything."""
 
 _FORMULAS = {
     "1": "F(button & X F cylinder)",
@@ -26,6 +27,13 @@ AVOID = {
     "no_cylinder": "G F button & G F region & G !cylinder",
 }
 """Missions that keep off a button or the cylinder: `--task avoid`."""
+
+_ALLOWED = tuple(
+    (*others, *region)
+    for region in ((), ("region",))
+    for others in ((), ("button",), ("button", "cylinder"))
+)
+"""What a goal may allow to be touched: whoever touches the cylinder touches the button under it."""
 
 SAFETY = DomainSpec(
     name="safety",
@@ -47,14 +55,23 @@ SAFETY = DomainSpec(
     demo="2",
     extra="safety: mujoco",
     checkpoint="skm_primitives:checkpoints/safety",
-    body="skm_sim.safety.body:SafetyBody",
+    body="skm_sim.safety.fitted_body:FittedBody",
+    things=Kinds(
+        own=60,
+        kinds=("cylinder", "button", "region"),
+        each=(1, 4, 2),
+        features=7,
+        allowed=_ALLOWED,
+        shown=(("button", "cylinder"), ("button",), ("region",)),
+    ),
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
     brake="skm_sim.safety.brake:brake",
     role="skm_sim.safety.robot:SafetyRole",
+    settings={"horizon": 1_280_000, "batch": 512, "validation_layouts": 128},
     figures={"trajectories": "skm_sim.safety.trajectories:SafetyPaths"},
     propositions=PROPOSITIONS,
-    constraints=CONSTRAINTS,
+    constraints=PROPOSITIONS,
     gamma=0.99,
     primitive_steps=100,
     step_seconds=0.1,
@@ -64,35 +81,23 @@ SAFETY = DomainSpec(
     ),
 )
 
-_ALLOWED = tuple(
-    (*others, *region)
-    for region in ((), ("region",))
-    for others in ((), ("button",), ("button", "cylinder"))
-)
-"""What a goal may allow to be touched: whoever touches the cylinder touches the button under it."""
-
-SAFETY_AVOID = replace(
+SAFETY_REGION = replace(
     SAFETY,
-    name="safety_avoid",
-    env_id="skm/SafetyAvoid-v0",
+    name="safety_region",
+    env_id="skm/SafetyRegion-v0",
     environments=(
         replace(
-            SAFETY.environments[0], id="skm/SafetyAvoid-v0", kwargs={"constraints": PROPOSITIONS}
+            SAFETY.environments[0],
+            id="skm/SafetyRegion-v0",
+            kwargs={"constraints": PAPER_CONSTRAINTS},
         ),
     ),
-    constraints=PROPOSITIONS,
-    checkpoint="skm_primitives:checkpoints/safety_avoid",
-    body="skm_sim.safety.avoid_body:AvoidBody",
-    things=Kinds(
-        own=60,
-        kinds=("cylinder", "button", "region"),
-        each=(1, 4, 2),
-        features=7,
-        allowed=_ALLOWED,
-        shown=(("button", "cylinder"), ("button",), ("region",)),
-    ),
-    validation="skm_sim.safety.trials:AVOID_SKILL_TRIALS",
-    settings={"batch": 512, "validation_layouts": 128},
+    constraints=PAPER_CONSTRAINTS,
+    checkpoint="skm_primitives:checkpoints/safety_region",
+    body="skm_sim.safety.body:SafetyBody",
+    things=None,
+    validation="skm_sim.safety.trials:PAPER_SKILL_TRIALS",
+    settings={},
     role="",
 )
-"""The same world with all three propositions as constraints, so that any of them can be kept off."""
+"""The same world with the paper's constraint alone: two goals for each label set, also for TD3."""

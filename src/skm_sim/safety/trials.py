@@ -71,5 +71,5 @@ class SafetySkillTrials:
 
 
 TRIALS = SafetyTrials()
-SKILL_TRIALS = SafetySkillTrials(SKILLS)
-AVOID_SKILL_TRIALS = SafetySkillTrials({**SKILLS, **AVOID_SKILLS})
+PAPER_SKILL_TRIALS = SafetySkillTrials(SKILLS)
+SKILL_TRIALS = SafetySkillTrials({**SKILLS, **AVOID_SKILLS})

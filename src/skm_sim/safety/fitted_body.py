@@ -32,7 +32,7 @@ STRIP, AHEAD, MOST = 0.06, 0.08, 15
 """Metres, seconds and steps of a near miss."""
 
 
-class AvoidBody(SafetyBody):
+class FittedBody(SafetyBody):
     """As `SafetyBody`, with the objects that explain the lidars best (`lidar_fit`).
 
     What is taken away one after the other, the brightest first, misplaces a third of the second nearest
