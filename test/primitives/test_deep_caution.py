@@ -43,7 +43,7 @@ def test_without_constraints_the_best_action_is_the_best():
 
 def test_a_robot_stays_at_a_cylinder_beside_a_region():
     """Without caution all four are lost, after 31 to 97 steps."""
-    safety = get_domain("safety")
+    safety = get_domain("safety_region")
     skills, env = load_primitives(safety), safety.make()
     text = "G F button & G F cylinder & G !region"
     policy = make_policy(compile_mission(text, propositions=safety.propositions), skills)

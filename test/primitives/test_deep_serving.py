@@ -21,7 +21,7 @@ from skm_sim.safety.body import FEW, FORCE, SafetyBody, decode
 from skm_sim.safety.environment import SafetyVectorEnv
 from skm_sim.safety.layout import sample_layouts
 
-SAFETY = get_domain("safety")
+SAFETY = get_domain("safety_region")
 TINY = {"hidden": (8, 8), "agents": 2, "batch": 4, "update_every": 100, "replay": 200}
 
 
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_another_domain_or_learner_is_refused(saved, tmp_path):
 def test_serving_does_not_import_torch(saved):
     code = (
         "import sys\nfrom skm_primitives.loading import load_primitives\n"
-        f"load_primitives('safety', {str(saved)!r})\nassert 'torch' not in sys.modules\n"
+        f"load_primitives('safety_region', {str(saved)!r})\nassert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

@@ -8,12 +8,18 @@ from skm_machine.event_script import EventScript
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_sim import get_domain
 
-SAFETY = get_domain("safety")
+SAFETY, REGION = get_domain("safety"), get_domain("safety_region")
+
+
+@pytest.fixture(scope="module", params=[SAFETY, REGION], ids=lambda spec: spec.name)
+def skills(request):
+    return load_primitives(request.param)
 
 
 @pytest.fixture(scope="module")
-def skills():
-    return load_primitives(SAFETY)
+def few():
+    """Skills with two goals for each label set, with all of which every mission is planned."""
+    return load_primitives(REGION)
 
 
 def mission_of(text, *events):
@@ -24,7 +30,7 @@ def run(skills, mission, script, steps, seed=3):
     """Return the episode, with the labels of the goal in pursuit after each step."""
     policy, pursued = make_policy(mission, skills), []
     episode = run_episode(
-        SAFETY.make(),
+        get_domain(skills.domain).make(),
         skills,
         policy,
         max_steps=steps,
@@ -47,11 +53,11 @@ def test_what_an_event_makes_the_robot_owe_is_done_first_from_the_next_step_on(s
     assert episode.outcome == "satisfied so far"
 
 
-def test_without_its_event_the_plan_is_that_of_the_rest(skills):
+def test_without_its_event_the_plan_is_that_of_the_rest(few):
     reactive = mission_of("G(battery_low -> F cylinder) & G F button & G F region", "battery_low")
     plain = mission_of("G F button & G F region")
-    one, _ = run(skills, reactive, "battery_low", 150)
-    other, _ = run(skills, plain, "", 150)
+    one, _ = run(few, reactive, "battery_low", 150)
+    other, _ = run(few, plain, "", 150)
     assert one.accepting_visits == other.accepting_visits > 0
 
 
@@ -67,12 +73,12 @@ def test_the_planner_waits_for_an_event_and_never_counts_on_it(skills):
         make_policy(mission_of("F(button & X F false) & F door_open", "door_open"), skills)
 
 
-def test_goals_that_an_event_could_turn_into_a_failure_are_not_pursued(skills):
+def test_goals_that_an_event_could_turn_into_a_failure_are_not_pursued(few):
     text = "F(button | region) & G(region -> !alarm)"
-    free = make_policy(mission_of("F(button | region)"), skills)
-    careful = make_policy(mission_of(text, "alarm"), skills)
+    free = make_policy(mission_of("F(button | region)"), few)
+    careful = make_policy(mission_of(text, "alarm"), few)
     start = careful.mission.machine.initial
-    risky = [g for g, goal in enumerate(skills.goals) if "region" in goal.labels]
+    risky = [g for g, goal in enumerate(few.goals) if "region" in goal.labels]
     assert free.weights[free.mission.machine.initial][risky].any()
     assert not careful.weights[start][risky].any()
     assert careful.weights[start].any()

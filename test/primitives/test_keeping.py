@@ -11,8 +11,9 @@ from skm_sim import get_domain
 @pytest.mark.parametrize(
     ("domain", "text", "unlearned", "blocked"),
     [
-        ("safety", "F(region & X F cylinder) & G(!button | cylinder)", ("button",), ""),
-        ("safety", "(!button U region) & F button", ("button",), ""),
+        ("safety_region", "F(region & X F cylinder) & G(!button | cylinder)", ("button",), ""),
+        ("safety_region", "(!button U region) & F button", ("button",), ""),
+        ("safety", "(!button U region) & F button", (), ""),
         ("safety", "F(button & X F cylinder) & G !region", (), ""),
         ("office", "F coffee & G !mail", (), ""),
         ("office", "F(coffee & office)", (), "satisfies 'coffee & office'"),

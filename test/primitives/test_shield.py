@@ -194,7 +194,7 @@ def careless(policy, other):
 
 def test_with_networks_what_the_values_call_lost_is_vetoed():
     """A policy that knows nothing of the regions drives into them; with the shield it does not."""
-    spec = get_domain("safety")
+    spec = get_domain("safety_region")
     skills, task = load_primitives(spec), spec.task("2")
     careful, blind = (
         compile_mission(text, propositions=spec.propositions)

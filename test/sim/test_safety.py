@@ -37,13 +37,15 @@ def drive(env, action, steps):
 
 
 def test_the_domain_passes_the_checker():
-    assert check_domain("safety") == []
+    assert check_domain("safety") == check_domain("safety_region") == []
 
 
 def test_spec_has_six_tasks_with_the_papers_limits():
     spec = get_domain("safety")
     assert [task.max_steps for task in spec.tasks.values()] == [200, 200, 500, 500, 500, 500]
-    assert (spec.gamma, spec.primitive_steps, spec.constraints) == (0.99, 100, ("region",))
+    assert (spec.gamma, spec.primitive_steps) == (0.99, 100)
+    assert spec.constraints == spec.propositions == ("button", "cylinder", "region")
+    assert get_domain("safety_region").constraints == ("region",)  # As in the paper.
     assert set(STAGES) == set(spec.tasks)
 
 

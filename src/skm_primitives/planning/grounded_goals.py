@@ -45,6 +45,7 @@ from skm_primitives.primitives import (
     GoalToGoal,
     GoalValues,
     Skills,
+    hold_of,
 )
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
@@ -91,7 +92,8 @@ class GroundedGoalPolicy:
         harder = harder_goals(skills.goals, many)
         fails = np.isin(outcomes.target, sorted(mission.machine.failure)).any(axis=1)
         self._careful: BoolArray = fails & (harder is not None)
-        """`[u]`: whether the robot has to look where it goes: there are goals that say so, and it can fail."""
+        """`[u]`: whether the robot has to look where it goes: goals tell what is touched, and it can fail."""
+        self._holds = hold_of(skills) > 1
         self._pursuit = Pursuit(harder=harder)
         self._revisits = memory_for(skills)
         formula = mission.formula if mission.machine.endless else None
@@ -199,6 +201,8 @@ class GroundedGoalPolicy:
         chosen = self._pursuit.choose(values, wanted, worth)
         self._turns.pursue(state, int(chosen.goal[0]))
         decision = chosen.decision(self._skills)
+        if decision.vain and not self._holds:  # Who decides in every step may as well try on.
+            decision = replace(decision, vain=False)
         return self._brittle.leave(state, self._labels, decision, values)
 
     def doubt(self) -> None:

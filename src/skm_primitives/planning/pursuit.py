@@ -16,7 +16,8 @@ come to rest where all actions look alike. Three rules, all about what values me
   from then on that value counts for half (`trust`). The same happens when somebody who watches the
   mission as a whole (`progress`) says that nothing comes of it, say since two goals undo each other.
   Where the robot is `careful`, all that it wants is in `vain` once each of it led into a standstill
-  `IN_VAIN` times: to hover for long before what cannot be had is to slip into what is forbidden.
+  `IN_VAIN` times: to hover for long before what cannot be had is to slip into what is forbidden, for
+  robots that hold their decisions.
 """
 
 from __future__ import annotations
