@@ -105,5 +105,12 @@ def test_values_are_those_one_can_write_down(tmp_path):
     assert worth(2, -1, Goal(RED, RED)) == pytest.approx(0.9, abs=0.1)
 
 
+def test_they_can_be_left_out(tmp_path):
+    learned_on(WARY, 40, update_every=3, slots=2, near_misses=False).save(tmp_path / "bold", "test")
+    primitives = load_primitives(WARY, tmp_path / "bold")
+    values = primitives.values(np.array([1, 2], np.float32))
+    assert values.value[primitives.goals.index(Goal(RED, RED))] == pytest.approx(1, abs=0.1)
+
+
 def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(tmp_path):
     assert_resumes_to_the_same_bytes(WARY, tmp_path, update_every=3, slots=2)

@@ -103,6 +103,8 @@ class DeepSettings(TrainerSettings):
     momentary: bool = False
     """Whether labels are of single steps, as of an object that was just collected: that one is over
     again violates nothing then."""
+    near_misses: bool = True
+    """Whether a step that ends close to what must be kept off counts as several, if the body tells."""
     waves: int = 0
     """Sines and cosines of every observed number, at this many frequencies, that are added to the
     inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""

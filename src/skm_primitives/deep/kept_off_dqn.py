@@ -33,9 +33,8 @@ class KeptOffDqn(Dqn):
     def __init__(self, body: Body, space: GoalSpace, kinds: Kinds, settings: DeepSettings) -> None:
         self._kinds = kinds
         self._kept_off = kinds_kept_off(kinds, space.propositions, space.violations)
-        self.near_misses = (
-            NearMisses(cast("WaryBody", body), space, kinds) if kinds.shown else None
-        )
+        wary = bool(kinds.shown) and settings.near_misses
+        self.near_misses = NearMisses(cast("WaryBody", body), space, kinds) if wary else None
         """What counts as more than a step, where the body tells."""
         super().__init__(body, space, settings)
 

@@ -1,11 +1,12 @@
 """Near misses: a step that ends close to what must be kept off counts as several.
 
-A value says that a goal is reached with nothing forbidden touched on the way, by a hand's breadth or by a
-hair. Learned values are not that exact, and a skill looks no further than its goal: a robot that arrives
-fast and close to something forbidden has done all that was asked, and touches it in the next step. So a
-body that sees things tells how near the robot came to touching each, in steps, and for every goal
-that has to keep off them a step there lasts so much longer. Values stay γ to a number of steps, targets and
-known lower bounds alike; nothing becomes impossible, but of two ways the wider one is the shorter.
+A value says that a goal is reached with nothing forbidden touched on the way, by a hand's breadth or by
+a hair. Learned values are not that exact, and a skill looks no further than its goal: a robot that
+arrives fast and close to something forbidden has done all that was asked, and touches it in the next
+step. So a body that sees things tells how near the robot came to touching each, in steps, and for every
+goal that has to keep off them a step there lasts so much longer. Values stay γ to a number of steps,
+targets and known lower bounds alike; nothing becomes impossible, but of two ways the wider one is the
+shorter.
 """
 
 from __future__ import annotations

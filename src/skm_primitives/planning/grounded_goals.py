@@ -90,9 +90,9 @@ class GroundedGoalPolicy:
         self._labels = frozenset[str]()
         self._state = -1
         harder = harder_goals(skills.goals, many)
-        fails = np.isin(outcomes.target, sorted(mission.machine.failure)).any(axis=1)
-        self._careful: BoolArray = fails & (harder is not None)
-        """`[u]`: whether the robot has to look where it goes: goals tell what is touched, and it can fail."""
+        fails = np.isin(outcomes.target, sorted(mission.machine.failure))
+        self._careful = [harder is not None and bool(some.any()) for some in fails]
+        """`[u]`: whether to look where one goes: goals tell what may be touched, and it can fail."""
         self._holds = hold_of(skills) > 1
         self._pursuit = Pursuit(harder=harder)
         self._revisits = memory_for(skills)
@@ -192,7 +192,7 @@ class GroundedGoalPolicy:
         """Return what a robot with continuous actions does; each machine state begins afresh."""
         if state != self._state:
             self._pursuit.restart()
-            self._pursuit.careful = bool(self._careful[state])
+            self._pursuit.careful = self._careful[state]
             self._state = state
         worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
         wanted = worth > 0

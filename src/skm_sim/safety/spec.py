@@ -98,6 +98,5 @@ SAFETY_REGION = replace(
     things=None,
     validation="skm_sim.safety.trials:PAPER_SKILL_TRIALS",
     settings={},
-    role="",
 )
 """The same world with the paper's constraint alone: two goals for each label set, also for TD3."""
