@@ -8,7 +8,8 @@ How much an action risks is known all the same, from all goals together. A goal 
 constraints V to be violated is worth at most what the same labels are worth where any may be; by how
 much less, after an action, is what keeping off the others costs from there on: nothing far from them,
 everything where they can't be avoided any more. That logarithm, on average over the labels that can be
-shown without touching them, is added to that of each action's value, for every goal that allows V.
+shown without touching them, is added to that of each action's value, for every goal that allows V, or
+that allows V once it is reached: where a goal itself shows constraints, it is the others that are risked.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ CAUTION: Final = 1.0
 
 
 class _Kept(NamedTuple):
-    """The goals that allow the same constraints to be violated."""
+    """The goals at which the same constraints are still to be kept off."""
 
     cautious: BoolArray
-    """Those whose labels show none of the other constraints."""
+    """Those goals: what they allow to be violated and what they show are the same set V together."""
     goals: IntArray
-    """Of these, as indices, those with a goal of the same labels that allows all constraints."""
+    """Of these, as indices, those that allow all of V and have a twin that allows all constraints."""
     free: IntArray
     """For each of these, that goal."""
+
+
+def allowed_at(goal: Goal, constraints: frozenset[str]) -> frozenset[str]:
+    """Return the constraints that may be violated once a goal is reached: its own, and V."""
+    return goal.violated | (goal.labels & constraints)
 
 
 class Caution:
@@ -43,11 +49,14 @@ class Caution:
         every = frozenset(constraints)
         free = {goal.labels: i for i, goal in enumerate(goals) if goal.violated == every}
         self._kept: list[_Kept] = []
-        for allowed in sorted({goal.violated for goal in goals} - {every}, key=sorted):
-            cautious = np.array(
-                [goal.violated == allowed and goal.labels & every <= allowed for goal in goals]
-            )
-            compared = [i for i in np.flatnonzero(cautious).tolist() if goals[i].labels in free]
+        reached = [allowed_at(goal, every) for goal in goals]
+        for allowed in sorted(set(reached) - {every}, key=sorted):
+            cautious = np.array([some == allowed for some in reached])
+            compared = [
+                i
+                for i in np.flatnonzero(cautious).tolist()
+                if goals[i].violated == allowed and goals[i].labels in free
+            ]
             if compared:
                 twins = np.array([free[goals[i].labels] for i in compared])
                 self._kept.append(_Kept(cautious, np.array(compared), twins))

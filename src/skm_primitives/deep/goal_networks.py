@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import WrongDomainError
 from skm_primitives.deep.bodies import Body, coarse_grid
-from skm_primitives.deep.caution import Caution
+from skm_primitives.deep.caution import Caution, allowed_at
 from skm_primitives.deep.goal_space import GoalSpace
 from skm_primitives.deep.image_body import ImageBody
 from skm_primitives.deep.relative_goals import RelativeGoals
@@ -187,6 +187,11 @@ class _KeptOffNetworks(_Choosing):
         self._kept_off = kinds_kept_off(kinds, space.propositions, space.violations)
         self._shape = len(space), space.heads
         self._free = int(space.violations.argmax())
+        every = frozenset(space.constraints)
+        heads = {goal.violated: index % space.heads for index, goal in enumerate(space.goals())}
+        own = (heads.get(allowed_at(goal, every), self._free) for goal in space.goals())
+        self._risked = np.eye(space.heads, dtype=np.bool_)[list(own)]
+        """`[goal, head]`: the head that tells what is risked where a goal is reached."""
         fits = self._network.inputs == kinds.relative_inputs
         if not fits or body.inputs != kinds.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
@@ -200,6 +205,7 @@ class _KeptOffNetworks(_Choosing):
         asked: BoolArray = np.ones((len(features), heads), np.bool_)
         if wanted is not None:
             asked[:] = wanted.reshape(-1, sets, heads).any(1)
+            asked |= wanted @ self._risked
             asked[:, self._free] = True  # What is risked is told by comparing with it.
         row, head = np.nonzero(asked)
         shown = kept_off_inputs(self._kinds, features[row], self._kept_off[head])
