@@ -34,6 +34,20 @@ def test_the_risk_counts_beside_the_value_where_something_is_forbidden(kept, exp
     assert best[FREE_BUTTON] == best[STRICT_REGION] == 0  # they may touch it, or want it
 
 
+def test_at_a_goal_that_is_a_constraint_itself_the_others_are_risked():
+    """A button that is the first thing touched: once there, leaving it without a region counts."""
+    both = BUTTON | REGION
+    goals = [Goal(shown, may) for shown in (NOTHING, BUTTON) for may in (NOTHING, BUTTON, both)]
+    strict, own = goals.index(Goal(BUTTON, NOTHING)), goals.index(Goal(NOTHING, BUTTON))
+    values = np.full((len(goals), 2), 0.8)
+    values[strict] = [0.97, 0.93]
+    assert Caution(goals, both).best(logits_of(values))[0][strict] == 0
+    values[own] = [0.5, 0.8]  # The first action makes it hard to leave the button unharmed.
+    assert Caution(goals, both).best(logits_of(values))[0][strict] == 1
+    values[own], values[0] = [0.8, 0.8], [0.01, 0.8]  # That leaving it touches it does not count.
+    assert Caution(goals, both).best(logits_of(values))[0][strict] == 0
+
+
 def test_without_constraints_the_best_action_is_the_best():
     goals = [Goal(NOTHING), Goal(BUTTON)]
     logits = np.random.default_rng(0).normal(size=(2, 7, 2, 5)).astype(np.float32)
@@ -41,9 +55,10 @@ def test_without_constraints_the_best_action_is_the_best():
     np.testing.assert_array_equal(best, logits.mean(0).argmax(-1))
 
 
-def test_a_robot_stays_at_a_cylinder_beside_a_region():
-    """Without caution all four are lost, after 31 to 97 steps."""
-    safety = get_domain("safety_region")
+@pytest.mark.parametrize("domain", ["safety", "safety_region"])
+def test_a_robot_stays_at_a_cylinder_beside_a_region(domain):
+    """Without caution all four are lost by the skills of `safety_region`, after 31 to 97 steps."""
+    safety = get_domain(domain)
     skills, env = load_primitives(safety), safety.make()
     text = "G F button & G F cylinder & G !region"
     policy = make_policy(compile_mission(text, propositions=safety.propositions), skills)

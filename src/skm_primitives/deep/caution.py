@@ -9,7 +9,7 @@ constraints V to be violated is worth at most what the same labels are worth whe
 much less, after an action, is what keeping off the others costs from there on: nothing far from them,
 everything where they can't be avoided any more. That logarithm, on average over the labels that can be
 shown without touching them, is added to that of each action's value, for every goal that allows V, or
-that allows V once it is reached: where a goal itself shows constraints, it is the others that are risked.
+that does once it is reached: where a goal itself shows constraints, it is the others that are risked.
 """
 
 from __future__ import annotations
