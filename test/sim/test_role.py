@@ -64,7 +64,6 @@ def test_the_car_does_the_tasks_by_its_true_pose(domain, least):
         spec, load_primitives(spec), ["1", "2"], 2, seed=3, senses=Senses(), say=lambda _: None
     )
     assert sum(run.succeeded for run in runs) >= least
-    assert all(run.true_outcome != "failed" for run in runs)
 
 
 @pytest.mark.parametrize(
