@@ -9,6 +9,7 @@ from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.deep.skill_runs import run_skill
 from skm_sim import get_domain
 from skm_sim.safety.feasibility import AVOID_SKILLS, AVOID_STAGES, feasible, sample_feasible
+from skm_sim.safety.fitted_body import MOST, FittedBody
 from skm_sim.safety.layout import Layout
 from skm_sim.safety.spec import AVOID
 from skm_sim.safety.trials import TRIALS
@@ -65,6 +66,29 @@ def test_missions_keep_off_buttons(primitives, name):
     drawn = TRIALS.draw(task, 8, 3, "random").options
     runs = [run_episode(env, primitives, policy, max_steps=500, options=each) for each in drawn]
     assert sum(run.status is Status.ACCEPTED for run in runs) >= 6
+
+
+def nearness(x, forward=0.0, **places):
+    """Return the near misses of cylinder, other buttons and regions, for a robot that faces east."""
+    env, body = DOMAIN.make(), FittedBody()
+    seen, _ = env.reset(options={"layout": arena(robot=[x, 0, 0], **places)})
+    features = body.features(seen[None])
+    features[:, 3] = forward  # the velocimeter, in m/s
+    return body.near_misses(features)[0].tolist()
+
+
+def test_near_misses_tell_how_nearly_each_thing_was_touched():
+    """A region stands at x = 1, and is touched within 0.3 m of that."""
+    assert nearness(0.0) == [0, 0, 0]
+    assert nearness(0.67) == [0, 0, pytest.approx(MOST / 2, abs=1)]
+    assert nearness(0.695)[2] >= MOST - 2
+    assert nearness(0.8) == [0, 0, 0]  # It is inside: that is no near miss.
+    assert nearness(0.55, forward=1.0)[2] == 0
+    assert nearness(0.63, forward=1.0) == [0, 0, MOST]  # In 0.08 s it would be inside.
+    assert nearness(0.63, forward=-1.0) == [0, 0, 0]
+    beside = [[1.5, 1.5], [0.35, 0.0], [1.5, -1.5], [-1.5, -1.5]]
+    assert nearness(0.02, buttons=beside) == [0, pytest.approx(MOST / 2, abs=1), 0]
+    assert nearness(0.02, buttons=beside, cylinder=1) == [pytest.approx(MOST / 2, abs=1), 0, 0]
 
 
 def arena(**places):

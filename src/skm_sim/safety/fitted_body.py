@@ -26,8 +26,6 @@ _OTHERS = np.array([BUTTONS - 1, REGIONS])
 """How many objects are told by fitting: the buttons but that under the cylinder, the regions."""
 CROWDED = 0.4
 """Share of the arenas learned in where another button is moved near the cylinder."""
-
-
 STRIP, AHEAD, MOST = 0.06, 0.08, 15
 """Metres, seconds and steps of a near miss."""
 
