@@ -55,7 +55,7 @@ lint: setup
 	@PYTHONPATH=src $(BIN)/lint-imports --no-logo --no-cache
 
 # The core must stand without ROS: its own environment, with none of the ROS wheels. What is the same
-# with ROS and without, documents, wheel, floor plan and examples, is left to `make test`.
+# with ROS and without, documents, wheel, repository checks and examples, is left to `make test`.
 CORE := .venv-core
 .PHONY: test-core
 test-core: $(CORE)/.installed
