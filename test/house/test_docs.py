@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 QUICK = ("check", "patterns", "run", "eval", "map", "verify")
 """Commands that tests run; training and nodes have tests of their own."""
 PHYSICS = re.compile(r"skm (run|eval) (safety|zones)")
-"""Where networks drive a robot through physics, steps differ from CPU to CPU: figures are not compared."""
+"""Where networks drive a robot through physics, steps differ between CPUs: digits do not count."""
 
 
 def blocks(page, language):
