@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from gymnasium.spaces import Discrete
 
@@ -16,9 +16,6 @@ from skm_primitives.primitives import Skills
 from skm_primitives.training import Learner, imported_learner
 from skm_sim.domain import DomainSpec, Task
 from skm_sim.locations import load_attribute
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TABULAR: Final = "skm_primitives.tabular.finetune:FinetuneLearner"
 NETWORKS: Final = "skm_primitives.deep.task_learner:TaskLearner"
@@ -37,6 +34,10 @@ class FewShotLearner(Learner, Protocol):
     """Of the curve: steps and episodes first."""
     curve: list[tuple[float, ...]]
     episodes: int
+    spec: DomainSpec
+    task: Task
+    planner: str
+    """The planner whose zero-shot policy learning begins with."""
 
     @property
     def remark(self) -> str:
@@ -45,10 +46,6 @@ class FewShotLearner(Learner, Protocol):
 
     def remarks(self) -> dict[str, Any]:
         """Return what else there is to tell of the run, by name."""
-        ...
-
-    def figure(self) -> Figure:
-        """Draw the learning curve."""
         ...
 
 

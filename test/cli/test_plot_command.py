@@ -19,6 +19,7 @@ from skm_primitives.figures.primitive_values import primitive_values
 from skm_primitives.figures.returns import returns_figure
 from skm_primitives.figures.task_paths import machine_states
 from skm_primitives.loading import load_primitives
+from skm_primitives.tabular.finetune import COLUMNS
 from skm_sim.office.floor_plan import OFFICE_MAP
 from skm_sim.office.trajectories import outcome_text
 from skm_sim.registry import get_domain
@@ -71,7 +72,9 @@ def test_titles_say_how_many_runs_failed():
 
 
 def test_a_curve_is_drawn_between_the_zero_shot_level_and_the_optimum():
-    figure = learning_curve_figure([(0, 0, 0.5, 1, 3, 0.5), (4000, 9, 1, 1, 2, 0.8)], "title")
+    figure = learning_curve_figure(
+        [(0, 0, 0.5, 1, 3, 0.5), (4000, 9, 1, 1, 2, 0.8)], COLUMNS, "title"
+    )
     names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert names == [
         "optimum",

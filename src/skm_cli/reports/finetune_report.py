@@ -24,8 +24,10 @@ def finish_finetune(
     if args.curve:
         write_curve(learner, args.curve)
     if args.plot:
+        from skm_primitives.figures.finetune_curve import finetune_figure  # noqa: PLC0415
+
         with written(args.plot):
-            learner.figure().savefig(args.plot)
+            finetune_figure(learner).savefig(args.plot)
     summary = {
         "domain": card.domain,
         **learner.options,

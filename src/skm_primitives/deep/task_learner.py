@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -44,9 +44,6 @@ from skm_primitives.planning.policy import Decision
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainSpec
 from skm_sim.trials import TrialSet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOOKING_SEED, VALIDATION_SEED, PROOF_SEED, TRAINING_SEED = 40_009, 60_013, 70_001, 1_000_003
 """Where the seeds of worlds begin; reports use small ones."""
@@ -85,6 +82,7 @@ class TaskLearner(DeepLearner):
         self.episodes = 0
         self._taken = self._owed = 0
         self._validation: tuple[TrialSet, Outcomes] | None = None
+        self.planner = settings.planner
         self.curve: list[tuple[float, ...]] = []
         """A row of `COLUMNS` for every validation."""
         self._best_score = 0.0
@@ -95,13 +93,6 @@ class TaskLearner(DeepLearner):
         endless = self.worlds.mission.machine.endless
         kind = "rounds" if endless else "discounted return"
         return {"score_is": kind, "candidate": bool(self._best)}
-
-    def figure(self) -> Figure:
-        """Draw the gain over zero-shot in the validation worlds."""
-        from skm_primitives.figures.finetune_curve import gain_figure  # noqa: PLC0415
-
-        title = f"{self.spec.name}/{self.task.name}, few-shot on planner {self.settings.planner}"
-        return gain_figure(self.curve, COLUMNS, title)
 
     @property
     def round_steps(self) -> int:

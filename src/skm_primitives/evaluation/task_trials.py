@@ -21,8 +21,11 @@ from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
 from skm_sim.domain import DomainSpec, Task
+from skm_sim.locations import load_attribute
 from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
 
+FINETUNED: Final = "skm_primitives.finetuning:load_finetuned"
+"""Who loads what few-shot learning has saved, imported on use: it stands above evaluations."""
 FEW_SHOT: Final = "few-shot"
 """In place of a planner's name, where a policy was learned on top of one."""
 
@@ -239,9 +242,7 @@ def _policy(
     """Return the planner's policy, or the one that few-shot learning has saved for this mission."""
     if options.finetuned is None:
         return make_policy(mission, primitives, options.planner)
-    from skm_primitives.finetuning import load_finetuned  # noqa: PLC0415 (it draws trials itself)
-
-    policy = load_finetuned(options.finetuned, spec, primitives)
+    policy: Policy = load_attribute(FINETUNED)(options.finetuned, spec, primitives)
     if policy.mission.text != mission.text:
         raise SkmError(
             f"{options.finetuned} was learned for another mission: {policy.mission.text}"

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from skm_primitives.tabular.finetune import COLUMNS
+from skm_primitives.finetuning import FewShotLearner
 
 INK = "#222831"
 FEW_SHOT = "#1f7a8c"
@@ -17,9 +17,20 @@ ZERO_SHOT = "#d1345b"
 PRINTED_RULE = "#e08e1b"
 
 
-def learning_curve_figure(curve: Sequence[Sequence[float]], title: str) -> Figure:
-    """Return the curve with `COLUMNS`, the zero-shot level and the optimum as lines to compare with."""
-    data = dict(zip(COLUMNS, np.array(curve).T, strict=True))
+def finetune_figure(learner: FewShotLearner) -> Figure:
+    """Draw how few-shot learning went: beside the optimum where that is known, else as a gain."""
+    name = f"{learner.spec.name}/{learner.task.name}"
+    title = f"{name}, few-shot on planner {learner.planner}"
+    if "return_ratio" in learner.columns:
+        return learning_curve_figure(learner.curve, learner.columns, title)
+    return gain_figure(learner.curve, learner.columns, title)
+
+
+def learning_curve_figure(
+    curve: Sequence[Sequence[float]], columns: Sequence[str], title: str
+) -> Figure:
+    """Return the curve, the zero-shot level and the optimum as lines to compare with."""
+    data = dict(zip(columns, np.array(curve).T, strict=True))
     steps, ratio = data["steps"], data["return_ratio"]
     figure = Figure(figsize=(6.4, 3.8), dpi=150, layout="constrained")
     axes = figure.add_subplot(title=title, xlabel="environment steps", ylabel="return / optimum")

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,6 @@ from skm_primitives.tabular.finetuned_policy import LEARNER, FinetunedPolicy
 from skm_primitives.tabular.mission_arrays import Score, score, tabular_mission, tabulate
 from skm_sim.domain import DomainSpec
 from skm_sim.tabular import tabular_model
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROUND_STEPS: Final = 4000
 """Environment steps between two evaluations."""
@@ -151,6 +148,7 @@ class FinetuneLearner:
         self.episodes = 0
         self._situation = -1
         self._elapsed = 0
+        self.planner = settings.planner
         self.curve: list[tuple[float, ...]] = []
         self.best = self._evaluate()
 
@@ -176,13 +174,6 @@ class FinetuneLearner:
     def remarks(self) -> dict[str, Any]:
         """Return how soon it was near the optimum, and whether all that matters is observed."""
         return {"steps_to_99": self.steps_to(0.99), "markov": self.markov}
-
-    def figure(self) -> Figure:
-        """Draw the learning curve between the zero-shot level and the optimum."""
-        from skm_primitives.figures.finetune_curve import learning_curve_figure  # noqa: PLC0415
-
-        title = f"{self.spec.name}/{self.task.name}, few-shot on planner {self.settings.planner}"
-        return learning_curve_figure(self.curve, title)
 
     @property
     def steps(self) -> int:

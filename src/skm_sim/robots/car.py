@@ -20,9 +20,9 @@ import numpy as np
 
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
+from skm_sim.point_robot import INSTALL, PACKAGE
 from skm_sim.robots.bodies import RANGE, RAYS
 from skm_sim.robots.walls import Pose, Walls
-from skm_sim.safety.gymnasium_backend import INSTALL, PACKAGE
 
 RADIUS: Final = 0.22
 """Of a circle around the robot's centre that holds all of it."""

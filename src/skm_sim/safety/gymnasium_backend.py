@@ -32,15 +32,12 @@ from numpy.typing import ArrayLike
 from skm_sim.arena_env import given_layout
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
-from skm_sim.point_robot import action_space, check_actions
+from skm_sim.point_robot import INSTALL, PACKAGE, action_space, check_actions
 from skm_sim.safety.environment import observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import PROPOSITIONS
 
-PACKAGE = "safety_gymnasium"
-INSTALL = "pip install --no-deps safety-gymnasium==1.0.0 xmltodict==1.0.4 imageio==2.38.1 PyYAML"
-"""What the backend needs beyond skm's own requirements (`requirements/safety-gymnasium.txt`)."""
 _SENSORS = ("accelerometer", "velocimeter", "gyro", "magnetometer")
 _LIDARS = ("goal_lidar", "buttons_lidar", "hazards_lidar")
 _REGION_RADIUS = 0.3
