@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from skm_primitives.planning.mission_product import MissionProduct
+from skm_primitives.planning.product_graph import ProductGraph
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 GAMMA: Final = 1 - 1e-7
@@ -44,9 +45,12 @@ class Lasso:
 
 def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
     """Solve the product, beginning with the best plan under the discount `gamma`."""
-    value, _ = product.solve(gamma)
-    way = product.best_way(product.arriving_directly(value, gamma))
-    action = product.options(product.arriving(value, gamma)).argmax(axis=2)
+    value, action, way = ProductGraph([product], product.allowed).discounted(gamma)
+    # Of ways that are equally good, the first action; where a discounted value is too small for a
+    # number, the shortest way to a reward.
+    first = product.options(product.arriving(value, gamma)).argmax(axis=2)
+    action = np.where(value > 0, first, action)
+    way = np.where(value > 0, product.best_way(product.arriving_directly(value, gamma)), way)
     changed = True
     while changed:
         value, last = _evaluate(product, action, way)

@@ -9,9 +9,8 @@ leaves neither, whatever happens; from where both are lost, any is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from skm_machine.errors import UnsupportedMissionError
 from skm_machine.event_game import subsets
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.mission_product import MissionProduct, mission_product
+from skm_primitives.planning.product_graph import FAR, ProductGraph
 from skm_primitives.primitives import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray
 
@@ -48,13 +48,9 @@ class EventGame:
 
         Where nothing can be done without an event, this says where to wait for it.
         """
-        value = np.zeros(self.kept.shape)
-        while True:
-            arriving = np.max([product.arriving(value, gamma) for product in self.products], axis=0)
-            better = self.quiet.options(arriving).max(axis=2)
-            if np.abs(better - value).max() <= 1e-9:
-                return value, arriving
-            value = better
+        value, _, _ = ProductGraph(self.products, self.allowed).discounted(gamma)
+        arriving = np.max([product.arriving(value, gamma) for product in self.products], axis=0)
+        return value, arriving
 
 
 def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str]) -> EventGame:
@@ -71,29 +67,23 @@ def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str])
     ended = np.array([state in machine.terminal for state in range(machine.num_states)]) & ~failed
     alive = np.broadcast_to(~failed[:, None, None], products[0].reward.shape)
     done = np.broadcast_to(ended[:, None, None], alive.shape)
-    safe = _fixed(lambda good: (_can(products, good) | done) & alive, alive)
-    again = safe
+    graph = ProductGraph(products)
+    safe = ~graph.doomed(~alive, done)
+    kept = safe
     while True:
-        rewarded = again
-        kept = _fixed(partial(_reaching, products, done, rewarded), done)
+        again = kept
+        paid = [
+            (product.reward > 0) & again.reshape(-1)[after].reshape(again.shape)
+            for product, after in zip(products, graph.after, strict=True)
+        ]
+        kept = graph.reached(done, paid, every=True)[0] < FAR
         if np.array_equal(kept, again):
             break
-        again = kept
     allowed = np.ones((*alive.shape[:2], world.successors.shape[1], alive.shape[2]), np.bool_)
     for region, counted in ((safe, None), (kept, kept)):
         leads = _arrivals(products, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
     return EventGame(products, kept, safe, allowed)
-
-
-def _fixed(step: Callable[[BoolArray], BoolArray], start: BoolArray) -> BoolArray:
-    """Return the fixed point that `step` comes to from `start`."""
-    found = start
-    while True:
-        following = step(found)
-        if np.array_equal(following, found):
-            return found
-        found = following
 
 
 def _arrivals(
@@ -114,18 +104,3 @@ def _arrivals(
             here[state] |= here[list(ways)].any(axis=0)
         np.logical_and(every, here, out=every)
     return every
-
-
-def _reaching(
-    products: Sequence[MissionProduct], done: BoolArray, rewarded: BoolArray, good: BoolArray
-) -> BoolArray:
-    return _can(products, good, rewarded) | done
-
-
-def _can(
-    products: Sequence[MissionProduct], good: BoolArray, rewarded: BoolArray | None = None
-) -> BoolArray:
-    """Return where some action leads there, whatever happens."""
-    arrivals = _arrivals(products, good, rewarded)
-    able: BoolArray = np.any(arrivals[:, products[0].world.successors], axis=2)
-    return able

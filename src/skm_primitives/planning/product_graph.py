@@ -1,0 +1,241 @@
+"""Machine × places × visit counts backwards: what can be reached or forced, each arc looked at once.
+
+To be somewhere is a *node* [u, place, counter]. An action leads from it to an *arrival* [u, place',
+counter]. An arrival is *read* in u, or under a promise that can be made in u, while some events happen:
+each reading leads to one node. Regions are found by worklists over the arcs backwards, so the cost is in
+proportion to the arcs, however far a region reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from skm_primitives.known.predecessors import expand
+from skm_primitives.planning.mission_product import MissionProduct
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
+
+FAR: Final = 1 << 30
+"""More steps than any way has: there is none."""
+ROUNDING: Final = 1e-12
+"""A choice is better only by more than this share: less is rounding."""
+NOTHING: Final = 1e-17
+
+
+class ProductGraph:
+    """The arcs of one world under each choice of events (`products`), with the actions allowed."""
+
+    def __init__(
+        self, products: Sequence[MissionProduct], allowed: BoolArray | None = None
+    ) -> None:
+        self.products = tuple(products)
+        self.allowed = allowed
+        first = self.products[0]
+        self.shape: tuple[int, int, int] = first.reward.shape  # type: ignore[assignment]
+        self.size = first.reward.size
+        self.actions = first.world.successors.shape[1]
+        place = np.arange(self.shape[1])[:, None]
+        self.after: list[IntArray] = [
+            (
+                (product.machine_state * self.shape[1] + place) * self.shape[2] + product.counter
+            ).reshape(-1)
+            for product in self.products
+        ]
+        """For each choice of events and each reading, the node that it leads to."""
+        self._readings = [_inverse(after, self.size) for after in self.after]
+        self._pairs = _inverse(first.world.successors.reshape(-1), self.shape[1])
+        self._promises = first.promises
+        readers = [[u] for u in range(self.shape[0])]
+        for state, ways in self._promises:
+            for way in ways:
+                readers[way].append(state)
+        self._readers = (
+            np.concatenate([[0], np.cumsum([len(some) for some in readers])]),
+            np.array([u for some in readers for u in some], np.int64),
+        )
+        self._choices = np.ones(self.shape[0], np.int64)
+        """For each machine state, the states in which an arrival in it can be read."""
+        for state, ways in self._promises:
+            self._choices[state] += len(ways)
+
+    def reached(
+        self,
+        won: BoolArray,
+        paid: Sequence[BoolArray] = (),
+        among: BoolArray | None = None,
+        *,
+        every: bool = False,
+        keeping: bool = True,
+    ) -> tuple[IntArray, IntArray]:
+        """Return in how many steps a node that is `won`, or a reading that is `paid`, can be reached.
+
+        From being at a node, and from arriving there; `FAR` from where it cannot. With `every`, whatever
+        events happen: then it is the number of steps at worst. Else events help. With `keeping`, what
+        breaks a promise leads nowhere. Nodes that are not `among` lead nowhere either.
+        """
+        steps, arriving = np.full(self.size, FAR), np.full(self.size, FAR)
+        open_ways = np.full(self.size, len(self.products) if every else 1)
+        answered = np.zeros((len(self.products), self.size), np.bool_)
+        kept = [product.kept.reshape(-1) for product in self.products] if keeping else None
+        allowed_among = None if among is None else among.reshape(-1)
+        nodes, level = np.flatnonzero(won), 0
+        steps[nodes] = 0
+        rewarded = [np.flatnonzero(some) for some in paid]
+        while len(nodes) or any(map(len, rewarded)):
+            level += 1
+            fresh = []
+            for number in range(len(self.products)):
+                readings = expand(*self._readings[number], nodes)[0]
+                if rewarded:
+                    readings = np.concatenate([readings, rewarded[number]])
+                if kept is not None:
+                    readings = readings[kept[number][readings]]
+                arrivals = self._arrivals_of(readings)
+                arrivals = np.unique(arrivals[~answered[number, arrivals]])
+                answered[number, arrivals] = True
+                open_ways[arrivals] -= 1
+                fresh.append(arrivals[open_ways[arrivals] == 0])
+            rewarded = []
+            found = np.concatenate(fresh)
+            arriving[found] = level
+            nodes = self._before_arrivals(found)
+            nodes = np.unique(nodes[steps[nodes] == FAR])
+            if allowed_among is not None:
+                nodes = nodes[allowed_among[nodes]]
+            steps[nodes] = level
+        return steps.reshape(self.shape), arriving.reshape(self.shape)
+
+    def doomed(self, failed: BoolArray, exempt: BoolArray) -> BoolArray:
+        """Return from which nodes events can force their way to `failed`, whatever the robot does."""
+        lost = failed.reshape(-1).copy()
+        spared = exempt.reshape(-1)
+        hopes = np.repeat(self._choices, self.shape[1] * self.shape[2])
+        ways = [hopes.copy() for _ in self.products]  # readings of each arrival that are not lost
+        lost_arrival = np.zeros(self.size, np.bool_)
+        choices = np.full(self.size, self.actions)
+        nodes = np.flatnonzero(lost)
+        while len(nodes):
+            fresh = []
+            for number in range(len(self.products)):
+                arrivals = self._arrivals_of(expand(*self._readings[number], nodes)[0])
+                arrivals, count = np.unique(arrivals, return_counts=True)
+                ways[number][arrivals] -= count
+                fresh.append(arrivals[ways[number][arrivals] == 0])
+            found = np.unique(np.concatenate(fresh))
+            found = found[~lost_arrival[found]]
+            lost_arrival[found] = True
+            nodes, count = np.unique(self._before_arrivals(found), return_counts=True)
+            choices[nodes] -= count
+            nodes = nodes[(choices[nodes] == 0) & ~lost[nodes] & ~spared[nodes]]
+            lost[nodes] = True
+        return lost.reshape(self.shape)
+
+    def _arrivals_of(self, readings: IntArray) -> IntArray:
+        """Return the arrivals that can be read so."""
+        if not self._promises:
+            return readings
+        per_state = self.shape[1] * self.shape[2]
+        state, rest = np.divmod(readings, per_state)
+        reader, owner = expand(*self._readers, state)
+        return reader * per_state + rest[owner]
+
+    def _before_arrivals(self, arrivals: IntArray) -> IntArray:
+        """Return the nodes that some allowed action leads from to these arrivals, once for each."""
+        _, places, counters = self.shape
+        state, rest = np.divmod(arrivals, places * counters)
+        place, counter = np.divmod(rest, counters)
+        pair, owner = expand(*self._pairs, place)
+        state, counter = state[owner], counter[owner]
+        source, action = np.divmod(pair, self.actions)
+        nodes: IntArray = (state * places + source) * counters + counter
+        if self.allowed is not None:
+            nodes = nodes[self.allowed[state, source, action, counter]]
+        return nodes
+
+    def discounted(self, gamma: float) -> tuple[FloatArray, IntArray, IntArray]:
+        """Return what being at each node is worth if events help, with the action and the reading.
+
+        Policy iteration (Howard), from the shortest ways to a reward. The reading of an arrival is the
+        machine state that it is read in.
+        """
+        reward = np.stack([product.reward for product in self.products])
+        kept = np.stack([product.kept for product in self.products])
+        after = np.stack(self.after)
+        paid = [product.reward > 0 for product in self.products]
+        steps, _ = self.reached(np.zeros(self.shape, np.bool_), paid)
+        nearest = np.where(reward > 0, 1, 1 + steps.reshape(-1)[after].reshape(reward.shape))
+        closeness, chosen, way = self._best_reading(np.where(kept, -nearest, -FAR))
+        action = self._options(closeness, -2.0 * FAR).argmax(axis=2)
+        while True:
+            value = self._kept_to(action, way, chosen, reward, kept, after, gamma)
+            onward = value.reshape(-1)[after].reshape(reward.shape)
+            direct = np.where(kept, reward + gamma * onward, 0.0)
+            now = self._read(direct, chosen, way)
+            arriving, better_chosen, better_way = self._best_reading(direct)
+            read_anew = arriving > now * (1 + ROUNDING)
+            options = self._options(arriving, -1.0)
+            taken = np.take_along_axis(options, action[:, :, None], axis=2)[:, :, 0]
+            act_anew = options.max(axis=2) > taken * (1 + ROUNDING)
+            if not (read_anew.any() or act_anew.any()):
+                return value, action, way
+            chosen = np.where(read_anew, better_chosen, chosen)
+            way = np.where(read_anew, better_way, way)
+            action = np.where(act_anew, options.argmax(axis=2), action)
+
+    def _options(self, arriving: FloatArray, forbidden: float) -> FloatArray:
+        options: FloatArray = arriving[:, self.products[0].world.successors]
+        return options if self.allowed is None else np.where(self.allowed, options, forbidden)
+
+    def _best_reading(self, direct: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """Return the greatest worth of each arrival, with the events and the state to read it in."""
+        chosen = direct.argmax(axis=0)
+        worth = direct.max(axis=0)
+        way = np.zeros(self.shape, np.int64) + np.arange(self.shape[0])[:, None, None]
+        for state, ways in self._promises:
+            candidates = np.array([state, *ways])
+            way[state] = candidates[worth[candidates].argmax(axis=0)]
+        if self._promises:
+            worth = np.take_along_axis(worth, way, axis=0)
+            chosen = np.take_along_axis(chosen, way, axis=0)
+        return worth, chosen, way
+
+    @staticmethod
+    def _read(direct: FloatArray, chosen: IntArray, way: IntArray) -> FloatArray:
+        """Return what arrivals are worth as they are read now."""
+        _, place, counter = np.indices(way.shape, sparse=True)
+        worth: FloatArray = direct[chosen, way, place, counter]
+        return worth
+
+    def _kept_to(
+        self,
+        action: IntArray,
+        way: IntArray,
+        chosen: IntArray,
+        reward: FloatArray,
+        kept: BoolArray,
+        after: IntArray,
+        gamma: float,
+    ) -> FloatArray:
+        """Return what a policy is worth if it is kept to for ever, by doubling its steps."""
+        u, place, counter = np.indices(self.shape, sparse=True)
+        reached = self.products[0].world.successors[place, action]
+        state, events = way[u, reached, counter], chosen[u, reached, counter]
+        arrival = (state * self.shape[1] + reached) * self.shape[2] + counter
+        holds = kept.reshape(len(kept), -1)[events, arrival].reshape(-1)
+        here = np.arange(self.size)
+        node = np.where(holds, after[events, arrival].reshape(-1), here)
+        paid = reward.reshape(len(reward), -1)[events, arrival].reshape(-1)
+        value, factor, doubled = np.where(holds, paid, 0.0), gamma, 1
+        while factor > NOTHING or doubled < self.size:
+            value = value + factor * value[node]
+            node, factor, doubled = node[node], factor * factor, 2 * doubled
+        return value.reshape(self.shape)
+
+
+def _inverse(targets: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return for each of `size` targets which entries lead to it: where its slice begins, and entries."""
+    order = np.argsort(targets, kind="stable")
+    counts = np.bincount(targets, minlength=size)
+    return np.concatenate([[0], np.cumsum(counts)]), order
