@@ -26,6 +26,19 @@ MOST_EVENTS = 6
 
 
 @dataclass(frozen=True, eq=False)
+class Hope:
+    """What there is to hope for; arrays are indexed by [u, place, counter]."""
+
+    region: BoolArray
+    """From where the mission can be carried out with the help of events."""
+    value: FloatArray
+    """What being there is worth then."""
+    arriving: FloatArray
+    """What arriving there is worth."""
+    allowed: BoolArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class EventGame:
     """The product under each choice of events, with what is won against all of them."""
 
@@ -43,14 +56,24 @@ class EventGame:
         """The product of no event, with only the actions that are allowed."""
         return replace(self.products[0], allowed=self.allowed)
 
-    def hopeful_values(self, gamma: float) -> tuple[FloatArray, FloatArray]:
-        """Return the values of being and of arriving there if events were to help.
+    def hope(self, gamma: float, *, daring: bool = False) -> Hope:
+        """Return where the mission can be carried out if events were to help, and what that is worth.
 
-        Where nothing can be done without an event, this says where to wait for it.
+        By the actions that are allowed, or by any. Where nothing can be done without an event, this
+        says where to wait for it.
         """
-        value, _, _ = ProductGraph(self.products, self.allowed).discounted(gamma)
+        allowed = None if daring else self.allowed
+        graph = ProductGraph(self.products, allowed, every_chance=True)
+        nowhere = np.zeros(self.kept.shape, np.bool_)
+        region = ~nowhere
+        while True:
+            found = graph.reached(nowhere, graph.paid(region))[0] < FAR
+            if np.array_equal(found, region):
+                break
+            region = found
+        value, _, _ = ProductGraph(self.products, allowed).discounted(gamma)
         arriving = np.max([product.arriving(value, gamma) for product in self.products], axis=0)
-        return value, arriving
+        return Hope(region, value, arriving, allowed)
 
 
 def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str]) -> EventGame:
@@ -72,11 +95,7 @@ def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str])
     kept = safe
     while True:
         again = kept
-        paid = [
-            (product.reward > 0) & again.reshape(-1)[after].reshape(again.shape)
-            for product, after in zip(products, graph.after, strict=True)
-        ]
-        kept = graph.reached(done, paid, every=True)[0] < FAR
+        kept = graph.reached(done, graph.paid(again), every=True)[0] < FAR
         if np.array_equal(kept, again):
             break
     allowed = np.ones((*alive.shape[:2], world.successors.shape[1], alive.shape[2]), np.bool_)

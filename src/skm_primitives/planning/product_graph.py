@@ -28,8 +28,16 @@ class ProductGraph:
     """The arcs of one world under each choice of events (`products`), with the actions allowed."""
 
     def __init__(
-        self, products: Sequence[MissionProduct], allowed: BoolArray | None = None
+        self,
+        products: Sequence[MissionProduct],
+        allowed: BoolArray | None = None,
+        *,
+        every_chance: bool = False,
     ) -> None:
+        """With `every_chance`, an action leads wherever it may; else where it leads as a rule.
+
+        The first is for what can be reached at all: not for what can be forced.
+        """
         self.products = tuple(products)
         self.allowed = allowed
         first = self.products[0]
@@ -45,7 +53,11 @@ class ProductGraph:
         ]
         """For each choice of events and each reading, the node that it leads to."""
         self._readings = [_inverse(after, self.size) for after in self.after]
-        self._pairs = _inverse(first.world.successors.reshape(-1), self.shape[1])
+        self._pair_of: IntArray | None = None
+        leads_to = first.world.successors.reshape(-1)
+        if every_chance and first.world.chances is not None:
+            leads_to, self._pair_of = first.world.chances.place, first.world.chances.pair
+        self._pairs = _inverse(leads_to, self.shape[1])
         self._promises = first.promises
         readers = [[u] for u in range(self.shape[0])]
         for state, ways in self._promises:
@@ -59,6 +71,13 @@ class ProductGraph:
         """For each machine state, the states in which an arrival in it can be read."""
         for state, ways in self._promises:
             self._choices[state] += len(ways)
+
+    def paid(self, region: BoolArray) -> list[BoolArray]:
+        """Return, for each choice of events, the readings with a reward that lead to a region."""
+        return [
+            (product.reward > 0) & region.reshape(-1)[after].reshape(self.shape)
+            for product, after in zip(self.products, self.after, strict=True)
+        ]
 
     def reached(
         self,
@@ -148,6 +167,8 @@ class ProductGraph:
         place, counter = np.divmod(rest, counters)
         pair, owner = expand(*self._pairs, place)
         state, counter = state[owner], counter[owner]
+        if self._pair_of is not None:
+            pair = self._pair_of[pair]
         source, action = np.divmod(pair, self.actions)
         nodes: IntArray = (state * places + source) * counters + counter
         if self.allowed is not None:
