@@ -35,7 +35,7 @@ from skm_primitives.primitives import (
     PlaceWorld,
     Skills,
 )
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 SURE_GAMMA: Final = 0.9999
 """The discount for planning where actions slip: success is what is at stake then, not speed."""
@@ -56,9 +56,10 @@ class GroundedPolicy(PlacePolicy):
             clause = blocking_clause(mission, self._product.shown_labels(mission.machine.initial))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._weights = self._goal_weights(arriving, len(skills.goals))
-        action = self._product.options(arriving).argmax(axis=2)
+        self.actions: IntArray = self._product.options(arriving).argmax(axis=2)
+        """`[u, place, counter]`: what it does everywhere."""
         way = self._product.best_way(self._product.arriving_directly(self._values, gamma))
-        _, destinations = self._product.next_moves(action, way)
+        _, destinations = self._product.next_moves(self.actions, way)
         self._pursued = self._pursued_goals(destinations)
 
     def _goal_weights(self, arriving: FloatArray, goals: int) -> Float32Array:

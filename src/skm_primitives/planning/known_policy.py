@@ -8,6 +8,7 @@ are, for those who watch.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 EQUAL: Final = 1e-7
 """Ways whose lengths differ by less than this share of a step are equally long."""
@@ -81,6 +82,13 @@ class KnownWorldPolicy:
             state = int(self._product.target[state, label])
         return way
 
+    def shortest_trace(self) -> list[frozenset[str]]:
+        """Return the labels of the shortest of its ways to the first reward, over all cells."""
+        cell = int(self._product.length[self.mission.machine.initial].argmin())
+        shown = self._world.label_ids[self._world.successors]
+        way = self.way_from(cell)
+        return [self._world.label_sets[int(shown[cell, action])] for _, cell, action in way]
+
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed cell; refuse what cannot be done from here."""
         self._cell = self._checked(observation)
@@ -113,8 +121,17 @@ class KnownWorldPolicy:
         worth: Float32Array = (self._gamma ** self._lengths(state, self._cell)).astype(np.float32)
         return worth
 
-    def _lengths(self, state: int, cell: int) -> FloatArray:
+    def _lengths(self, state: int, cell: int | IntArray) -> FloatArray:
         return self._product.arrival_lengths(state, self._world.successors[cell])
+
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, cell]`: what it does everywhere."""
+        found = np.zeros(self._product.length.shape, np.int64)
+        for state, row in enumerate(found):
+            lengths = self._lengths(state, np.arange(len(row)))
+            row[:] = np.argmax(lengths <= lengths.min(axis=1, keepdims=True) + EQUAL, axis=1)
+        return found
 
     def _best(self, state: int, cell: int) -> int:
         lengths = self._lengths(state, cell)

@@ -9,6 +9,7 @@ proportion to the arcs, however far a region reaches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -41,7 +42,7 @@ class ProductGraph:
         self.products = tuple(products)
         self.allowed = allowed
         first = self.products[0]
-        self.shape: tuple[int, int, int] = first.reward.shape  # type: ignore[assignment]
+        self.shape: tuple[int, int, int] = first.reward.shape
         self.size = first.reward.size
         self.actions = first.world.successors.shape[1]
         place = np.arange(self.shape[1])[:, None]
@@ -54,9 +55,11 @@ class ProductGraph:
         """For each choice of events and each reading, the node that it leads to."""
         self._readings = [_inverse(after, self.size) for after in self.after]
         self._pair_of: IntArray | None = None
-        leads_to = first.world.successors.reshape(-1)
+        self._leads_to: IntArray = first.world.successors
+        leads_to = self._leads_to.reshape(-1)
         if every_chance and first.world.chances is not None:
             leads_to, self._pair_of = first.world.chances.place, first.world.chances.pair
+            self._leads_to = first.world.chances.reached(self.actions)
         self._pairs = _inverse(leads_to, self.shape[1])
         self._promises = first.promises
         readers = [[u] for u in range(self.shape[0])]
@@ -126,16 +129,112 @@ class ProductGraph:
             steps[nodes] = level
         return steps.reshape(self.shape), arriving.reshape(self.shape)
 
-    def doomed(self, failed: BoolArray, exempt: BoolArray) -> BoolArray:
-        """Return from which nodes events can force their way to `failed`, whatever the robot does."""
-        lost = failed.reshape(-1).copy()
+    def recurring(self) -> BoolArray:
+        """Return from where rewards can be had for ever, if events help."""
+        nowhere = np.zeros(self.shape, np.bool_)
+        region = ~nowhere
+        while True:
+            found = self.reached(nowhere, self.paid(region))[0] < FAR
+            if np.array_equal(found, region):
+                return region
+            region = found
+
+    def without_promises(self) -> ProductGraph:
+        """Return the same arcs, where every arrival is read as it is."""
+        if not self._promises:
+            return self
+        plain = [replace(product, promises=()) for product in self.products]
+        return ProductGraph(plain, self.allowed, every_chance=self._pair_of is not None)
+
+    def gone_through(self, begun: BoolArray, over: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Return the nodes that anything leads to from some, and the arrivals on the way.
+
+        `over[u]` are the machine states in which nothing goes on.
+        """
+        _, places, counters = self.shape
+        met, arrived = begun.reshape(-1).copy(), np.zeros(self.size, np.bool_)
+        nodes = np.flatnonzero(met)
+        while len(nodes):
+            nodes = nodes[~over[nodes // (places * counters)]]
+            state, rest = np.divmod(nodes, places * counters)
+            place, counter = np.divmod(rest, counters)
+            reached = self._leads_to[place]
+            arrivals = ((state[:, None] * places + reached) * counters + counter[:, None]).ravel()
+            arrivals = np.unique(arrivals[~arrived[arrivals]])
+            arrived[arrivals] = True
+            ways = [after[arrivals] for after in self.after]
+            for promising, promises in self._promises:
+                some = arrivals[arrivals // (places * counters) == promising]
+                for promise in promises:
+                    readings = some + (promise - promising) * places * counters
+                    ways += [
+                        after[readings[product.kept.reshape(-1)[readings]]]
+                        for product, after in zip(self.products, self.after, strict=True)
+                    ]
+            nodes = np.concatenate(ways)
+            nodes = np.unique(nodes[~met[nodes]])
+            met[nodes] = True
+        return met.reshape(self.shape), arrived.reshape(self.shape)
+
+    def onward(
+        self,
+        node: tuple[int, int, int],
+        steps: IntArray,
+        arriving: IntArray,
+        paid: Sequence[BoolArray],
+    ) -> list[tuple[int, int, tuple[int, int, int] | None]]:
+        """Return the first steps of the shortest ways from a node, as `reached` has found them.
+
+        Each is the place that it leads to, the number of the events that help, and the node after it;
+        None for the last step, on a reading that is paid.
+        """
+        state, place, counter = node
+        found: list[tuple[int, int, tuple[int, int, int] | None]] = []
+        ways = (state, *dict(self._promises).get(state, ()))
+        permitted = None if self.allowed is None else self.allowed[state, place, :, counter]
+        for arrival in self._places_from(place, permitted):
+            if arriving[state, arrival, counter] != steps[node]:
+                continue
+            for number, product in enumerate(self.products):
+                for way in ways:
+                    reading = way, arrival, counter
+                    after = (
+                        int(product.machine_state[reading]),
+                        arrival,
+                        int(product.counter[arrival, counter]),
+                    )
+                    if paid and paid[number][reading] and product.kept[reading]:
+                        if steps[node] == 1:
+                            found.append((arrival, number, None))
+                    elif steps[after] == steps[node] - 1 and (product.kept[reading] or not paid):
+                        found.append((arrival, number, after))
+        return found
+
+    def _places_from(self, place: int, permitted: BoolArray | None) -> list[int]:
+        """Return where the actions that are permitted lead."""
+        actions = np.arange(self.actions) if permitted is None else np.flatnonzero(permitted)
+        if self._pair_of is None:
+            found = self.products[0].world.successors[place, actions]
+        else:
+            chances = self.products[0].world.chances
+            assert chances is not None
+            found = chances.place[np.isin(chances.pair, place * self.actions + actions)]
+        return list(dict.fromkeys(found.tolist()))
+
+    def doomed(self, failed: BoolArray, exempt: BoolArray) -> IntArray:
+        """Return in how many steps at most events force their way to `failed`; `FAR` where they cannot.
+
+        Whatever the robot does; nodes that are `exempt` are never lost.
+        """
+        level = np.where(failed.reshape(-1), 0, FAR)
         spared = exempt.reshape(-1)
         hopes = np.repeat(self._choices, self.shape[1] * self.shape[2])
         ways = [hopes.copy() for _ in self.products]  # readings of each arrival that are not lost
         lost_arrival = np.zeros(self.size, np.bool_)
         choices = np.full(self.size, self.actions)
-        nodes = np.flatnonzero(lost)
+        nodes, step = np.flatnonzero(failed), 0
         while len(nodes):
+            step += 1
             fresh = []
             for number in range(len(self.products)):
                 arrivals = self._arrivals_of(expand(*self._readings[number], nodes)[0])
@@ -147,9 +246,9 @@ class ProductGraph:
             lost_arrival[found] = True
             nodes, count = np.unique(self._before_arrivals(found), return_counts=True)
             choices[nodes] -= count
-            nodes = nodes[(choices[nodes] == 0) & ~lost[nodes] & ~spared[nodes]]
-            lost[nodes] = True
-        return lost.reshape(self.shape)
+            nodes = nodes[(choices[nodes] == 0) & (level[nodes] == FAR) & ~spared[nodes]]
+            level[nodes] = step
+        return level.reshape(self.shape)
 
     def _arrivals_of(self, readings: IntArray) -> IntArray:
         """Return the arrivals that can be read so."""
@@ -225,7 +324,7 @@ class ProductGraph:
     @staticmethod
     def _read(direct: FloatArray, chosen: IntArray, way: IntArray) -> FloatArray:
         """Return what arrivals are worth as they are read now."""
-        _, place, counter = np.indices(way.shape, sparse=True)
+        place, counter = np.arange(way.shape[1])[:, None], np.arange(way.shape[2])
         worth: FloatArray = direct[chosen, way, place, counter]
         return worth
 
@@ -240,7 +339,8 @@ class ProductGraph:
         gamma: float,
     ) -> FloatArray:
         """Return what a policy is worth if it is kept to for ever, by doubling its steps."""
-        u, place, counter = np.indices(self.shape, sparse=True)
+        u = np.arange(self.shape[0])[:, None, None]
+        place, counter = np.arange(self.shape[1])[:, None], np.arange(self.shape[2])
         reached = self.products[0].world.successors[place, action]
         state, events = way[u, reached, counter], chosen[u, reached, counter]
         arrival = (state * self.shape[1] + reached) * self.shape[2] + counter
@@ -256,7 +356,7 @@ class ProductGraph:
 
 
 def _inverse(targets: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Return for each of `size` targets which entries lead to it: where its slice begins, and entries."""
+    """Return which entries lead to each target: where its slice begins, and all slices."""
     order = np.argsort(targets, kind="stable")
     counts = np.bincount(targets, minlength=size)
     return np.concatenate([[0], np.cumsum(counts)]), order

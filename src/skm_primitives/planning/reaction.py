@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.mission_product import MissionProduct
 from skm_primitives.planning.product_graph import FAR, ProductGraph
 from skm_sim.arrays import IntArray
-
 
 
 class Reaction:
@@ -29,6 +29,18 @@ class Reaction:
         # No promise is made on the way: `machine_state` reads an arrival as it is.
         graph = ProductGraph([replace(product, promises=())], product.allowed)
         self._steps, self._arriving = graph.reached(at_ease, among=owing)
+
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, place, counter]`: what `decide` does; −1 where nothing is owed, or helps."""
+        options = self._arriving[:, self._product.world.successors]
+        if self._product.allowed is not None:
+            options = np.where(self._product.allowed, options, FAR)
+        usual = np.take_along_axis(options, self._usual[:, :, None], axis=2)[:, :, 0]
+        best = np.where(usual == options.min(axis=2), self._usual, options.argmin(axis=2))
+        owing = ~self._calm[:, None, None] & (self._steps < FAR)
+        actions: IntArray = np.where(owing, best, -1)
+        return actions
 
     def steps(self, state: int, place: int, counter: int) -> int:
         """Return how many steps it takes until nothing is owed; `FAR` if it cannot be done."""

@@ -17,11 +17,13 @@ loss (`place_game`). When one happens, the machine moves, and the plan is anothe
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from skm_machine.errors import UnachievableMissionError
+from skm_machine.event_game import Risk
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_primitives.planning.achievability import blocking_clause
@@ -143,6 +145,49 @@ class StandingPolicy(PlacePolicy):
         here = state, self._place, self._counter
         plans = self._plans[0], self._plan(here)
         return min((p.reaction.steps(*here) for p in plans if p.reaction is not None), default=0)
+
+    @property
+    def possible(self) -> BoolArray:
+        """`[u, place, counter]`: from where the mission can be done; with events, if these help."""
+        return self._possible
+
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, place, counter]`: what it does everywhere, as long as no event happens."""
+        plans, world = self._plans, self._world
+        actions = plans[0].lasso.action
+        if self.game is not None:
+            ranked = [(plan.lasso.achievable, plan.lasso.action) for plan in plans]
+            for hope in self._hopes:
+                options = hope.arriving[:, world.successors]
+                if hope.allowed is not None:
+                    options = np.where(hope.allowed, options, -1.0)
+                ranked.append((hope.region, options.argmax(axis=2)))
+            actions = np.select([region for region, _ in ranked], [a for _, a in ranked], actions)
+            for plan in reversed(plans):
+                assert plan.reaction is not None
+                paying = plan.reaction.actions
+                sure = plan.lasso.achievable if plan is not plans[0] else True
+                actions = np.where((paying >= 0) & sure, paying, actions)
+        return actions
+
+    @cached_property
+    def waiting(self) -> BoolArray:
+        """`[u, place, counter]`: where it can only wait for an event."""
+        done = np.logical_or.reduce([plan.lasso.achievable for plan in self._plans])
+        owing = [plan.reaction.actions >= 0 for plan in self._plans if plan.reaction is not None]
+        waiting: BoolArray = self._possible & ~np.logical_or.reduce([done, *owing])
+        return waiting
+
+    def risk_from(self, observation: Any) -> Risk | None:  # noqa: ANN401
+        """Return how events can make the mission fail from an observed place, whatever it does."""
+        node = self.mission.machine.initial, self._number_of(observation), 0
+        if self.game is None or self.game.kept[node] or not self._possible[node]:
+            return None
+        story = self.game.story(node, self.actions)
+        happened = frozenset().union(*story.steps, *story.forever)
+        named = tuple(name for name in self.mission.events if name in happened)
+        return Risk(named or self.mission.events, story)
 
     def _wait(self, state: int, place: int, counter: int) -> Decision:
         """Return what brings the robot nearest to where an event would help, and keeps it safe."""
