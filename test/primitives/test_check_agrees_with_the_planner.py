@@ -1,0 +1,265 @@
+"""What `skm check` says of a mission in a domain, what the planner does, and a search of its own agree.
+
+Random missions, with an event and without, in random finite worlds. The search shares nothing with the
+planner but the machine: naive fixed points over sets of pairs, and breadth-first search.
+`SKM_TRIALS=2000 pytest test/primitives/test_check_agrees_with_the_planner.py` tries more of them.
+"""
+
+import os
+import sys
+from collections import deque
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from skm_machine import SkmError, UnachievableMissionError, compile_mission
+from skm_machine.event_game import subsets
+from skm_machine.tracker import MissionTracker, Status
+from skm_primitives.goals import Goal
+from skm_primitives.planning.outlook import outlook
+from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.standing import StandingPolicy
+from skm_primitives.primitives import GoalValues, KnownWorld, PlaceWorld, RemoteSkills
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "machine"))
+from lasso_semantics import random_formula
+
+TRIALS = int(os.environ.get("SKM_TRIALS", "240"))
+BATCH = 40
+TEMPLATES = (
+    "F a & F b & G(e -> F a)",
+    "G F a & G(e -> F b)",
+    "G F a & G(e -> (!a U b))",
+    "G F a & G F b & G(e -> X !a)",
+    "F(a & X F b) & G !e",
+    "F a & (!a U e)",
+    "F(a & b) & G(e -> !b)",
+    "G(e -> F G b) & G F a",
+    "F a & G(e -> !a)",
+    "F(a & X F b)",
+    "G F a & G F b",
+    "F G a",
+    "F a & F b",
+    "G F (a & X b)",
+)
+
+
+class World:
+    """Some places with labels, and where each action leads."""
+
+    def __init__(self, rng):
+        size, actions = rng.randint(3, 7), rng.randint(1, 3)
+        self.leads = [[rng.randrange(size) for _ in range(actions)] for _ in range(size)]
+        kinds = [frozenset(), frozenset("a"), frozenset("b"), frozenset(), frozenset("ab")]
+        self.labels = [rng.choice(kinds[: rng.choice((3, 4, 5))]) for _ in range(size)]
+
+    def skills(self, known):
+        size, successors = len(self.leads), np.array(self.leads)
+        goals = tuple(Goal(labels, place=p) for p, labels in enumerate(self.labels))
+        if known:
+            sets = tuple(dict.fromkeys(self.labels))
+            ids = np.array([sets.index(labels) for labels in self.labels])
+            behind = KnownWorld(successors, ids, sets)
+        else:
+            seen = {place: (labels,) for place, labels in enumerate(self.labels)}
+            behind = PlaceWorld(tuple(range(size)), successors, seen, np.ones(size, np.float32))
+        return RemoteSkills("random", "", "", ("a", "b"), (), goals, behind, 0.9, Discrete(size), Discrete(successors.shape[1]))  # fmt: skip
+
+    def values(self, place):
+        """Return what stopping is worth, for the planner of places: 1 where an action leads there."""
+        stop = np.zeros((len(self.leads), len(self.leads[0])), np.float32)
+        stop[self.leads[place], range(len(self.leads[0]))] = 1
+        return GoalValues(np.zeros_like(stop), stop)
+
+
+class Search:
+    """The game and the shortest ways, by definition."""
+
+    def __init__(self, mission, world, events):
+        self.machine, self.world, self.events = mission.machine, world, subsets(events)
+        machine = self.machine
+        places = range(len(world.leads))
+        self.nodes = [(u, p) for u in range(machine.num_states) for p in places]
+        self.done = {(u, p) for u, p in self.nodes if u in machine.terminal - machine.failure}
+        self.running = [n for n in self.nodes if n[0] not in machine.terminal | machine.failure]
+        self.answers = {
+            (u, p, q): [
+                [(o, (o.target, q)) for o in machine.options(u, world.labels[q] | some) if machine.keeps(u, o)]
+                for some in self.events
+            ]
+            for u, p in self.running
+            for q in world.leads[p]
+        }  # fmt: skip
+
+    def region(self, quantifier):
+        """Return from where rewards come for ever: whatever happens (all), or if events help (any)."""
+        again = set(self.nodes)
+        while True:
+            reached = set(self.done)
+            grown = True
+            while grown:
+                fresh = {
+                    (u, p)
+                    for u, p in self.running
+                    if (u, p) not in reached
+                    and any(
+                        quantifier(
+                            any((o.reward > 0 and n in again) or n in reached for o, n in options)
+                            for options in self.answers[u, p, q]
+                        )
+                        for q in self.world.leads[p]
+                    )
+                }
+                reached |= fresh
+                grown = bool(fresh)
+            if reached == again:
+                return again
+            again = reached
+
+    def fewest_steps(self, start, events=(frozenset(),)):
+        """Return the least number of steps to a reward; None: there is no way."""
+        queue, seen = deque([(start, 0)]), {start}
+        numbers = [self.events.index(some) for some in events]
+        while queue:
+            (u, p), steps = queue.popleft()
+            if (u, p) not in self.running:
+                continue
+            for q in self.world.leads[p]:
+                for number in numbers:
+                    for outcome, node in self.answers[u, p, q][number]:
+                        if outcome.reward > 0:
+                            return steps + 1
+                        if node not in seen:
+                            seen.add(node)
+                            queue.append((node, steps + 1))
+        return None
+
+    def can_show(self, trace, starts, events):
+        """Tell whether a robot can walk so that its labels, and some events, are those of a trace."""
+        there = set(starts)
+        for labels in trace:
+            own = labels - frozenset(events)
+            there = {q for p in there for q in self.world.leads[p] if self.world.labels[q] == own}
+        return bool(there)
+
+
+def play(policy, world, place, happening, steps):
+    """Run a policy under some events; return the tracker and the pairs (state, labels) that it met."""
+    policy.start(place)
+    tracker = MissionTracker(policy.mission.machine, ())
+    tracker.start(world.labels[place])
+    met = []
+    for step in range(steps):
+        if tracker.status is not Status.RUNNING:
+            break
+        place = world.leads[place][policy.choose(tracker.state, world.values(place)).action]
+        labels = world.labels[place] | happening(step)
+        met.append((tracker.state, labels))
+        before, at = tracker.state, place
+        tracker.update(labels, lambda state, options, at=at: policy.prefer(state, options, at))
+        policy.entered(place, tracker.state != before)
+    return tracker, met
+
+
+def draw(rng):
+    """Return a mission that has a machine of some states, and whether it has an event."""
+    while True:
+        events = ("e",) if rng.random() < 0.7 else ()
+        if rng.random() < 0.5:
+            text = rng.choice(TEMPLATES)
+        else:
+            text = str(random_formula(rng, rng.randint(3, 9), ["a", "b", "e"] if events else ["a", "b"]))
+        if ("e" in text) != bool(events):
+            continue
+        try:
+            mission = compile_mission(text, propositions=("a", "b"), events=events, max_states=40)
+        except SkmError:
+            continue
+        if mission.machine.satisfiable and mission.machine.initial not in mission.machine.terminal:
+            return mission
+
+
+@pytest.mark.parametrize("batch", range(max(1, TRIALS // BATCH)))
+def test_check_planner_and_an_independent_search_agree(batch):
+    rng = Random(batch)
+    for _ in range(BATCH):
+        mission, world = draw(rng), World(rng)
+        known = rng.random() < 0.4 and (bool(mission.events) or not mission.machine.endless)
+        agree(mission, world, world.skills(known), rng, f"{mission.text} | {world.leads} {list(map(sorted, world.labels))}")
+
+
+def agree(mission, world, skills, rng, case):
+    machine, events = mission.machine, mission.events
+    search = Search(mission, world, events)
+    possible, kept = search.region(any), search.region(all)
+    places = range(len(world.leads))
+    starts = [p for p in places if (machine.initial, p) in possible]
+    found = outlook(mission, skills)
+    policy: Policy | None = found.policy
+
+    # It is taken on just where some run, with events that help, carries it out.
+    assert (policy is not None) == bool(starts), case
+    assert found.possible == bool(starts), case
+    if policy is None:
+        assert found.blocked
+        assert found.analysis.witness is None
+        return
+    for place in places:
+        if place in starts:
+            policy.start(place)
+        else:
+            with pytest.raises(UnachievableMissionError):
+                policy.start(place)
+    assert found.starts == (len(starts), len(places)), case
+
+    # What events can do is what the game says, from as many places.
+    unkept = [p for p in starts if (machine.initial, p) not in kept]
+    named = tuple(name for name in events if name in machine.propositions)
+    if named:
+        assert isinstance(policy, StandingPolicy)
+        assert [policy.game.kept[machine.initial, p, 0] for p in starts] == [p not in unkept for p in starts]
+        assert [risk.starts for risk in found.verdict.risks] == ([(len(unkept), len(starts))] if unkept else []), case
+        for risk in (*found.verdict.risks, *filter(None, map(policy.risk_from, starts))):
+            story = [*risk.story.steps, *risk.story.forever, *risk.story.forever]
+            assert search.can_show(story, places, events), case
+            if not machine.jumps:
+                state, rewards = machine.initial, []
+                for labels in story:
+                    state, reward = machine.step(state, labels)
+                    rewards.append(reward > 0)
+                again = len(risk.story.forever)
+                assert state in machine.failure if not again else not any(rewards[-again:]), case
+    assert {p for p in starts if isinstance(policy, StandingPolicy) and policy.risk_from(p)} <= set(unkept)
+
+    # The shortest success is what a search finds, and what the planner takes.
+    witness = found.analysis.witness
+    assert witness is not None, case
+    assert search.can_show(witness, starts, events), case
+    if not named:
+        shortest = {p: search.fewest_steps((machine.initial, p)) for p in starts}
+        if not machine.endless:
+            assert len(witness) == min(shortest.values()), case
+            for place in starts:
+                tracker, _ = play(policy, world, place, lambda _: frozenset(), 300)
+                assert (tracker.status, tracker.steps) == (Status.ACCEPTED, shortest[place]), case
+    counterexample = found.analysis.counterexample
+    if counterexample is not None:
+        assert search.can_show(counterexample, starts, events), case
+
+    # What shows in a run is among what check says can show; what can be kept is kept.
+    for place in starts:
+        for script in range(2):
+            chance = (0.0, 0.4)[script] if named else 0.0
+            dice = Random(rng.random())
+            tracker, met = play(
+                policy, world, place, lambda _, dice=dice, chance=chance: frozenset("e") if dice.random() < chance else frozenset(), 40,
+            )  # fmt: skip
+            for state, labels in met:
+                assert labels in found.shown[state], case
+            if place not in unkept:
+                assert tracker.status is not Status.FAILED, case
+                if chance == 0.0:
+                    assert tracker.accepting_visits > 0, case
