@@ -65,6 +65,17 @@ class EventGame:
         """The product of no event, with only the actions that are allowed."""
         return replace(self.products[0], allowed=self.allowed)
 
+    @property
+    def sure(self) -> MissionProduct:
+        """The same, where no promise is made that events can break, if the mission can be kept without.
+
+        What leads out of where it can be kept is taken for a broken promise.
+        """
+        quiet = self.quiet
+        place = np.arange(self.kept.shape[1])[:, None]
+        stays: BoolArray = self.kept[quiet.machine_state, place, quiet.counter]
+        return replace(quiet, kept=quiet.kept & stays)
+
     def story(self, start: Node, plan: IntArray) -> Story:
         """Return how events defeat a robot that goes by a plan, from a node that is not kept.
 

@@ -61,13 +61,15 @@ class StandingPolicy(PlacePolicy):
             self.game = event_game(machine, world, mission.events)
             quiet = self.game.quiet
         self._plans = [self._plan_on(quiet)]
-        """What takes no risk; then, if that does not do everywhere, what takes any."""
+        """The first by which the mission can be done from a node is gone by: they dare more and more."""
         possible = self._plans[0].lasso.achievable
         if self.game is not None:
+            if machine.jumps and self.game.kept.any():
+                self._plans.insert(0, self._plan_on(self.game.sure))
             running = [u for u in range(machine.num_states) if not _over(machine, u)]
             if not (possible[running].all() or self.game.allowed.all()):
                 self._plans.append(self._plan_on(self.game.products[0]))
-                possible = possible | self._plans[1].lasso.achievable
+                possible = possible | self._plans[-1].lasso.achievable
             self._hopes = [self.game.hope(skills.gamma)]
             possible = possible | self._hopes[0].region
             if not (possible[running].all() or self.game.allowed.all()):
@@ -164,11 +166,12 @@ class StandingPolicy(PlacePolicy):
                     options = np.where(hope.allowed, options, -1.0)
                 ranked.append((hope.region, options.argmax(axis=2)))
             actions = np.select([region for region, _ in ranked], [a for _, a in ranked], actions)
-            for plan in reversed(plans):
-                assert plan.reaction is not None
-                paying = plan.reaction.actions
-                sure = plan.lasso.achievable if plan is not plans[0] else True
-                actions = np.where((paying >= 0) & sure, paying, actions)
+            first = np.argmax([plan.lasso.achievable for plan in plans], axis=0)
+            for number in reversed(range(len(plans))):
+                reaction = plans[number].reaction
+                assert reaction is not None
+                asked = (first == number) | (number == 0)
+                actions = np.where(asked & (reaction.actions >= 0), reaction.actions, actions)
         return actions
 
     @cached_property
