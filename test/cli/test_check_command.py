@@ -216,8 +216,14 @@ def test_a_domain_leaves_out_of_text_json_and_drawing_what_never_holds_together(
     assert code == 0
     assert report["witness"] == [["blue"], ["green"], ["yellow"]]
     assert {skill["expression"] for skill in report["skills"]} == {
-        "blue", "green", "yellow", "blue | green", "blue | yellow", "green | yellow", "blue | green | yellow",
-    }  # fmt: skip
+        "blue",
+        "green",
+        "yellow",
+        "blue | green",
+        "blue | yellow",
+        "green | yellow",
+        "blue | green | yellow",
+    }
     assert {edge["label"] for edge in report["edges"] if edge["source"] != edge["target"]} == {
         "blue", "green", "yellow",
     }  # fmt: skip

@@ -55,7 +55,9 @@ def test_plans_and_traces_are_of_the_world_and_the_formula_keeps_its_own():
 def test_what_can_never_be_is_no_skill():
     machine = compile_mission("F a & F c", propositions="abcd").machine
     skills = plan_possible(machine, shown_everywhere(machine, SHOWN), 0.9).skills
-    assert str(skills[machine.initial].reach) == "a | c"  # never both at once, as the formula allows
+    assert (
+        str(skills[machine.initial].reach) == "a | c"
+    )  # never both at once, as the formula allows
     lost = plan_possible(machine, shown_everywhere(machine, [frozenset("a")]), 0.9)
     assert not lost.skills
 

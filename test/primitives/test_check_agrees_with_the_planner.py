@@ -20,7 +20,6 @@ from skm_machine.event_game import subsets
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.goals import Goal
 from skm_primitives.planning.outlook import outlook
-from skm_primitives.planning.policy import Policy
 from skm_primitives.planning.standing import StandingPolicy
 from skm_primitives.primitives import GoalValues, KnownWorld, PlaceWorld, RemoteSkills
 
@@ -66,7 +65,8 @@ class World:
         else:
             seen = {place: (labels,) for place, labels in enumerate(self.labels)}
             behind = PlaceWorld(tuple(range(size)), successors, seen, np.ones(size, np.float32))
-        return RemoteSkills("random", "", "", ("a", "b"), (), goals, behind, 0.9, Discrete(size), Discrete(successors.shape[1]))  # fmt: skip
+        spaces = Discrete(size), Discrete(successors.shape[1])
+        return RemoteSkills("random", "", "", ("a", "b"), (), goals, behind, 0.9, *spaces)
 
     def values(self, place):
         """Return what stopping is worth, for the planner of places: 1 where an action leads there."""
@@ -87,7 +87,11 @@ class Search:
         self.running = [n for n in self.nodes if n[0] not in machine.terminal | machine.failure]
         self.answers = {
             (u, p, q): [
-                [(o, (o.target, q)) for o in machine.options(u, world.labels[q] | some) if machine.keeps(u, o)]
+                [
+                    (outcome, (outcome.target, q))
+                    for outcome in machine.options(u, world.labels[q] | some)
+                    if machine.keeps(u, outcome)
+                ]
                 for some in self.events
             ]
             for u, p in self.running
@@ -171,7 +175,9 @@ def draw(rng):
         if rng.random() < 0.5:
             text = rng.choice(TEMPLATES)
         else:
-            text = str(random_formula(rng, rng.randint(3, 9), ["a", "b", "e"] if events else ["a", "b"]))
+            text = str(
+                random_formula(rng, rng.randint(3, 9), ["a", "b", "e"] if events else ["a", "b"])
+            )
         if ("e" in text) != bool(events):
             continue
         try:
@@ -188,78 +194,103 @@ def test_check_planner_and_an_independent_search_agree(batch):
     for _ in range(BATCH):
         mission, world = draw(rng), World(rng)
         known = rng.random() < 0.4 and (bool(mission.events) or not mission.machine.endless)
-        agree(mission, world, world.skills(known), rng, f"{mission.text} | {world.leads} {list(map(sorted, world.labels))}")
+        case = Case(mission, world, world.skills(known))
+        case.is_taken_on_where_some_run_carries_it_out()
+        if case.policy is not None:
+            case.has_the_risks_of_the_game()
+            case.has_traces_of_the_world()
+            case.is_done_in_the_fewest_steps()
+            case.is_kept_where_it_can_be(rng)
 
 
-def agree(mission, world, skills, rng, case):
-    machine, events = mission.machine, mission.events
-    search = Search(mission, world, events)
-    possible, kept = search.region(any), search.region(all)
-    places = range(len(world.leads))
-    starts = [p for p in places if (machine.initial, p) in possible]
-    found = outlook(mission, skills)
-    policy: Policy | None = found.policy
+class Case:
+    """A mission in a world: what check says, what the planner does, what the search finds."""
 
-    # It is taken on just where some run, with events that help, carries it out.
-    assert (policy is not None) == bool(starts), case
-    assert found.possible == bool(starts), case
-    if policy is None:
-        assert found.blocked
-        assert found.analysis.witness is None
-        return
-    for place in places:
-        if place in starts:
-            policy.start(place)
-        else:
-            with pytest.raises(UnachievableMissionError):
-                policy.start(place)
-    assert found.starts == (len(starts), len(places)), case
+    def __init__(self, mission, world, skills):
+        self.mission, self.machine, self.world = mission, mission.machine, world
+        self.events = mission.events
+        self.named = [name for name in self.events if name in self.machine.propositions]
+        self.search = Search(mission, world, self.events)
+        self.places = range(len(world.leads))
+        possible, kept = self.search.region(any), self.search.region(all)
+        self.starts = [p for p in self.places if (self.machine.initial, p) in possible]
+        self.unkept = [p for p in self.starts if (self.machine.initial, p) not in kept]
+        self.found = outlook(mission, skills)
+        self.policy = self.found.policy
+        self.told = f"{mission.text} in {world.leads} {list(map(sorted, world.labels))}"
 
-    # What events can do is what the game says, from as many places.
-    unkept = [p for p in starts if (machine.initial, p) not in kept]
-    named = tuple(name for name in events if name in machine.propositions)
-    if named:
+    def is_taken_on_where_some_run_carries_it_out(self):
+        """Some run, with events that help; from everywhere else it is refused."""
+        assert self.found.possible == (self.policy is not None) == bool(self.starts), self.told
+        if self.policy is None:
+            assert self.found.blocked
+            assert self.found.analysis.witness is None
+            return
+        assert self.found.starts == (len(self.starts), len(self.places)), self.told
+        for place in self.places:
+            if place in self.starts:
+                self.policy.start(place)
+            else:
+                with pytest.raises(UnachievableMissionError):
+                    self.policy.start(place)
+
+    def has_the_risks_of_the_game(self):
+        """Events can make it fail just where they win the game, and the story of how is one."""
+        if not self.named:
+            assert self.found.verdict.risks == ()
+            return
+        policy, machine = self.policy, self.machine
         assert isinstance(policy, StandingPolicy)
-        assert [policy.game.kept[machine.initial, p, 0] for p in starts] == [p not in unkept for p in starts]
-        assert [risk.starts for risk in found.verdict.risks] == ([(len(unkept), len(starts))] if unkept else []), case
-        for risk in (*found.verdict.risks, *filter(None, map(policy.risk_from, starts))):
-            story = [*risk.story.steps, *risk.story.forever, *risk.story.forever]
-            assert search.can_show(story, places, events), case
+        for place in self.starts:
+            assert policy.game.kept[machine.initial, place, 0] == (place not in self.unkept)
+            assert (policy.risk_from(place) is None) == (place not in self.unkept), self.told
+        counted = [(len(self.unkept), len(self.starts))] if self.unkept else []
+        assert [risk.starts for risk in self.found.verdict.risks] == counted, self.told
+        stories = [risk.story for risk in self.found.verdict.risks]
+        stories += [policy.risk_from(place).story for place in self.unkept]
+        for story in stories:
+            steps = [*story.steps, *story.forever, *story.forever]
+            assert self.search.can_show(steps, self.places, self.events), self.told
             if not machine.jumps:
-                state, rewards = machine.initial, []
-                for labels in story:
-                    state, reward = machine.step(state, labels)
-                    rewards.append(reward > 0)
-                again = len(risk.story.forever)
-                assert state in machine.failure if not again else not any(rewards[-again:]), case
-    assert {p for p in starts if isinstance(policy, StandingPolicy) and policy.risk_from(p)} <= set(unkept)
+                self.is_lost(steps, len(story.forever))
 
-    # The shortest success is what a search finds, and what the planner takes.
-    witness = found.analysis.witness
-    assert witness is not None, case
-    assert search.can_show(witness, starts, events), case
-    if not named:
-        shortest = {p: search.fewest_steps((machine.initial, p)) for p in starts}
-        if not machine.endless:
-            assert len(witness) == min(shortest.values()), case
-            for place in starts:
-                tracker, _ = play(policy, world, place, lambda _: frozenset(), 300)
-                assert (tracker.status, tracker.steps) == (Status.ACCEPTED, shortest[place]), case
-    counterexample = found.analysis.counterexample
-    if counterexample is not None:
-        assert search.can_show(counterexample, starts, events), case
+    def is_lost(self, steps, forever):
+        """Check that a story ends in failure, or goes on for ever without a reward."""
+        state, rewards = self.machine.initial, []
+        for labels in steps:
+            state, reward = self.machine.step(state, labels)
+            rewards.append(reward > 0)
+        lost = not any(rewards[-forever:]) if forever else state in self.machine.failure
+        assert lost, self.told
 
-    # What shows in a run is among what check says can show; what can be kept is kept.
-    for place in starts:
-        for script in range(2):
-            chance = (0.0, 0.4)[script] if named else 0.0
-            dice = Random(rng.random())
-            tracker, met = play(
-                policy, world, place, lambda _, dice=dice, chance=chance: frozenset("e") if dice.random() < chance else frozenset(), 40,
-            )  # fmt: skip
-            for state, labels in met:
-                assert labels in found.shown[state], case
-            if place not in unkept:
-                assert tracker.status is not Status.FAILED, case
-                if chance == 0.0:
-                    assert tracker.accepting_visits > 0, case
+    def has_traces_of_the_world(self):
+        analysis = self.found.analysis
+        assert analysis.witness is not None, self.told
+        for trace in (analysis.witness, analysis.counterexample):
+            if trace is not None:
+                assert self.search.can_show(trace, self.starts, self.events), self.told
+
+    def is_done_in_the_fewest_steps(self):
+        """The shortest success is what the search finds, and what the planner takes."""
+        if self.named or self.machine.endless:
+            return
+        fewest = {p: self.search.fewest_steps((self.machine.initial, p)) for p in self.starts}
+        assert len(self.found.analysis.witness) == min(fewest.values()), self.told
+        for place in self.starts:
+            tracker, _ = play(self.policy, self.world, place, lambda _: frozenset(), 300)
+            assert (tracker.status, tracker.steps) == (Status.ACCEPTED, fewest[place]), self.told
+
+    def is_kept_where_it_can_be(self, rng):
+        """What can be kept is kept, whatever happens; what shows is among what check says can show."""
+        for place in self.starts:
+            for chance in (0.0, 0.4) if self.named else (0.0,):
+                dice = Random(rng.random())
+
+                def happening(_, dice=dice, chance=chance):
+                    return frozenset("e") if dice.random() < chance else frozenset()
+
+                tracker, met = play(self.policy, self.world, place, happening, 40)
+                assert all(labels in self.found.shown[state] for state, labels in met), self.told
+                if place not in self.unkept:
+                    assert tracker.status is not Status.FAILED, self.told
+                    assert tracker.accepting_visits > 0 or chance > 0, self.told

@@ -82,9 +82,11 @@ def test_the_shortest_success_in_a_known_world_can_be_driven(hall):
 
 
 def test_the_shortest_round_on_a_map_with_an_event_can_be_driven(hall):
-    mission, found = looked_at(*hall, PATROL, "call")
+    _, found = looked_at(*hall, PATROL, "call")
     round_ = found.analysis.witness
-    assert not any({"dock", "kitchen"} <= labels or {"kitchen", "lab"} <= labels for labels in round_)
+    assert not any(
+        {"dock", "kitchen"} <= labels or {"kitchen", "lab"} <= labels for labels in round_
+    )
     assert not any("call" in labels for labels in round_)
     assert {"dock", "kitchen", "lab"} <= frozenset().union(*round_)
     assert len(round_) > 50
@@ -118,7 +120,9 @@ def test_check_and_run_agree_that_an_event_may_find_the_robot_where_it_must_go(h
     start, _ = env.reset(seed=0)
     (warned,) = risks_from(policy, skills, start)
     assert warned.events == ("low_battery",)
-    quiet = run_episode(env, skills, policy, max_steps=100, seed=0, events=EventScript("low_battery"))
+    quiet = run_episode(
+        env, skills, policy, max_steps=100, seed=0, events=EventScript("low_battery")
+    )
     assert quiet.outcome == "satisfied so far"
     arrives = len(warned.story.steps)
     script = EventScript(f"low_battery@{arrives}")
@@ -144,7 +148,12 @@ def test_where_no_way_is_free_of_risk_the_risk_is_taken_from_every_start():
     policy = make_policy(mission, skills)
     for cell in range(0, 120, 7):
         episode = run_episode(
-            spec.make(), skills, policy, max_steps=80, options={"cell": cell}, events=EventScript("low")
+            spec.make(),
+            skills,
+            policy,
+            max_steps=80,
+            options={"cell": cell},
+            events=EventScript("low"),
         )
         assert episode.outcome == "satisfied so far"
 

@@ -186,7 +186,12 @@ def test_a_promise_that_events_can_break_is_not_planned_on_where_none_is_needed(
     policy = make_policy(mission, skills())
     for start in ((2, 2), (6, 9)):
         episode = run_episode(
-            OFFICE.make(), skills(), policy, max_steps=80, options={"start": start}, events=EventScript("call")
-        )  # fmt: skip
+            OFFICE.make(),
+            skills(),
+            policy,
+            max_steps=80,
+            options={"start": start},
+            events=EventScript("call"),
+        )
         assert episode.outcome == "satisfied so far"
         assert any("A" in move.labels for move in episode.transitions)
