@@ -6,8 +6,11 @@ planner but the machine: naive fixed points over sets of pairs, and breadth-firs
 """
 
 import os
+import signal
 import sys
 from collections import deque
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -18,6 +21,7 @@ from gymnasium.spaces import Discrete
 from skm_machine import SkmError, UnachievableMissionError, compile_mission
 from skm_machine.event_game import subsets
 from skm_machine.tracker import MissionTracker, Status
+from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_primitives.planning.outlook import outlook
 from skm_primitives.planning.standing import StandingPolicy
@@ -294,3 +298,39 @@ class Case:
                 if place not in self.unkept:
                     assert tracker.status is not Status.FAILED, self.told
                     assert tracker.accepting_visits > 0 or chance > 0, self.told
+
+
+def test_planning_against_events_ends_where_actions_slip():
+    """Choices were judged by the mean over where actions lead, and kept to as if they did not slip."""
+    world = World(Random(0))
+    world.leads = [[2, 4], [0, 5], [3, 1], [3, 4], [1, 5], [0, 5]]
+    astray = [[0, 0], [5, 1], [5, 3], [4, 1], [5, 2], [4, 3]]
+    world.labels = [frozenset(names) for names in ("a", "", "ab", "b", "a", "a")]
+    table = np.zeros((6, 2, 6), np.float32)
+    for place, action in np.ndindex(6, 2):
+        table[place, action, world.leads[place][action]] += 0.75
+        table[place, action, astray[place][action]] += 0.25
+    skills = world.skills(known=False)
+    slippery = replace(skills.behind_goals, chances=Chances.of_table(table))
+    text = "G F a & G F b & G(e -> X !a)"
+    mission = compile_mission(text, propositions=("a", "b"), events=("e",))
+    with limited(20):
+        found = outlook(mission, replace(skills, behind_goals=slippery))
+    assert found.possible
+    assert "if actions lead where they do as a rule" in found.verdict.proved_for
+
+
+@contextmanager
+def limited(seconds):
+    """Raise an error if what is done takes longer."""
+
+    def late(*_):
+        raise TimeoutError(f"not done within {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

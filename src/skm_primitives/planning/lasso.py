@@ -9,7 +9,7 @@ what fails the mission or breaks a promise is worth nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -44,7 +44,12 @@ class Lasso:
 
 
 def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
-    """Solve the product, beginning with the best plan under the discount `gamma`."""
+    """Solve the product, beginning with the best plan under the discount `gamma`.
+
+    Where actions slip, as if each led where it leads as a rule: choices must be judged by the world
+    that they are evaluated in, or improving them would never end.
+    """
+    product = replace(product, world=replace(product.world, chances=None))
     value, action, way = ProductGraph([product], product.allowed).discounted(gamma)
     # Of ways that are equally good, the first action; where a discounted value is too small for a
     # number, the shortest way to a reward.
