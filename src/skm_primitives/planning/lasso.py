@@ -9,7 +9,7 @@ what fails the mission or breaks a promise is worth nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -46,16 +46,11 @@ class Lasso:
 def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
     """Solve the product, beginning with the best plan under the discount `gamma`.
 
-    Where actions slip, as if each led where it leads as a rule: choices must be judged by the world
-    that they are evaluated in, or improving them would never end.
+    Where actions slip, choices are improved by the mean over where they lead, but evaluated as if each
+    led where it does as a rule: that need not end by itself, so a plan that comes again is kept.
     """
-    product = replace(product, world=replace(product.world, chances=None))
-    value, action, way = ProductGraph([product], product.allowed).discounted(gamma)
-    # Of ways that are equally good, the first action; where a discounted value is too small for a
-    # number, the shortest way to a reward.
-    first = product.options(product.arriving(value, gamma)).argmax(axis=2)
-    action = np.where(value > 0, first, action)
-    way = np.where(value > 0, product.best_way(product.arriving_directly(value, gamma)), way)
+    action, way = _first_plan(product, gamma)
+    seen: set[bytes] = set()
     changed = True
     while changed:
         value, last = _evaluate(product, action, way)
@@ -66,12 +61,32 @@ def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
         options = product.options(arriving)
         now = np.take_along_axis(options, action[:, :, None], axis=2)[:, :, 0]
         improved = options.max(axis=2) > now + BETTER
-        way = np.where(improved_way, better_way, way)
-        action = np.where(improved, options.argmax(axis=2), action)
         changed = bool(improved.any() or improved_way.any())
+        if product.world.chances is not None:
+            plan = action.tobytes() + way.tobytes()
+            changed = changed and plan not in seen
+            seen.add(plan)
+        if changed:
+            way = np.where(improved_way, better_way, way)
+            action = np.where(improved, options.argmax(axis=2), action)
     gain = (1 - GAMMA) * value.reshape(-1)[last]
     moves, destination = product.next_moves(action, way)
     return Lasso(value, arriving, gain > 0, gain, action, moves, destination)
+
+
+def _first_plan(product: MissionProduct, gamma: float) -> tuple[IntArray, IntArray]:
+    """Return the actions, and the ways to read arrivals, of the best plan under a discount."""
+    if product.world.chances is None:
+        value, action, way = ProductGraph([product], product.allowed).discounted(gamma)
+    else:
+        value, _ = product.solve(gamma)
+        action = np.zeros(value.shape, np.int64)
+        way = action + np.arange(len(action))[:, None, None]
+    # Of ways that are equally good, the first action; where a discounted value is too small for a
+    # number, the shortest way to a reward.
+    first = product.options(product.arriving(value, gamma)).argmax(axis=2)
+    read = product.best_way(product.arriving_directly(value, gamma))
+    return np.where(value > 0, first, action), np.where(value > 0, read, way)
 
 
 def _evaluate(
