@@ -51,6 +51,9 @@ class Reading:
         """What the mission is, in words."""
         return "a standing order" if self.standing else "a mission with an end"
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}"
+
 
 def read_formula(
     formula: Formula, horizon: str, finite_automaton: Callable[[], Automaton]
@@ -183,5 +186,5 @@ _MUST_HOLD: Final = Reading(
     True, "it says what must hold, and nothing that is to be brought about", _OTHER_FINITE
 )
 _NOTHING_TO_DO: Final = Reading(
-    True, "doing nothing would fulfil it at once, but only so far", _OTHER_AT_ONCE
+    True, "after a step that shows nothing, it only says what must hold", _OTHER_AT_ONCE
 )
