@@ -277,7 +277,9 @@ class Execution:
         """End a mission whose time is up: one without end was kept, if it has completed rounds."""
         rounds = 0 if self.run is None else self.run.tracker.accepting_visits
         if self.run is not None and self.run.machine.endless and rounds:
-            reason = f"{reason}, {rounds} rounds were completed, and nothing was lost{self._as_read}"
+            reason = (
+                f"{reason}, {rounds} rounds were completed, and nothing was lost{self._as_read}"
+            )
             self.finish(Result.SATISFIED_SO_FAR, reason)
         else:
             self.finish(Result.TIMED_OUT, f"{reason}{self._as_read}")
