@@ -103,8 +103,8 @@ def _by_sample(formula: Formula, sample: Sample, pure: bool) -> Reading | None:
         if state in sample.lasting and state in sample.demanding:
             return _must_hold(formula, found)
     if pure and sample.waiting.issuperset(idle):
-        # A guarantee and a safety property together, with the guarantee still to come. Were such a
-        # residual lasting, going round would fulfil the guarantee, and leave nothing to wait for.
+        # A safe and a co-safe property together, with the co-safe one still to come. Were such a
+        # residual lasting, going round would fulfil that, and leave nothing to wait for.
         return _ONCE
     return None
 

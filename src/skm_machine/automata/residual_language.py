@@ -5,7 +5,7 @@ ever: some word leads back to it, and is accepted when repeated without end. Aft
 an a, `G !b` is lasting; before, it is not. A language *tells* whether it is satisfied so far if no word
 that passes lasting residuals only is rejected: who stays there for ever has satisfied it.
 
-All obligation properties tell, the Boolean combinations of safety and guarantee (`G !a`, `F a`). So do
+All obligation properties tell, the Boolean combinations of safe and co-safe ones (`G !a`, `F a`). So do
 some others: `F(a & X(F b & G !c))` falls back to an earlier residual with every c. `G F a`, `F G a` and
 `G(a -> F b)` do not: what is accepted and what is rejected passes the same residuals.
 
