@@ -66,7 +66,7 @@ def check_mission(text: str, context: MissionContext) -> dict[str, Any]:
         "ok": True,
         "formula": None if mission.formula is None else str(mission.formula),
         "words": mission.words,
-        "reading": None if reading is None else f"{reading.kind}: {reading.why}",
+        "reading": None if reading is None else str(reading),
         "sentences": meaning(mission, meant.analysis, meant.verdict, meant.shown),
         "remarks": meant.remarks,
         "possible": meant.analysis.satisfiable and meant.possible,

@@ -69,7 +69,7 @@ def check_document(
         "co_safe": machine.co_safe,
         "can_fail": analysis.can_fail,
         "infinite": machine.endless,
-        "reading": _reading(mission),
+        "reading": reading_document(mission),
         "states": [
             {
                 "name": names[state],
@@ -138,7 +138,8 @@ def _steps(span: tuple[int, int] | None) -> str:
     return f"{least}" if least == most else f"{least}–{most}"
 
 
-def _reading(mission: Mission) -> dict[str, Any] | None:
+def reading_document(mission: Mission) -> dict[str, Any] | None:
+    """Return how a mission was read, for programs; None where its file says it."""
     reading = mission.reading
     if reading is None:
         return None
@@ -171,7 +172,7 @@ def print_check(
         out.print(f"  in words: {escape(mission.words)}")
     reading = mission.reading
     if reading is not None:
-        out.print(f"  read as {escape(f'{reading.kind}: {reading.why}')}", soft_wrap=True)
+        out.print(f"  read as {escape(str(reading))}", soft_wrap=True)
         out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
     for line in meaning(mission, meant.analysis, meant.verdict, meant.shown):
         out.print(f"  {escape(line)}", soft_wrap=True)

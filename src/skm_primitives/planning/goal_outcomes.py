@@ -24,7 +24,8 @@ class GoalOutcomes:
     """The reward δ_r."""
     passing: IntArray
     """`(n, 3)`: machine state, goal, and the machine state that another label set leads to, which the
-    way to the goal is allowed to touch."""
+    way to the goal is allowed to touch. What the machine cannot tell from showing nothing is not among
+    them: any way shows nothing at times, whatever it avoids."""
     passing_reward: FloatArray
     """`(n,)`: the reward of that; −∞ where it breaks a promise."""
     idle_target: IntArray
@@ -42,6 +43,24 @@ class GoalOutcomes:
         for state, ways in self.promises:
             np.maximum(worth[state], worth[list(ways)].max(axis=0), out=worth[state])
         return worth
+
+    def leading_somewhere(self) -> IntArray:
+        """Return the goals by which a reward can follow in some machine state, if all could be achieved.
+
+        All other goals are worth nothing, whatever the world is like.
+        """
+        good = np.zeros(len(self.moves), np.bool_)
+        while True:
+            leads = self.moves & ((self.reward > 0) | good[self.target])
+            for state, ways in self.promises:
+                leads[state] |= leads[list(ways)].any(axis=0)
+            waiting = (self.idle_reward > 0) | (
+                ~np.isinf(self.idle_reward) & good[self.idle_target]
+            )
+            found = good | leads.any(axis=1) | waiting
+            if (found == good).all():
+                return np.flatnonzero(leads.any(axis=0))
+            good = found
 
     def idle(self, anywhere: FloatArray, gamma: float) -> FloatArray:
         """Return what each machine state is worth by showing nothing in the next step."""
@@ -84,7 +103,7 @@ def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
             target[state, index], reward[state, index] = outcomes[goal.labels]
             for labels in moving - {goal.labels}:
                 touched = labels & constraints
-                if touched and touched <= goal.violated:
+                if touched and touched <= goal.violated and outcomes[labels] != nothing:
                     passing.append((state, index, outcomes[labels].target))
                     kept = machine.keeps(state, outcomes[labels])
                     passing_reward.append(outcomes[labels].reward if kept else -np.inf)

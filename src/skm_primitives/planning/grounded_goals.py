@@ -230,11 +230,16 @@ def goal_weights(
     typical = np.asarray(behind.typical, np.float64)
     weights = np.zeros(outcomes.moves.shape)
     anywhere = np.zeros(len(weights))  # [u]: best from a typical state in u
+    # Goals that lead nowhere stay worth nothing; with many kinds, they are most of a large table.
+    some = outcomes.leading_somewhere()
+    after, typical = after[:, some], typical[some]
     while True:
         idle = outcomes.idle(anywhere, gamma)
-        onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
+        worth = weights[:, some]
+        onward = (after[None] * worth[:, None, :]).max(axis=2, initial=0.0)  # [u, g]: from g in u
         onward = np.maximum(onward, idle[:, None])
-        before, anywhere = anywhere, np.maximum((typical * weights).max(axis=1), idle)
+        before = anywhere
+        anywhere = np.maximum((typical * worth).max(axis=1, initial=0.0), idle)
         updated = outcomes.worth(onward, outcomes.most(anywhere, gamma), gamma)
         if max(np.abs(updated - weights).max(), np.abs(anywhere - before).max()) <= CONVERGED:
             return updated, anywhere
