@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -12,6 +12,10 @@ from gymnasium.spaces import Space
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+
+UNKNOWN: Final = -1
+"""Stands in messages for the place that an action leads to where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,9 @@ class PlaceWorld:
     """Where actions lead to several places: to which, how often. None in a deterministic world."""
     goal_values: Float32Array | None = None
     """`[g, h]`: the value of goal h at the place of goal g; None where it is not known."""
+    tried: BoolArray | None = None
+    """`[place, action]`: whether it is known where the action leads. It is not where the world ends, nor
+    where nobody has tried it. None: everywhere."""
 
 
 @dataclass(frozen=True, eq=False)

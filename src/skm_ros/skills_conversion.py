@@ -14,6 +14,7 @@ from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal, label_sets_of
 from skm_primitives.primitives import (
+    UNKNOWN,
     Behind,
     GoalToGoal,
     KnownWorld,
@@ -123,7 +124,8 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     successors = np.array(info.place_successors, np.int64)
     if successors.size != len(places) * int(info.action_count):
         raise ConversionError(f"primitives_info has {successors.size} successors of places")
-    if ((successors < 0) | (successors >= len(places))).any() or set(visit_labels) != set(places):
+    inside = (successors >= UNKNOWN) & (successors < len(places))
+    if not inside.all() or set(visit_labels) != set(places):
         raise ConversionError(
             "primitives_info has successors or labels of places that are not there"
         )
@@ -131,7 +133,16 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     if not ((probability > 0) & (probability <= 1)).all():
         raise ConversionError("primitives_info has chances that are not between 0 and 1")
     leads = successors.reshape(len(places), -1)
-    return PlaceWorld(places, leads, visit_labels, probability, _chances(info, leads))
+    tried = leads != UNKNOWN
+    leads = np.where(tried, leads, np.arange(len(places))[:, None])
+    return PlaceWorld(
+        places,
+        leads,
+        visit_labels,
+        probability,
+        _chances(info, leads),
+        tried=None if tried.all() else tried,
+    )
 
 
 def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:

@@ -27,7 +27,7 @@ from skm_machine.logic.syntax import (
 )
 from skm_machine.logic.text import written_size
 
-MAX_DEPTH: Final = 3200
+MAX_DEPTH: Final = 10_100
 """Formulas nested deeper than this are refused."""
 
 MAX_SIZE: Final = 20_000

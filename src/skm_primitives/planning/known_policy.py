@@ -126,8 +126,14 @@ class KnownWorldPolicy:
 
     def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
-        value = float(self._gamma ** self._product.length[state, self._cell])
-        return Decision(self._best(state, self._cell), self._goal(state, self._cell), value)
+        value = float(self._product.length[state, self._cell]) * math.log(self._gamma)
+        action, goal = self._best(state, self._cell), self._goal(state, self._cell)
+        return Decision(action, goal, math.exp(value), log_value=value)
+
+    def log_values(self, state: int) -> FloatArray:
+        """Return the logarithm of the value of each action: a long way has one, too."""
+        logarithms: FloatArray = self._lengths(state, self._cell) * math.log(self._gamma)
+        return logarithms
 
     def _goal(self, state: int, cell: int) -> int:
         """Return the goal of the way from here, followed to where the machine moves."""

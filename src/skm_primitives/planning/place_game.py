@@ -19,6 +19,7 @@ from skm_machine.errors import UnsupportedMissionError
 from skm_machine.event_game import subsets
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.mission_product import MissionProduct, mission_product
+from skm_primitives.planning.reachability import MissionGraph
 from skm_primitives.primitives import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray
 
@@ -43,18 +44,15 @@ class EventGame:
         """The product of no event, with only the actions that are allowed."""
         return replace(self.products[0], allowed=self.allowed)
 
-    def hopeful_values(self, gamma: float) -> tuple[FloatArray, FloatArray]:
-        """Return the values of being and of arriving there if events were to help.
+    def hopeful_lengths(self, gamma: float) -> tuple[FloatArray, FloatArray]:
+        """Return how long ways are from being and from arriving there if events were to help.
 
-        Where nothing can be done without an event, this says where to wait for it.
+        In steps (`reachability`), infinite where no event helps. Where nothing can be done without an
+        event, this says where to wait for it.
         """
-        value = np.zeros(self.kept.shape)
-        while True:
-            arriving = np.max([product.arriving(value, gamma) for product in self.products], axis=0)
-            better = self.quiet.options(arriving).max(axis=2)
-            if np.abs(better - value).max() <= 1e-9:
-                return value, arriving
-            value = better
+        products = [replace(product, allowed=self.allowed) for product in self.products]
+        lengths = MissionGraph(products).lengths(gamma)
+        return lengths.being, lengths.arriving
 
 
 def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str]) -> EventGame:

@@ -16,6 +16,7 @@ loss (`place_game`). When one happens, the machine moves, and the plan is anothe
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -24,11 +25,11 @@ from skm_machine.errors import UnachievableMissionError
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.grounded import not_from_here
+from skm_primitives.planning.grounded import first_best, not_from_here
 from skm_primitives.planning.lasso import BETTER, GAMMA, best_lasso
 from skm_primitives.planning.place_game import EventGame, event_game
 from skm_primitives.planning.place_policy import PlacePolicy
-from skm_primitives.planning.policy import Decision, best_option
+from skm_primitives.planning.policy import Decision, best_option, log_of
 from skm_primitives.planning.reaction import Reaction
 from skm_primitives.primitives import AnyGoalValues, GoalValues, PlaceWorld, Skills
 from skm_sim.arrays import BoolArray, Float32Array
@@ -57,8 +58,8 @@ class StandingPolicy(PlacePolicy):
         possible = self._lasso.achievable
         if self.game is not None:
             self._reaction = Reaction(quiet, machine, self._lasso.action)
-            self._hope, self._hoped_for = self.game.hopeful_values(skills.gamma)
-            possible = possible | (self._hope > 0)
+            self._hope, self._hoped_for = self.game.hopeful_lengths(skills.gamma)
+            possible = possible | np.isfinite(self._hope)
         self._possible: BoolArray = possible
         if not possible[machine.initial].any():
             clause = blocking_clause(mission, self._product.shown_labels(machine.initial))
@@ -85,7 +86,7 @@ class StandingPolicy(PlacePolicy):
             self.mission.machine,
             state,
             options,
-            lambda o: o.reward + GAMMA * float(values[o.target, place, counter]),
+            lambda o: log_of(o.reward + GAMMA * float(values[o.target, place, counter])),
         )
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:  # noqa: ARG002
@@ -108,12 +109,14 @@ class StandingPolicy(PlacePolicy):
             if reaction is not None:
                 action, steps, arrival = reaction
                 goal = int(self._goal_at.reshape(-1)[arrival])
-                return Decision(action, goal, self._gamma ** (steps - 1))
+                value = (steps - 1) * math.log(self._gamma)
+                return Decision(action, goal, math.exp(value), log_value=value)
             if not self._lasso.achievable[here]:
                 return self._wait(*here)
         moves = int(self._lasso.moves[here])
-        value = self._gamma ** (moves - 1) if moves > 0 else 0.0
-        return Decision(int(self._lasso.action[here]), int(self._pursued[here]), value)
+        value = (moves - 1) * math.log(self._gamma) if moves > 0 else -math.inf
+        action, goal = int(self._lasso.action[here]), int(self._pursued[here])
+        return Decision(action, goal, math.exp(value), log_value=value)
 
     def owed(self, state: int) -> int:
         """Return in how many steps from here nothing is owed any more; 0 without events."""
@@ -125,6 +128,6 @@ class StandingPolicy(PlacePolicy):
         """Return what brings the robot nearest to where an event would help, and keeps it safe."""
         assert self.game is not None
         arriving = self._hoped_for[state, self._world.successors[place], counter]
-        options = np.where(self.game.allowed[state, place, :, counter], arriving, -1.0)
-        value = float(self._hope[state, place, counter])
-        return Decision(int(options.argmax()), -1, value, waiting=True)
+        options = np.where(self.game.allowed[state, place, :, counter], -arriving, -np.inf)
+        value = self._gamma ** float(self._hope[state, place, counter])
+        return Decision(int(first_best(options)), -1, value, waiting=True)

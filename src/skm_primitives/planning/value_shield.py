@@ -22,7 +22,7 @@ import numpy as np
 from skm_machine.mission import Mission
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.goal_outcomes import goal_outcomes
-from skm_primitives.planning.policy import Decision, Policy, noise_of
+from skm_primitives.planning.policy import Decision, Policy, action_ranks, noise_of
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import BoolArray, FloatArray
 
@@ -113,9 +113,9 @@ class ValueShield:
             return decision
         if lost.all():
             return None
-        worth = np.where(lost, -np.inf, policy.composed(state, values))
-        action = int(worth.argmax())
-        return Decision(action, decision.goal, float(worth[action]), decision.noise)
+        action = int(np.where(lost, -np.inf, action_ranks(policy, state, values)).argmax())
+        worth = float(policy.composed(state, values)[action])
+        return Decision(action, decision.goal, worth, decision.noise)
 
     def lost_actions(self, state: int, values: GoalValues) -> BoolArray:
         """Return which actions show what fails the machine, or leave no goal within reach."""

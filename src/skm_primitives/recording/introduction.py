@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalToGoal, KnownWorld, Primitives
+from skm_primitives.primitives import UNKNOWN, GoalToGoal, KnownWorld, Primitives
 
 VECTOR, DISCRETE, IMAGE = 0, 1, 2
 """Forms of observations: the constants of Observation."""
@@ -98,9 +98,12 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
     chances = {}
     if behind.chances is not None:
         chances = {"place_chances": behind.chances.table(*behind.successors.shape).ravel()}
+    leads = behind.successors
+    if behind.tried is not None:
+        leads = np.where(behind.tried, leads, UNKNOWN)
     return {
         "goal_probability": behind.goal_probability.astype(np.float32).ravel(),
-        "place_successors": behind.successors.astype(np.int32).ravel(),
+        "place_successors": leads.astype(np.int32).ravel(),
         "place_labels": [
             {"place": place, "visit": visit, "labels": sorted(labels)}
             for place, visits in behind.visit_labels.items()

@@ -73,11 +73,12 @@ class TabularPrimitives:
         number = {place: index for index, place in enumerate(places)}
         goals = np.array([index for index, _ in unviolated], np.int64)
         goal_place = np.array([number[place] for _, place in unviolated], np.int64)
-        rows = []
+        rows, known = [], []
         for place in places:
             stop = self._stop[place, 0, goals]
             reached = goal_place[stop.argmax(axis=0)]
-            rows.append(np.where(stop.max(axis=0) > 0, reached, number[place]))
+            known.append(stop.max(axis=0) > 0)
+            rows.append(np.where(known[-1], reached, number[place]))
         successors = np.array(rows, np.int64)
         visit_labels = self._visits.visit_labels()
         chances = None
@@ -86,8 +87,15 @@ class TabularPrimitives:
             chances = Chances.counted(counts.astype(np.int64))
         best = np.maximum(self._move[:, 0], self._stop[:, 0]).max(axis=2)
         at_goals: Float32Array = best[[goal.place for goal in self.goals]]
+        tried = np.array(known, np.bool_)
         return PlaceWorld(
-            places, successors, visit_labels, self._goal_probability, chances, at_goals
+            places,
+            successors,
+            visit_labels,
+            self._goal_probability,
+            chances,
+            at_goals,
+            None if tried.all() else tried,
         )
 
     def _goal_to_goal(self) -> Float32Array:
