@@ -50,12 +50,7 @@ def _nearest_rewards(machine: RewardMachine) -> list[int]:
     choices = [-1] * machine.num_states
     if machine.promised:
         return choices
-    layout = machine.table.layout
-    first = len(layout.leaves)
-    above: list[list[int]] = [[] for _ in range(first + len(layout.nodes))]
-    for index, (low, high) in enumerate(layout.nodes):
-        above[low].append(first + index)
-        above[high].append(first + index)
+    layout, above = machine.table.layout, _parents(machine)
     states_at: dict[int, list[int]] = {}
     for state, root in enumerate(layout.roots):
         if state not in machine.terminal:
@@ -82,6 +77,17 @@ def _nearest_rewards(machine: RewardMachine) -> list[int]:
                     level.append((parent, outcome))
         level = later
     return choices
+
+
+def _parents(machine: RewardMachine) -> list[list[int]]:
+    """Return the nodes right above each leaf and node of the machine's diagrams."""
+    layout = machine.table.layout
+    first = len(layout.leaves)
+    above: list[list[int]] = [[] for _ in range(first + len(layout.nodes))]
+    for index, children in enumerate(layout.nodes):
+        for child in children:
+            above[child].append(first + index)
+    return above
 
 
 def transition_value(

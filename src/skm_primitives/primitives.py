@@ -13,7 +13,6 @@ from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
-
 UNKNOWN: Final = -1
 """Stands in messages for the place that an action leads to where that is not known."""
 

@@ -10,8 +10,10 @@ from skm_sim.arrays import IntArray
 class Predecessors:
     """The moves `cell × actions + action` that lead to each cell, as one array with a slice for each."""
 
-    def __init__(self, successors: IntArray, moves: IntArray | None = None) -> None:
-        """`successors[cell, action]`; or, with `moves`, the cell that each of these moves leads to.
+    def __init__(
+        self, successors: IntArray, moves: tuple[IntArray, IntArray] | None = None
+    ) -> None:
+        """`successors[cell, action]`; or `moves` and the cell that each of them leads to.
 
         Where actions are stochastic, a move has several entries: one for each cell that it may lead to.
         """

@@ -136,7 +136,7 @@ class GroundedPolicy(PlacePolicy):
             return log_of(outcome.reward + self._gamma * value)
         return float(np.logaddexp(log_of(outcome.reward), math.log(self._gamma) + value))
 
-    def log_values(self, state: int) -> FloatArray:
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
         """Return what each action is worth where the robot is, as ranks: the greatest is the best."""
         rows = self._arriving if not self._logs else self._arriving[[state]]
         options = self._options(rows, [state])
@@ -166,7 +166,7 @@ class GroundedPolicy(PlacePolicy):
         if isinstance(values, ContinuousGoalValues):
             raise SkmError("place goals go with discrete actions")
         here = state, self._place, self._counter
-        action = int(first_best(self.log_values(state)))
+        action = int(first_best(self.log_values(state, values)))
         noise = 0.0 if self._world.chances is None else -math.inf  # Chance may throw a robot back.
         value = float(self._values[here])
         worth = float(self._worth(self._values[here]))

@@ -130,7 +130,7 @@ class KnownWorldPolicy:
         action, goal = self._best(state, self._cell), self._goal(state, self._cell)
         return Decision(action, goal, math.exp(value), log_value=value)
 
-    def log_values(self, state: int) -> FloatArray:
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
         """Return the logarithm of the value of each action: a long way has one, too."""
         logarithms: FloatArray = self._lengths(state, self._cell) * math.log(self._gamma)
         return logarithms

@@ -19,7 +19,13 @@ from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.known.predecessors import Predecessors, expand
 from skm_primitives.planning.known_risks import extra_lengths
-from skm_primitives.planning.reachability import Ways, rewarded_length, settle, solve_lengths
+from skm_primitives.planning.reachability import (
+    Ways,
+    reaching_rewards,
+    rewarded_length,
+    settle,
+    solve_lengths,
+)
 from skm_primitives.primitives import KnownWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
@@ -59,14 +65,40 @@ class KnownProduct:
         self._cells_of = [
             np.flatnonzero(world.label_ids == i) for i in range(len(world.label_sets))
         ]
+        self._lasting = self._lasting_nodes() if machine.endless else None
         self.length = solve_lengths(
             self._lands, self._rewards, self._sweep, self.length.size, self._log_gamma
         ).reshape(self.length.shape)
 
+    def _lasting_nodes(self) -> BoolArray:
+        """Return the states of the product from which rewards can be had without end, flat.
+
+        A mission without end is worth nothing where they end, however many there were before.
+        """
+        cells = self.length.shape[1]
+        paid = [u * cells + self._cells_of[label] for u, label in self._rewarding]
+
+        def sources(arrivals: IntArray) -> IntArray:
+            u, cell = np.divmod(arrivals, cells)
+            source, owner = self._before.of(cell)
+            found: IntArray = u[owner] * cells + source
+            return found
+
+        found, _ = reaching_rewards(
+            np.concatenate([np.empty(0, np.int64), *paid]),
+            self._lands,
+            sources,
+            self._one_step_before,
+            self.length.size,
+            endless=True,
+        )
+        return found
+
     def _lands(self, arrivals: IntArray) -> IntArray:
         """Return the states of the product that rewarded arrivals `u · cells + cell` lead to."""
         u, cell = np.divmod(arrivals, self.length.shape[1])
-        return self.target[u, self.world.label_ids[cell]] * self.length.shape[1] + cell
+        landed: IntArray = self.target[u, self.world.label_ids[cell]] * self.length.shape[1] + cell
+        return landed
 
     def _rewards(self, arrivals: IntArray) -> FloatArray:
         u, cell = np.divmod(arrivals, self.length.shape[1])
@@ -82,7 +114,11 @@ class KnownProduct:
         onward: FloatArray = (self.length if behind is None else behind)[after, cells] + 1
         paid = reward > 0
         if paid.any():
-            onward[paid] = rewarded_length(reward[paid], onward[paid], self._log_gamma)
+            found = rewarded_length(reward[paid], onward[paid], self._log_gamma)
+            if self._lasting is not None:
+                lands = after[paid] * self.length.shape[1] + cells[paid]
+                found = np.where(self._lasting[lands], found, np.inf)
+            onward[paid] = found
         onward += self._extra[state, self._kind[cells]]
         return onward
 

@@ -109,7 +109,7 @@ class WantsGoals(Protocol):
 class RanksActions(Protocol):
     """A policy that can tell actions apart also where their values are too small for numbers."""
 
-    def log_values(self, state: int) -> FloatArray:
+    def log_values(self, state: int, values: GoalValues) -> FloatArray:
         """Return the logarithm of the value of each action in the machine state `state`."""
         ...
 
@@ -117,7 +117,7 @@ class RanksActions(Protocol):
 def action_ranks(policy: Policy, state: int, values: GoalValues) -> FloatArray:
     """Return what orders the actions of a policy in a machine state: the greatest is the best."""
     if isinstance(policy, RanksActions):
-        return policy.log_values(state)
+        return policy.log_values(state, values)
     return np.asarray(policy.composed(state, values), np.float64)
 
 

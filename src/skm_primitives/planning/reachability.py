@@ -1,21 +1,23 @@
 """What can be reached on the product of a mission's machine and a finite world, and in how many steps.
 
-Whether a mission is feasible is a question about a graph. It is answered on the graph: a discounted value
-γ^k is below any threshold for some k, so that no threshold on values can answer it. Three solvers share
-the graph:
+Whether a mission is feasible is a question about a graph. It is answered on the graph: a discounted
+value γ^k is below any threshold for some k, so that no threshold on values can answer it. Three
+solvers share the graph:
 
 - `MissionGraph.possible`: from where a reward can be had, or rewards without end, by any run that has a
   positive probability. Breadth-first, backwards.
 - `MissionGraph.lengths`: the optimum of a deterministic world. A value V is kept as its *length*
   D = log V / log γ, the number of steps of a way whose reward is 1: it neither underflows nor loses
-  precision, however far a goal is. Lengths are settled backwards as in Dijkstra's algorithm (`settle`).
-- `log_values`: the optimum of a world in which actions are stochastic. Values are kept as logarithms, and
-  machine states are solved in the order in which the machine leaves them, so that a counter of 5,000
-  states takes one pass.
+  precision, however far a goal is. Lengths are settled backwards as in Dijkstra's algorithm
+  (`settle`).
+- `log_values`: the optimum of a world in which actions are stochastic. Values are kept as logarithms,
+  and a machine state is solved after those that the machine leaves it for, so that a counter of
+  5,000 states takes one pass.
 
 A node is (machine state u, place, visit counter). An action leads to a place, that is to an *arrival*
-(u, place, counter before it). The labels shown there move the machine: the arrival leads to a node, with a
-reward. An arrival may be read from another machine state instead: one under a promise that u can make.
+(u, place, counter before it). The labels shown there move the machine: the arrival leads to a node,
+with a reward. An arrival may be read from another machine state instead: one under a promise that u
+can make.
 """
 
 from __future__ import annotations
@@ -163,6 +165,32 @@ def solve_lengths(
     return length
 
 
+def reaching_rewards(
+    paid: IntArray,
+    lands: Callable[[IntArray], IntArray],
+    sources: Callable[[IntArray], IntArray],
+    before: Before,
+    nodes: int,
+    endless: bool,
+) -> tuple[BoolArray, IntArray]:
+    """Return the nodes from which a reward can be had, and the rewarded arrivals that count.
+
+    If `endless`, rewards without end: arrivals count only if others that count can follow, which is
+    the greatest fixed point. Then there is a lasso from each node that is returned.
+    """
+    while True:
+        found = np.zeros(nodes, np.bool_)
+        frontier = np.unique(sources(paid))
+        while len(frontier):
+            found[frontier] = True
+            earlier = np.unique(before(frontier)[0])
+            frontier = earlier[~found[earlier]]
+        again = paid[found[lands(paid)]] if endless else paid
+        if len(again) == len(paid):
+            return found, paid
+        paid = again
+
+
 @dataclass(frozen=True, eq=False)
 class Lengths:
     """How long the best way is, in steps: `[u, place, counter]`, infinite where there is none."""
@@ -237,23 +265,15 @@ class MissionGraph:
 
         Where actions are stochastic: with a positive probability of each of its steps.
         """
-        arrivals = self._paid
-        while True:
-            found = self._reaching(self._sources(arrivals)[0])
-            again = arrivals[found[self._lands[arrivals]]] if endless else arrivals
-            if len(again) == len(arrivals):
-                return found.reshape(self.shape)
-            arrivals = again
-
-    def _reaching(self, targets: IntArray) -> BoolArray:
-        """Return from where unrewarded steps lead to some nodes, these included."""
-        found = np.zeros(self._nodes, np.bool_)
-        frontier = np.unique(targets)
-        while len(frontier):
-            found[frontier] = True
-            earlier = np.unique(self._one_step_before(frontier)[0])
-            frontier = earlier[~found[earlier]]
-        return found
+        found, _ = reaching_rewards(
+            self._paid,
+            lambda arrivals: self._lands[arrivals],
+            lambda arrivals: self._sources(arrivals)[0],
+            self._one_step_before,
+            self._nodes,
+            endless,
+        )
+        return found.reshape(self.shape)
 
     def lengths(self, gamma: float) -> Lengths:
         """Return the optimal lengths, if each action leads where `world.successors` says."""
@@ -331,5 +351,5 @@ def log_values(
 
 def _log_mean(options: FloatArray) -> FloatArray:
     """Return the logarithm of the mean over the third axis."""
-    mean: FloatArray = np.logaddexp.reduce(options, axis=2) - math.log(options.shape[2])
+    mean: FloatArray = np.logaddexp.reduce(options, axis=2) - math.log(np.size(options, 2))
     return mean
