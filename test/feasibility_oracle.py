@@ -22,17 +22,21 @@ from skm_primitives.primitives import GoalValues, KnownWorld, PlaceWorld, Remote
 NAMES = ("a", "b", "c", "d")
 KINDS = ("deterministic", "stochastic", "terminal", "absorbing", "visits", "cells", "corridor")
 DISCOUNTS = (0.5, 0.9, 0.99)
+END = -1
+"""Stands for where the world has ended."""
 
 
 @dataclass(frozen=True)
 class World:
-    """`moves[place][action]`: the places that it may lead to, with their chances; () where it ends."""
+    """`moves[place][action]`: the places that it may lead to, with their chances; () if nobody knows."""
 
     kind: str
     gamma: float
     moves: tuple
     labels: tuple
     """`labels[place]`: what is shown at the first, second, … visit; the last holds from then on."""
+    ends: frozenset = frozenset()
+    """Places on arriving at which the world ends; a run that begins there goes on."""
 
     @property
     def deterministic(self):
@@ -66,7 +70,7 @@ def random_world(rng, number):
     for place in range(places):
         row = []
         for action in range(actions):
-            if place in ends:
+            if kind == "terminal" and rng.random() < 0.1:
                 row.append(())
             elif place in stuck:
                 row.append(((place, 1.0),))
@@ -85,7 +89,8 @@ def random_world(rng, number):
         labels.append(
             tuple(frozenset(n for n in NAMES if rng.random() < likely) for _ in range(visits))
         )
-    return World(kind, float(rng.choice(DISCOUNTS)), tuple(moves), tuple(labels))
+    gamma = float(rng.choice(DISCOUNTS))
+    return World(kind, gamma, tuple(moves), tuple(labels), frozenset(ends))
 
 
 def skills_of(world):
@@ -128,6 +133,7 @@ def skills_of(world):
             np.ones(len(goals), np.float32),
             chances,
             tried=None if tried.all() else tried,
+            ended=np.isin(range(places), sorted(world.ends)) if world.ends else None,
         )
     return RemoteSkills("world", *common, goals, behind, world.gamma, *spaces)
 
@@ -211,13 +217,15 @@ class Product:
 
     def _from(self, node):
         state, place, visits = node
-        if state in self.machine.terminal:
+        if state in self.machine.terminal or place == END:
             return
         for action in range(len(self.world.moves[place])):
             for after, labels, seen in self.world.arrivals(place, visits, action):
                 for outcome in self.machine.options(state, labels):
+                    over = after in self.world.ends
+                    node = outcome.target, END if over else after, seen
                     if self.machine.keeps(state, outcome):
-                        yield action, (outcome.target, after, seen), outcome.reward
+                        yield action, node, outcome.reward
 
     def fewest_steps(self):
         """Return, for each node from which a run is accepted, the fewest steps that it takes."""
@@ -316,6 +324,8 @@ def follow(world, policy, skills, place, rng, most):
         policy.entered(after, tracker.moves > moves)
         place = after
         passed.append((before, tracker.accepting_visits - accepted))
+        if place in world.ends:
+            break
     return tracker, passed
 
 

@@ -68,8 +68,10 @@ class PlaceWorld:
     goal_values: Float32Array | None = None
     """`[g, h]`: the value of goal h at the place of goal g; None where it is not known."""
     tried: BoolArray | None = None
-    """`[place, action]`: whether it is known where the action leads. It is not where the world ends, nor
-    where nobody has tried it. None: everywhere."""
+    """`[place, action]`: whether it is known where the action leads; None: everywhere."""
+    ended: BoolArray | None = None
+    """`[place]`: whether the world ends on arriving there (a run may begin there all the same); None: it
+    ends nowhere."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ class MissionProduct:
     labels: tuple[tuple[frozenset[str], ...], ...]
     """The labels that the arrival shows, `[place][counter]`."""
     kept: BoolArray
-    """Whether the arrival breaks no promise."""
+    """Whether the arrival breaks no promise, and does not end the world before the mission is over."""
     promises: tuple[tuple[int, tuple[int, ...]], ...]
     """The machine states in which promises can be made, with the states under each."""
     allowed: BoolArray | None = None
@@ -149,6 +149,11 @@ class MissionProduct:
             for u, s, k in np.unique(np.stack([state, arrival, counter], axis=1), axis=0).tolist():
                 shown.setdefault(u, set()).add(self.labels[s][k])
             frontier = np.zeros_like(reached)
+            if world.ended is not None:
+                on = ~world.ended[arrival]
+                for u in np.unique(self.machine_state[state, arrival, counter][~on]).tolist():
+                    shown.setdefault(u, set())
+                state, arrival, counter = state[on], arrival[on], counter[on]
             after = self.machine_state[state, arrival, counter]
             frontier[after, arrival, self.counter[arrival, counter]] = True
             frontier &= ~reached
@@ -222,6 +227,9 @@ def mission_product(
             )
     promised = np.array([state in machine.promised for state in range(shape[0])])
     kept = (~promised[:, None] | promised[target])[:, label_ids]
+    if world.ended is not None:
+        ends = np.isin(np.arange(shape[0]), sorted(machine.terminal))
+        kept = kept & (~world.ended[:, None] | ends[target[:, label_ids]])
     promises = tuple(
         (state, ways) for state in range(shape[0]) if (ways := machine.promises(state))
     )

@@ -81,6 +81,8 @@ def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str])
     for region, counted in ((safe, None), (kept, kept)):
         leads = _arrivals(products, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
+    if world.tried is not None:
+        allowed = allowed & world.tried[None, :, :, None]
     return EventGame(products, kept, safe, allowed)
 
 

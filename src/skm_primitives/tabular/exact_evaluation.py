@@ -77,9 +77,11 @@ def best_success(
     for _ in range(max_steps):
         onward = np.where(product.succeeds, 1.0, chance.reshape(-1)[product.following])
         better = (1 - epsilon) * onward.max(axis=2) + epsilon * onward.mean(axis=2)
-        if np.abs(better - chance).max() < 1e-9:
-            break
+        spreads = bool(((better > 0) & (chance == 0)).any())  # a far start is not reached yet
+        settled = np.abs(better - chance).max() < 1e-9
         chance = better
+        if settled and not spreads:
+            break
     best: FloatArray = chance.reshape(-1)[product.starts]
     return best
 
@@ -141,8 +143,9 @@ class Runs:
         accepted, count = runs.accepted, len(runs.steps)
         if not count:
             return RunsSummary(0)
-        returns = np.where(accepted, runs.gamma ** (runs.steps - 1.0), 0.0)
-        best = runs.gamma ** (runs.optimal - 1.0)
+        nearest = float(runs.optimal.min())  # Of far missions, γ to the steps is no number.
+        returns = np.where(accepted, runs.gamma ** (runs.steps - nearest), 0.0)
+        best = runs.gamma ** (runs.optimal - nearest)
         return RunsSummary(
             starts=count,
             success=float(accepted.mean()),

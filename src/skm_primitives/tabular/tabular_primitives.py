@@ -15,6 +15,7 @@ from skm_primitives.checkpoint import Card
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import GoalToGoal, GoalValues, PlaceWorld
 from skm_primitives.tabular.learned_state import TabularState, check_names
+from skm_primitives.tabular.tables import Tables
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 
@@ -35,6 +36,8 @@ class TabularPrimitives:
         slips = state.settings.places and tables.slips()
         self._arrivals = tables.arrivals if slips else None
         """How often each action led to each place, where that is more than one."""
+        self._ends = _ends(tables) if state.settings.places else set()
+        """Places on arriving at which the world has ended each time."""
         target, probability = _targets_of_goals(state, self.goals)
         self._goal_probability: Float32Array = probability
         wanted = np.array([histories.bits(goal.violated) for goal in self.goals], np.int64)
@@ -88,6 +91,7 @@ class TabularPrimitives:
         best = np.maximum(self._move[:, 0], self._stop[:, 0]).max(axis=2)
         at_goals: Float32Array = best[[goal.place for goal in self.goals]]
         tried = np.array(known, np.bool_)
+        ended = np.isin(places, sorted(self._ends))
         return PlaceWorld(
             places,
             successors,
@@ -96,6 +100,7 @@ class TabularPrimitives:
             chances,
             at_goals,
             None if tried.all() else tried,
+            ended if ended.any() else None,
         )
 
     def _goal_to_goal(self) -> Float32Array:
@@ -122,6 +127,15 @@ class TabularPrimitives:
                 f"{did_you_mean(strange[0], self.constraints)}"
             ) from None
         return GoalValues(self._move[observation, row], self._stop[observation, row])
+
+
+def _ends(tables: Tables) -> set[int]:
+    """Return the places that end the world: as far as actions that lead to one place only can tell."""
+    led = tables.arrivals > 0
+    state, action = np.nonzero(led.sum(axis=2) == 1)
+    place = led[state, action].argmax(axis=1)
+    ended = tables.next_state[state, action] == len(tables.next_state)
+    return set(place[ended].tolist()) - set(place[~ended].tolist())
 
 
 def _targets_of_goals(
