@@ -270,7 +270,9 @@ def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int
         if step == next_landmark:
             landmark, next_landmark = situation, 2 * step
     won = succeeded > 0
-    returns = np.where(won, gamma ** (succeeded - 1.0), 0.0)
-    best = gamma ** (world.optimal[solvable] - 1.0)
+    optimal = world.optimal[solvable].astype(np.float64)
+    nearest = optimal.min(initial=np.inf)  # Of far missions, γ to the steps is no number.
+    returns = np.where(won, gamma ** (succeeded - nearest), 0.0)
+    best = gamma ** (optimal - nearest)
     steps = float(succeeded[won].mean()) if won.any() else 0.0
     return Score(float(returns.mean() / best.mean()), float(won.mean()), steps)
