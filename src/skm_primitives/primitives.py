@@ -121,6 +121,8 @@ class KnownWorld:
     constraints: tuple[str, ...] = ()
     near: IntArray | None = None
     """`[cell]`: bits over `constraints` that the cell does not show but comes close to; None: none."""
+    end: int | None = None
+    """The cell that stands for what comes after the end of the world: nobody arrives; None: no such."""
 
     def as_places(self, goals: int) -> PlaceWorld:
         """Return the same world with every cell a place, for planners of places."""

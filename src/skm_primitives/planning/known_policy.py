@@ -49,7 +49,8 @@ class KnownWorldPolicy:
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
         machine, world = self.mission.machine, self._world
-        present = {world.label_sets[index] for index in np.unique(world.label_ids).tolist()}
+        ids = world.label_ids if world.end is None else np.delete(world.label_ids, world.end)
+        present = {world.label_sets[index] for index in np.unique(ids).tolist()}
         shown, queue = {}, [machine.initial]
         for state in queue:
             shown[state] = present

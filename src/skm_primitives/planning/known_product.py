@@ -62,9 +62,10 @@ class KnownProduct:
         self._rewarding = [
             (u, label) for u, label in np.argwhere(self.reward > 0).tolist() if self._live[u]
         ]
-        self._cells_of = [
-            np.flatnonzero(world.label_ids == i) for i in range(len(world.label_sets))
-        ]
+        shown = world.label_ids.copy()
+        if world.end is not None:
+            shown[world.end] = -1  # Nobody arrives there, so no reward can be had by it.
+        self._cells_of = [np.flatnonzero(shown == i) for i in range(len(world.label_sets))]
         self._lasting = self._lasting_nodes() if machine.endless else None
         self.length = solve_lengths(
             self._lands, self._rewards, self._sweep, self.length.size, self._log_gamma
@@ -120,6 +121,8 @@ class KnownProduct:
                 found = np.where(self._lasting[lands], found, np.inf)
             onward[paid] = found
         onward += self._extra[state, self._kind[cells]]
+        if self.world.end is not None:
+            onward[cells == self.world.end] = np.inf
         return onward
 
     def _sweep(self, behind: FloatArray) -> Ways:

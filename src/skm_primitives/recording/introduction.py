@@ -90,9 +90,12 @@ def _behind_goals(primitives: Primitives) -> dict[str, Any]:
         first = {goal.labels: index for index, goal in reversed(list(enumerate(goals)))}
         number = np.array([first[labels] for labels in behind.label_sets], np.uint32)
         near = () if behind.near is None else behind.near.astype(np.uint32)
+        leads = behind.successors[: behind.end]
+        if behind.end is not None:
+            leads = np.where(leads == behind.end, -1, leads)
         return {
-            "state_successors": behind.successors.astype(np.int32).ravel(),
-            "state_goals": number[behind.label_ids],
+            "state_successors": leads.astype(np.int32).ravel(),
+            "state_goals": number[behind.label_ids[: behind.end]],
             "state_near": np.asarray(near, np.uint32),
         }
     chances = {}

@@ -1,7 +1,6 @@
 """Exact evaluation in tabular domains: every start cell, beside the optimum of the true world.
 
-The optimum knows everything, hidden counters included: a breadth-first search on the product of the
-world's states with the reward machine.
+The optimum knows everything, hidden counters included: see `optimum`.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from skm_machine.errors import UnachievableMissionError
-from skm_machine.reward_machine import RewardMachine
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_primitives.tabular.optimum import IMPOSSIBLE, optimal_steps
+from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.tabular.model import TabularModel
 
 UNREACHABLE = -1
@@ -139,7 +138,7 @@ class Runs:
 
     def summary(self) -> RunsSummary:
         """Return the figures of merit, over the starts from which success is possible."""
-        runs = self.among(self.optimal != UNREACHABLE)
+        runs = self.among(self.optimal != IMPOSSIBLE)
         accepted, count = runs.accepted, len(runs.steps)
         if not count:
             return RunsSummary(0)

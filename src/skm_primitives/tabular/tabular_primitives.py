@@ -33,7 +33,7 @@ class TabularPrimitives:
         self.goals: tuple[Goal, ...] = tuple(state.goal_buffer())
         self.action_space: Space[Any] = Discrete(tables.next_state.shape[1])
         self._visits = state.visits
-        slips = state.settings.places and tables.slips()
+        slips = state.settings.places and tables.slipped
         self._arrivals = tables.arrivals if slips else None
         """How often each action led to each place, where that is more than one."""
         self._ends = _ends(tables) if state.settings.places else set()
