@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from skm_primitives.evaluation.product_optimum import fewest_steps
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
-from skm_primitives.evaluation.product_optimum import fewest_steps
 from skm_primitives.goals import Goal
 from skm_primitives.known.distances import FAR, label_distances
 from skm_primitives.known.known_primitives import (

@@ -120,7 +120,9 @@ def run(args: argparse.Namespace) -> int:
         track=track,
     )
     if args.save_missions and not (options.missions or options.mission_set):
-        raise SkmError("--save-missions writes the missions of --missions or --mission-set; give one.")
+        raise SkmError(
+            "--save-missions writes the missions of --missions or --mission-set; give one."
+        )
     if args.save_missions and Path(args.save_missions).exists():
         raise SkmError(f"{args.save_missions} exists; give --save-missions another name.")
     evaluation = evaluate_spread(args.domain, options, args.workers, args.keep)

@@ -144,7 +144,11 @@ def _print_missions(found: MissionsEvaluation) -> None:
 def _beside_optimum(found: MissionsEvaluation) -> str:
     """Return what the success and the return are beside the best possible."""
     text = ""
-    if found.best_success is not None and found.best_success < 1 and found.success_ratio is not None:
+    if (
+        found.best_success is not None
+        and found.best_success < 1
+        and found.success_ratio is not None
+    ):
         text = f" of {found.best_success:.3f} possible, ratio {found.success_ratio:.3f}"
     if found.return_ratio is not None:
         text += f", return / optimum {found.return_ratio:.3f}"

@@ -54,7 +54,9 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
         if options.seeds > 1 or options.epsilon or others:
             raise SkmError(f"{which} goes with --planner, --episodes, --checkpoint and --seed")
         if options.missions and options.mission_set:
-            raise SkmError("--missions draws missions, --mission-set has them from a file; give one")
+            raise SkmError(
+                "--missions draws missions, --mission-set has them from a file; give one"
+            )
         return evaluate_missions(spec, options)
     if options.finetuned is not None and (is_tabular(spec) or options.task in ("all", "skills")):
         raise SkmError(
@@ -72,8 +74,8 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
         return evaluate_missions(spec, options) if many else evaluate_tabular(spec, options)
     if options.seeds > 1 or options.epsilon:
         raise SkmError("--seeds and --epsilon go with tabular domains")
-    if not spec.trials and not (options.exact or options.finetuned or options.variant):
-        # Runs from one start of a deterministic world are one run, not a hundred trials.
-        if finite_world(spec, range(1)) is not None:
-            return evaluate_missions(spec, options)
+    # Runs from one start of a deterministic world are one run, not a hundred trials.
+    plain = not (spec.trials or options.exact or options.finetuned or options.variant)
+    if plain and finite_world(spec, range(1)) is not None:
+        return evaluate_missions(spec, options)
     return evaluate_trials(spec, options)

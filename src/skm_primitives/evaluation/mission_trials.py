@@ -1,22 +1,23 @@
-"""Evaluation of missions that nobody wrote down before: drawn at random or read from a file, run zero-shot.
+"""Evaluation of missions that nobody wrote down before: drawn, or read from a file; run zero-shot.
 
-`skm eval DOMAIN --missions N --seed S` draws N missions from the domain and the seed alone, so that two
-checkpoints are compared on the same ones. In a finite world every mission is drawn, and counted, only
-where it is feasible, which an independent search on the true world decides (`tabular.optimum`), from the
-starts that the domain draws; the same search gives the optimum. Elsewhere nobody knows: every mission and
-every start counts, and a refusal counts as a failure.
+`skm eval DOMAIN --missions N --seed S` draws N missions from the domain and the seed alone, so that
+two checkpoints are compared on the same ones. In a finite world every mission is drawn, and counted,
+only where it is feasible, which an independent search on the true world decides (`tabular.optimum`),
+from the starts that the domain draws; the same search gives the optimum. Elsewhere nobody knows: every
+mission and every start counts, and a refusal counts as a failure.
 
-**Intervals.** Runs of one mission are alike, and in a deterministic world runs from one start are one run:
-it is made once and weighed by how often the start was drawn. So intervals are over missions (Wilson's, with
-as many observations as there are missions, which is never too narrow however alike the runs of a mission
-are); of a single mission, over its different starts, and where all runs have one start, over the runs.
+**Intervals.** Runs of one mission are alike, and in a deterministic world runs from one start are one
+run: it is made once and weighed by how often the start was drawn. So intervals are over missions
+(Wilson's, with as many observations as there are missions, which is never too narrow however alike the
+runs of a mission are); of a single mission, over its different starts, and where all runs have one
+start, over the runs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ LEAST_SHARE: Final = 0.1
 SOUGHT: Final = 20
 """Starts that are looked at for each that is wanted, to find those where a mission is feasible."""
 MAX_STEPS: Final = 1000
-"""Steps that a run may take; in a deterministic world whose optimum is known, three times that and 50."""
+"""Steps that a run may take; in a deterministic finite world, 50 and three times the optimum."""
 WALK_STEPS: Final = 5000
 """Random steps in a world that is not finite, to see what it shows."""
 
@@ -75,7 +76,7 @@ class MissionTrial:
     best_success: float | None = None
     """The greatest probability of success that any policy has; None where the world is not finite."""
     return_ratio: float | None = None
-    """Mean discounted return over that of the optimum; None where the world is not finite."""
+    """Mean discounted return over that of the optimum, in deterministic finite worlds."""
 
     @property
     def success(self) -> float:
@@ -179,7 +180,9 @@ class MissionsEvaluation:
             "best_success": self.best_success,
             "success_ratio": self.success_ratio,
             "violations": self.violations,
-            "violations_interval": proportion_interval(share * self._independent, self._independent),
+            "violations_interval": proportion_interval(
+                share * self._independent, self._independent
+            ),
             "return_ratio": self.return_ratio,
             "least_return_ratio": min(ratios) if ratios else None,
             "mean_steps": float(np.mean(steps)) if steps else None,
@@ -195,7 +198,7 @@ def _mean(found: Sequence[float | None]) -> float | None:
 
 
 def read_mission_set(path: str | Path) -> tuple[str, ...]:
-    """Return the missions of a file: a formula a line; empty lines and lines that begin with # are left out."""
+    """Return the missions of a file: a formula a line; lines that begin with # are left out."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -261,7 +264,9 @@ class _Field:
         self.spec, self.options = spec, options
         self.count = options.episodes or STARTS
         self.model: TabularModel | None = tabular_model(spec) if is_tabular(spec) else None
-        seeds = np.random.SeedSequence(options.seed).generate_state(max(STARTS, SOUGHT * self.count))
+        seeds = np.random.SeedSequence(options.seed).generate_state(
+            max(STARTS, SOUGHT * self.count)
+        )
         self.seeds: list[int] = seeds.tolist()
         self.world: FiniteWorld | None = finite_world(spec, self.seeds)
         self._pool = self._observed_starts()
@@ -403,26 +408,26 @@ def _run(
             for _ in range(start.drawn)
         ],
         runs=len(starts),
-        different_starts=len({start.seed if start.state is None else start.state for start in starts}),
+        different_starts=len(
+            {start.seed if start.state is None else start.state for start in starts}
+        ),
         infeasible=infeasible,
         refused=int(weights[[e is None for e in episodes]].sum()),
     )
     if fewest is None or field.world is None:
         return found
     states = np.array([start.state for start in starts])
-    figures = vars(found) | {"optimal_steps": float(np.average(fewest[states], weights=weights))}
-    if not mission.machine.endless:
-        gamma, product = primitives.gamma, TrueProduct(field.world, mission.machine)
-        earned = [0.0 if e is None or not _succeeded(e) else gamma ** (e.steps - 1.0) for e in episodes]
-        if sure:
-            best = gamma ** (fewest[states] - 1.0)
-            figures["best_success"] = 1.0
-        else:
-            best = product.best_return(gamma, MAX_STEPS)[states]
-            chance = product.best_success(MAX_STEPS)[states]
-            figures |= {"optimal_steps": None, "best_success": float(np.average(chance, weights=weights))}
-        figures["return_ratio"] = float((earned * weights).sum() / (best * weights).sum())
-    return MissionTrial(**figures)
+    if not sure:  # Planners are for success there, rather than for speed.
+        best = TrueProduct(field.world, mission.machine).best_success(MAX_STEPS)[states]
+        return replace(found, best_success=float(np.average(best, weights=weights)))
+    optimal = fewest[states]
+    found = replace(found, optimal_steps=float(np.average(optimal, weights=weights)))
+    if mission.machine.endless:
+        return found
+    steps = np.array([e.steps if e is not None and _succeeded(e) else np.inf for e in episodes])
+    gamma = primitives.gamma
+    ratio = (weights * gamma ** (steps - 1.0)).sum() / (weights * gamma ** (optimal - 1.0)).sum()
+    return replace(found, best_success=1.0, return_ratio=float(ratio))
 
 
 def _episodes(
@@ -440,9 +445,15 @@ def _episodes(
         yield from [None] * len(starts)
         return
     for start, limit in zip(starts, limits, strict=True):
-        where = {"seed": start.seed, "options": start.options}
         try:
-            yield run_episode(env, primitives, policy, max_steps=limit, **where)
+            yield run_episode(
+                env,
+                primitives,
+                policy,
+                max_steps=limit,
+                seed=start.seed,
+                options=start.options,
+            )
         except UnachievableMissionError:
             yield None
 

@@ -102,7 +102,7 @@ class TabularState:
         """Return how well it is known where actions lead; None where goals are no places."""
         if not self.settings.places:
             return None
-        return ModelConfidence(self.tables.arrivals, self.tables.ends())
+        return ModelConfidence(self.tables.arrivals.astype(np.int64), self.tables.ends())
 
     def scores(self) -> dict[str, float]:
         """Return how far learning is: goals, pairs (s, a) tried, and what replay would change.
@@ -140,7 +140,7 @@ class TabularState:
         }
         confidence = self.confidence()
         if confidence is not None and confidence.uncertain:
-            details |= {"uncertain": confidence.document(), "remarks": [confidence.sentence()]}
+            details |= {"uncertain": confidence.document(), "warnings": [confidence.sentence()]}
         card = checkpoint.Card(
             domain=self.domain,
             learner=LEARNER,

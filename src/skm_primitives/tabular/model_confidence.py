@@ -1,10 +1,11 @@
 """How well a learned table knows where actions lead: what stops a run, and where agents go until then.
 
-One rule for all tables. Every action in every state that was reached (and is not an end of the world) is to
-be tried often enough: once in a world in which every action always led to one place, else until the bound on
-the L1 error of its transition probabilities is at most `TARGET_ERROR` (`skm_sim.tabular.confidence`; k is the
-largest number of outcomes that any action of the world showed). Until then, agents of a world that slips, or
-whose usual steps are over, go to the nearest such action (`Survey`).
+One rule for all tables. Every action in every state that was reached (and is not an end of the world)
+is to be tried often enough: once in a world in which every action always led to one place, else until
+the bound on the L1 error of its transition probabilities is at most `TARGET_ERROR`
+(`skm_sim.tabular.confidence`; k is the largest number of outcomes that any action of the world
+showed). Until then, agents of a world that slips, or whose usual steps are over, go to the nearest
+such action (`Survey`).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class ModelConfidence:
     @cached_property
     def needed(self) -> int:
         """How often every action is to be tried."""
-        return tries_needed(max(self.outcomes, 1), TARGET_ERROR)
+        return tries_needed(self.outcomes, TARGET_ERROR)
 
     @cached_property
     def relevant(self) -> BoolArray:
@@ -77,7 +78,7 @@ class ModelConfidence:
     @property
     def relevant_pairs(self) -> int:
         """How many actions there are to be tried."""
-        return int(self.relevant.sum()) * self.tries.shape[1]
+        return int(np.count_nonzero(self.relevant)) * int(self.tries.shape[1])
 
     def document(self) -> dict[str, Any]:
         """Return what is uncertain as JSON: the actions that were tried least, with their bounds."""
@@ -138,10 +139,10 @@ class Survey:
         pair = state * actions + action
         chance = confidence.arrivals[state, action, following] / confidence.tries[state, action]
         near = np.where(self._wanting, 1.0, 0.0)
-        options = np.zeros((states, actions))
+        options: FloatArray = np.zeros((states, actions))
         for _ in range(states):
-            options = np.bincount(pair, chance * near[following], states * actions)
-            options = FARTHEST * options.reshape(states, actions)
+            mean = np.bincount(pair, chance * near[following], states * actions)
+            options = FARTHEST * mean.reshape(states, actions).astype(np.float64)
             nearer = np.where(self._wanting, 1.0, options.max(axis=1))
             if np.abs(nearer - near).max() < 1e-6:
                 break
@@ -152,5 +153,7 @@ class Survey:
         """Return the actions of agents in these states; `draws`, from 0 to 1, decide between equals."""
         here = self._missing[state] * draws
         onward = self._toward[state] + 1e-6 * draws
-        chosen: IntArray = np.where(self._wanting[state], here.argmax(axis=1), onward.argmax(axis=1))
+        chosen: IntArray = np.where(
+            self._wanting[state], here.argmax(axis=1), onward.argmax(axis=1)
+        )
         return chosen

@@ -20,7 +20,7 @@ from skm_sim.tabular.model import TabularModel
 
 IMPOSSIBLE: Final = -1
 SETTLED: Final = 1e-9
-"""The change of a probability, or of a return, at which iteration stops."""
+"""The change of a probability at which iteration stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,23 +90,15 @@ class TrueProduct:
     def best_success(self, max_steps: int, epsilon: float = 0.0) -> FloatArray:
         """Return the greatest probability of success within `max_steps` from every state of the world.
 
-        With `epsilon`, that share of the actions is random.
+        By backward induction. With `epsilon`, that share of the actions is random.
         """
-        return self._iterated(1.0, max_steps, epsilon)
-
-    def best_return(self, gamma: float, max_steps: int) -> FloatArray:
-        """Return the greatest expected discounted return, γ^(steps − 1), from every state of the world."""
-        return self._iterated(gamma, max_steps, 0.0)
-
-    def _iterated(self, gamma: float, max_steps: int, epsilon: float) -> FloatArray:
-        """Return the values after backward induction over so many steps."""
         world, states = self.world, self.world.states
         pairs, first = np.unique(world.pair, return_index=True)
         acting, first_pair = np.unique(pairs // world.actions, return_index=True)
         value = np.zeros((self.machine.num_states, states))
         goes_on = ~self.pays & ~world.ends
         for _ in range(max_steps):
-            onward = gamma * value[self.target, world.following] * goes_on + self.pays
+            onward = value[self.target, world.following] * goes_on + self.pays
             options = np.add.reduceat(onward * world.chance, first, axis=1)
             better = np.maximum.reduceat(options, first_pair, axis=1)
             if epsilon:
@@ -129,6 +121,6 @@ def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
 def best_success(
     model: TabularModel, machine: RewardMachine, epsilon: float, max_steps: int
 ) -> FloatArray:
-    """Return the greatest chance of success from every start cell, if every action slips with `epsilon`."""
+    """Return the best chance of success from every start cell, if actions slip with `epsilon`."""
     found = TrueProduct(FiniteWorld.of_model(model), machine).best_success(max_steps, epsilon)
     return found[model.start_states]

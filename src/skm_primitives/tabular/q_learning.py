@@ -45,11 +45,12 @@ from skm_primitives.tabular.tables import StepBatch
 from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import environment_faults
+
 USUAL_STEPS: Final = 100_000
 LIMIT_TIMES: Final = 10
 LEAST_LIMIT: Final = 1_000_000
-"""A run of which nobody says how long it is ends at this many steps, or at `LIMIT_TIMES` as many as all tries
-that are wanted: some actions may not be there to be tried."""
+"""A run of which nobody says how long it is ends here, or at `LIMIT_TIMES` as many steps as there are tries
+to be made: some actions may be out of reach."""
 
 
 class TabularLearner:

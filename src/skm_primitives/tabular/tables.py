@@ -85,7 +85,9 @@ class Tables:
         np.add.at(self.arrivals, (state, action, target), 1)
         seen = self.arrivals[state, action]
         total = seen.sum(axis=1, keepdims=True, dtype=np.float32)
-        self.slipped = self.slipped or bool((seen[np.arange(len(state)), target] < total[:, 0]).any())
+        self.slipped = self.slipped or bool(
+            (seen[np.arange(len(state)), target] < total[:, 0]).any()
+        )
         self.stop[state, action] = seen / total
         goal = self.best[next_state[:, None], self.histories.successor[changed]]
         goal *= self._gamma

@@ -1,10 +1,10 @@
 """A finite world as it is: what each action may lead to, how likely, and where it ends.
 
-Unlike a `TabularModel` it may be stochastic and it may end. It is read from a domain, never from what was
-learned there: from a `TabularModel`; from the table `P[state][action] = [(probability, next, reward,
-ended), …]` that Gymnasium's toy-text environments have, checked against what the environment does; or by
-trying every action in every state that the starts lead to (once in a deterministic world, else until the
-transition probabilities are known well enough).
+Unlike a `TabularModel` it may be stochastic and it may end. It is read from a domain, never from what
+was learned there: from a `TabularModel`; from the table `P[state][action] = [(probability, next,
+reward, ended), …]` that Gymnasium's toy-text environments have, checked against what the environment
+does; or by trying every action in every state that the starts lead to (once in a deterministic world,
+else until the transition probabilities are known well enough).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TARGET_ERROR: Final = 0.1
 
 @dataclass(frozen=True, eq=False)
 class FiniteWorld:
-    """States with labels, and the outcomes of every action, sorted by `pair` = state × actions + action."""
+    """States with labels, and the outcomes of actions, sorted by `pair` = state × actions + action."""
 
     actions: int
     label_sets: tuple[frozenset[str], ...]
@@ -209,7 +209,9 @@ class _Explorer:
         queue, met = deque(self._starts), set(self._starts)
         while queue:
             cell = queue.popleft()
-            if cell not in self._labels or (self._table is None and self._wanting(cell) is not None):
+            if cell not in self._labels or (
+                self._table is None and self._wanting(cell) is not None
+            ):
                 return False
             for action in self._actions:
                 for following, ended in self._outcomes(cell, action):
@@ -275,22 +277,25 @@ class _Explorer:
         """Return what was found, with the states numbered as they were met."""
         number = {cell: index for index, cell in enumerate(self._labels)}
         label_sets = tuple(sorted(set(self._labels.values()), key=sorted))
-        rows = [
-            (number[cell] * len(self._actions) + action, number[following], chance, ended)
-            for cell in number
-            for action in self._actions
-            if (outcomes := self._outcomes(cell, action))
-            for (following, ended), count in sorted(outcomes.items())
-            if following in number and (chance := count / sum(outcomes.values()))
-        ]
-        pair, following, chance, ends = zip(*rows, strict=True)
+        actions = len(self._actions)
+        pair, following, chance, ends = [], [], [], []
+        for cell, state in number.items():
+            for action in self._actions:
+                outcomes = self._outcomes(cell, action)
+                total = sum(outcomes.values())
+                for (reached, ended), often in sorted(outcomes.items()):
+                    if reached in number:  # The table may have states that no start leads to.
+                        pair.append(state * actions + action)
+                        following.append(number[reached])
+                        chance.append(often / total)
+                        ends.append(ended)
         return FiniteWorld(
-            actions=len(self._actions),
+            actions=actions,
             label_sets=label_sets,
             label_ids=np.array([label_sets.index(shown) for shown in self._labels.values()]),
             pair=np.array(pair, np.int64),
             following=np.array(following, np.int64),
-            chance=np.array(chance),
+            chance=np.array(chance, np.float64),
             ends=np.array(ends, np.bool_),
             state_of=number,
             exact=self._table is not None or self._most_outcomes == 1,
