@@ -17,7 +17,7 @@ STRAY = 0.1
 class Behaviour:
     """The violated sets and the goals of a batch of agents, through one round.
 
-    With a `survey`, every second agent goes where actions were not tried often enough instead.
+    With a `survey`, one agent in `every` goes where actions were not tried often enough instead.
 
     A goal is drawn by label set first and by place second, so that the few labelled places are
     entered as often as the paper's goals would have them, and more than once in an episode.
@@ -29,10 +29,11 @@ class Behaviour:
         steps: int,
         random: np.random.Generator,
         survey: Survey | None = None,
+        every: int = 2,
     ) -> None:
         agents = state.settings.agents
         self._survey = survey
-        self._surveys = np.arange(agents) % 2 == 0
+        self._surveys = np.arange(agents) % every == 0
         self._tables = state.tables
         self._random = random
         self._targets = state.variant_targets()

@@ -49,8 +49,8 @@ from skm_sim.faults import environment_faults
 USUAL_STEPS: Final = 100_000
 LIMIT_TIMES: Final = 10
 LEAST_LIMIT: Final = 1_000_000
-"""A run of which nobody says how long it is ends here, or at `LIMIT_TIMES` as many steps as there are tries
-to be made: some actions may be out of reach."""
+"""A run of which nobody says how long it is ends here, or at `LIMIT_TIMES` as many steps as tries are
+wanted: some actions may be out of reach."""
 
 
 class TabularLearner:
@@ -121,7 +121,7 @@ class TabularLearner:
         if self.steps < USUAL_STEPS or (confidence := self.state.confidence()) is None:
             return USUAL_STEPS
         if not confidence.uncertain:
-            return min(self.steps, USUAL_STEPS)
+            return self.steps
         limit = max(LEAST_LIMIT, LIMIT_TIMES * confidence.needed * confidence.relevant_pairs)
         missing = int(confidence.missing.sum())
         gained = max(confidence.needed * confidence.relevant_pairs - missing, 1)
@@ -151,7 +151,9 @@ class TabularLearner:
             state, info = self.env.reset(seed=int(seeds.generate_state(1)[0] >> 1))
         constraints, _ = self._read_labels(info)
         random = np.random.default_rng(seeds)
-        behaviour = Behaviour(self.state, self.spec.primitive_steps, random, self._survey())
+        every = 2 if self.steps < USUAL_STEPS else 1  # Beyond these it is all that is left to do.
+        episode = self.spec.primitive_steps
+        behaviour = Behaviour(self.state, episode, random, self._survey(), every)
         everyone = np.arange(settings.agents)
         entered = np.zeros((settings.agents, states), np.int64)
         ended = np.zeros(settings.agents, np.bool_)
