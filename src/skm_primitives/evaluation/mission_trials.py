@@ -31,6 +31,7 @@ from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
 from skm_primitives.loading import load_primitives
+from skm_primitives.planning.place_policy import UnseenPlaceError
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.optimum import IMPOSSIBLE, TrueProduct
@@ -438,10 +439,11 @@ def _episodes(
     starts: Sequence[_Start],
     limits: Sequence[int],
 ) -> Iterator[Episode | None]:
-    """Run a mission from each start; None where the planner refuses."""
+    """Run a mission from each start; None where the planner refuses, or knows too little to begin."""
+    refusals = UnachievableMissionError, UnseenPlaceError
     try:
         policy = make_policy(mission, primitives, options.planner)
-    except UnachievableMissionError:
+    except refusals:
         yield from [None] * len(starts)
         return
     for start, limit in zip(starts, limits, strict=True):
@@ -454,7 +456,7 @@ def _episodes(
                 seed=start.seed,
                 options=start.options,
             )
-        except UnachievableMissionError:
+        except refusals:
             yield None
 
 
