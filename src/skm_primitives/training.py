@@ -58,7 +58,7 @@ class Learner(Protocol):
 
     @property
     def default_steps(self) -> int:
-        """How long a run is if nobody says."""
+        """How long a run is if nobody says: it may depend on what was learned so far."""
         ...
 
     @property
@@ -171,12 +171,14 @@ def begin_learner(
 
 def train(
     learner: Learner,
-    steps: int,
+    steps: int | None,
     out: Path,
     command: str,
     report: Callable[[int], None] = lambda _: None,
 ) -> TrainingResult:
     """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
+
+    With None, the learner says after each round how many it takes (`default_steps`).
 
     An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
     ends it at once. A round that fails, say in the environment, ends it too, with all rounds
@@ -185,7 +187,7 @@ def train(
     _check_writable(out)
     saved = time.monotonic()
     with locked(out), _interrupts() as interrupted:
-        while learner.steps < steps and not interrupted.is_set():
+        while learner.steps < (steps or learner.default_steps) and not interrupted.is_set():
             try:
                 learner.run_round()
             except SkmError as error:

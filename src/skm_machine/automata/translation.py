@@ -26,7 +26,7 @@ from skm_machine.automata.minimise import minimise
 from skm_machine.logic.normal_form import chains_of_next, seen_through
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 
-MAX_OBLIGATIONS: Final = 4000
+MAX_OBLIGATIONS: Final = 12_000
 MAX_STATES: Final = 20_000
 MAX_SECONDS: Final = 2.0
 """So that a mission is refused within three of being asked for: Python starts, a reason is sought."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from skm_machine.logic.syntax import FLAT, Formula, negation
 
-MAX_BOUND: Final = 1000
+MAX_BOUND: Final = 5000
 """Bounds of more steps than this are refused."""
 
 _DUALS: Final = {"G": "F", "R": "U", "M": "W"}

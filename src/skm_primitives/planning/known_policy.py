@@ -50,7 +50,8 @@ class KnownWorldPolicy:
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
         machine, world = self.mission.machine, self._world
-        present = {world.label_sets[index] for index in np.unique(world.label_ids).tolist()}
+        ids = world.label_ids if world.end is None else np.delete(world.label_ids, world.end)
+        present = {world.label_sets[index] for index in np.unique(ids).tolist()}
         shown, queue = {}, [machine.initial]
         for state in queue:
             shown[state] = present
@@ -143,8 +144,14 @@ class KnownWorldPolicy:
 
     def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
-        value = float(self._gamma ** self._product.length[state, self._cell])
-        return Decision(self._best(state, self._cell), self._goal(state, self._cell), value)
+        value = float(self._product.length[state, self._cell]) * math.log(self._gamma)
+        action, goal = self._best(state, self._cell), self._goal(state, self._cell)
+        return Decision(action, goal, math.exp(value), log_value=value)
+
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
+        """Return the logarithm of the value of each action: a long way has one, too."""
+        logarithms: FloatArray = self._lengths(state, self._cell) * math.log(self._gamma)
+        return logarithms
 
     def _goal(self, state: int, cell: int) -> int:
         """Return the goal of the way from here, followed to where the machine moves."""

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from skm_primitives.planning.mission_product import MissionProduct
-from skm_primitives.planning.product_graph import ProductGraph
+from skm_primitives.planning.reachability import MissionGraph
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 GAMMA: Final = 1 - 1e-7
@@ -46,10 +46,12 @@ class Lasso:
 def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
     """Solve the product, beginning with the best plan under the discount `gamma`.
 
-    Where actions slip, choices are improved by the mean over where they lead, but evaluated as if each
-    led where it does as a rule: that need not end by itself, so a plan that comes again is kept.
+    That plan goes to rewards from everywhere, however far they are, so that only what it does
+    there is left to improve. Where actions slip, choices are improved by the mean over where they
+    lead, but evaluated as if each led where it does as a rule: that need not end by itself, so a plan
+    that comes again is kept.
     """
-    action, way = _first_plan(product, gamma)
+    way, action = _first_plan(product, gamma)
     seen: set[bytes] = set()
     changed = True
     while changed:
@@ -71,22 +73,20 @@ def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
             action = np.where(improved, options.argmax(axis=2), action)
     gain = (1 - GAMMA) * value.reshape(-1)[last]
     moves, destination = product.next_moves(action, way)
-    return Lasso(value, arriving, gain > 0, gain, action, moves, destination)
+    achievable = MissionGraph([product]).possible(endless=True)
+    return Lasso(value, arriving, achievable, gain, action, moves, destination)
 
 
 def _first_plan(product: MissionProduct, gamma: float) -> tuple[IntArray, IntArray]:
-    """Return the actions, and the ways to read arrivals, of the best plan under a discount."""
-    if product.world.chances is None:
-        value, action, way = ProductGraph([product], product.allowed).discounted(gamma)
-    else:
+    """Return the ways to read arrivals, and the actions, of the best plan under a discount."""
+    if not product.positive:
         value, _ = product.solve(gamma)
-        action = np.zeros(value.shape, np.int64)
-        way = action + np.arange(len(action))[:, None, None]
-    # Of ways that are equally good, the first action; where a discounted value is too small for a
-    # number, the shortest way to a reward.
-    first = product.options(product.arriving(value, gamma)).argmax(axis=2)
-    read = product.best_way(product.arriving_directly(value, gamma))
-    return np.where(value > 0, first, action), np.where(value > 0, read, way)
+        way = product.best_way(product.arriving_directly(value, gamma))
+        return way, product.options(product.arriving(value, gamma)).argmax(axis=2)
+    lengths = MissionGraph([product]).lengths(gamma)
+    nearness = np.maximum(-lengths.arriving, np.finfo(np.float64).min)
+    options = product.log_options(nearness, slice(None))
+    return product.best_way(-lengths.direct), options.argmax(axis=2)
 
 
 def _evaluate(

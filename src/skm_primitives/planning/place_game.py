@@ -19,6 +19,7 @@ from skm_machine.event_game import Story, subsets
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.mission_product import MissionProduct, mission_product
 from skm_primitives.planning.product_graph import FAR, ProductGraph
+from skm_primitives.planning.reachability import MissionGraph
 from skm_primitives.primitives import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
@@ -34,10 +35,10 @@ class Hope:
 
     region: BoolArray
     """From where the mission can be carried out with the help of events."""
-    value: FloatArray
-    """What being there is worth then."""
+    length: FloatArray
+    """How long ways are from being there, in steps (`reachability`)."""
     arriving: FloatArray
-    """What arriving there is worth."""
+    """How long they are from arriving there."""
     allowed: BoolArray | None
 
 
@@ -124,16 +125,16 @@ class EventGame:
         raise AssertionError("a node that is not kept has an answer to every action")
 
     def hope(self, gamma: float, *, daring: bool = False) -> Hope:
-        """Return where the mission can be carried out if events were to help, and what that is worth.
+        """Return where the mission can be carried out if events were to help, and how far that is.
 
         By the actions that are allowed, or by any. Where nothing can be done without an event, this
         says where to wait for it.
         """
-        allowed = None if daring else self.allowed
+        allowed = self.products[0].allowed if daring else self.allowed
         region = ProductGraph(self.products, allowed, every_chance=True).recurring()
-        value, _, _ = ProductGraph(self.products, allowed).discounted(gamma)
-        arriving = np.max([product.arriving(value, gamma) for product in self.products], axis=0)
-        return Hope(region, value, arriving, allowed)
+        products = [replace(product, allowed=allowed) for product in self.products]
+        lengths = MissionGraph(products).lengths(gamma)
+        return Hope(region, lengths.being, lengths.arriving, allowed)
 
 
 def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str]) -> EventGame:
@@ -164,6 +165,8 @@ def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str])
     for region, counted in ((safe, None), (kept, kept)):
         leads = _arrivals(products, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
+    if world.tried is not None:
+        allowed = allowed & world.tried[None, :, :, None]
     return EventGame(products, happenings, kept, safe, allowed, doom, tuple(rounds))
 
 

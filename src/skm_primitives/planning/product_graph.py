@@ -16,13 +16,10 @@ import numpy as np
 
 from skm_primitives.known.predecessors import expand
 from skm_primitives.planning.mission_product import MissionProduct
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.arrays import BoolArray, IntArray
 
 FAR: Final = 1 << 30
 """More steps than any way has: there is none."""
-ROUNDING: Final = 1e-12
-"""A choice is better only by more than this share: less is rounding."""
-NOTHING: Final = 1e-17
 
 
 class ProductGraph:
@@ -273,86 +270,6 @@ class ProductGraph:
         if self.allowed is not None:
             nodes = nodes[self.allowed[state, source, action, counter]]
         return nodes
-
-    def discounted(self, gamma: float) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return what being at each node is worth if events help, with the action and the reading.
-
-        Policy iteration (Howard), from the shortest ways to a reward. The reading of an arrival is the
-        machine state that it is read in.
-        """
-        reward = np.stack([product.reward for product in self.products])
-        kept = np.stack([product.kept for product in self.products])
-        after = np.stack(self.after)
-        paid = [product.reward > 0 for product in self.products]
-        steps, _ = self.reached(np.zeros(self.shape, np.bool_), paid)
-        nearest = np.where(reward > 0, 1, 1 + steps.reshape(-1)[after].reshape(reward.shape))
-        closeness, chosen, way = self._best_reading(np.where(kept, -nearest, -FAR))
-        action = self._options(closeness, -2.0 * FAR).argmax(axis=2)
-        while True:
-            value = self._kept_to(action, way, chosen, reward, kept, after, gamma)
-            onward = value.reshape(-1)[after].reshape(reward.shape)
-            direct = np.where(kept, reward + gamma * onward, 0.0)
-            now = self._read(direct, chosen, way)
-            arriving, better_chosen, better_way = self._best_reading(direct)
-            read_anew = arriving > now * (1 + ROUNDING)
-            options = self._options(arriving, -1.0)
-            taken = np.take_along_axis(options, action[:, :, None], axis=2)[:, :, 0]
-            act_anew = options.max(axis=2) > taken * (1 + ROUNDING)
-            if not (read_anew.any() or act_anew.any()):
-                return value, action, way
-            chosen = np.where(read_anew, better_chosen, chosen)
-            way = np.where(read_anew, better_way, way)
-            action = np.where(act_anew, options.argmax(axis=2), action)
-
-    def _options(self, arriving: FloatArray, forbidden: float) -> FloatArray:
-        options: FloatArray = arriving[:, self.products[0].world.successors]
-        return options if self.allowed is None else np.where(self.allowed, options, forbidden)
-
-    def _best_reading(self, direct: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the greatest worth of each arrival, with the events and the state to read it in."""
-        chosen = direct.argmax(axis=0)
-        worth = direct.max(axis=0)
-        way = np.zeros(self.shape, np.int64) + np.arange(self.shape[0])[:, None, None]
-        for state, ways in self._promises:
-            candidates = np.array([state, *ways])
-            way[state] = candidates[worth[candidates].argmax(axis=0)]
-        if self._promises:
-            worth = np.take_along_axis(worth, way, axis=0)
-            chosen = np.take_along_axis(chosen, way, axis=0)
-        return worth, chosen, way
-
-    @staticmethod
-    def _read(direct: FloatArray, chosen: IntArray, way: IntArray) -> FloatArray:
-        """Return what arrivals are worth as they are read now."""
-        place, counter = np.arange(way.shape[1])[:, None], np.arange(way.shape[2])
-        worth: FloatArray = direct[chosen, way, place, counter]
-        return worth
-
-    def _kept_to(
-        self,
-        action: IntArray,
-        way: IntArray,
-        chosen: IntArray,
-        reward: FloatArray,
-        kept: BoolArray,
-        after: IntArray,
-        gamma: float,
-    ) -> FloatArray:
-        """Return what a policy is worth if it is kept to for ever, by doubling its steps."""
-        u = np.arange(self.shape[0])[:, None, None]
-        place, counter = np.arange(self.shape[1])[:, None], np.arange(self.shape[2])
-        reached = self.products[0].world.successors[place, action]
-        state, events = way[u, reached, counter], chosen[u, reached, counter]
-        arrival = (state * self.shape[1] + reached) * self.shape[2] + counter
-        holds = kept.reshape(len(kept), -1)[events, arrival].reshape(-1)
-        here = np.arange(self.size)
-        node = np.where(holds, after[events, arrival].reshape(-1), here)
-        paid = reward.reshape(len(reward), -1)[events, arrival].reshape(-1)
-        value, factor, doubled = np.where(holds, paid, 0.0), gamma, 1
-        while factor > NOTHING or doubled < self.size:
-            value = value + factor * value[node]
-            node, factor, doubled = node[node], factor * factor, 2 * doubled
-        return value.reshape(self.shape)
 
 
 def _inverse(targets: IntArray, size: int) -> tuple[IntArray, IntArray]:

@@ -17,6 +17,7 @@ loss (`place_game`). When one happens, the machine moves, and the plan is anothe
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -27,12 +28,12 @@ from skm_machine.event_game import Risk
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.grounded import not_from_here
+from skm_primitives.planning.grounded import first_best, not_from_here
 from skm_primitives.planning.lasso import BETTER, GAMMA, Lasso, best_lasso
 from skm_primitives.planning.mission_product import MissionProduct
 from skm_primitives.planning.place_game import EventGame, event_game
 from skm_primitives.planning.place_policy import PlacePolicy
-from skm_primitives.planning.policy import Decision, best_option
+from skm_primitives.planning.policy import Decision, best_option, log_of
 from skm_primitives.planning.reaction import Reaction
 from skm_primitives.primitives import AnyGoalValues, GoalValues, PlaceWorld, Skills
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
@@ -109,7 +110,7 @@ class StandingPolicy(PlacePolicy):
 
         def value(outcome: Outcome) -> float:
             node = outcome.target, place, counter
-            return outcome.reward + GAMMA * float(self._plan(node).lasso.value[node])
+            return log_of(outcome.reward + GAMMA * float(self._plan(node).lasso.value[node]))
 
         return best_option(self.mission.machine, state, options, value)
 
@@ -135,12 +136,14 @@ class StandingPolicy(PlacePolicy):
             if found is not None:
                 action, steps, arrival = found
                 goal = int(self._goal_at.reshape(-1)[arrival])
-                return Decision(action, goal, self._gamma ** (steps - 1))
+                value = (steps - 1) * math.log(self._gamma)
+                return Decision(action, goal, math.exp(value), log_value=value)
         if self.game is not None and not plan.lasso.achievable[here]:
             return self._wait(*here)
         moves = int(plan.lasso.moves[here])
-        value = self._gamma ** (moves - 1) if moves > 0 else 0.0
-        return Decision(int(plan.lasso.action[here]), int(plan.pursued[here]), value)
+        value = (moves - 1) * math.log(self._gamma) if moves > 0 else -math.inf
+        action, goal = int(plan.lasso.action[here]), int(plan.pursued[here])
+        return Decision(action, goal, math.exp(value), log_value=value)
 
     def owed(self, state: int) -> int:
         """Return in how many steps from here nothing is owed any more; 0 without events."""
@@ -196,10 +199,11 @@ class StandingPolicy(PlacePolicy):
         """Return what brings the robot nearest to where an event would help, and keeps it safe."""
         here = state, place, counter
         hope = next((some for some in self._hopes if some.region[here]), self._hopes[0])
-        options = hope.arriving[state, self._world.successors[place], counter]
+        options = -hope.arriving[state, self._world.successors[place], counter]
         if hope.allowed is not None:
-            options = np.where(hope.allowed[state, place, :, counter], options, -1.0)
-        return Decision(int(options.argmax()), -1, float(hope.value[here]), waiting=True)
+            options = np.where(hope.allowed[state, place, :, counter], options, -np.inf)
+        value = self._gamma ** float(hope.length[here])
+        return Decision(int(first_best(options)), -1, value, waiting=True)
 
 
 def _over(machine: RewardMachine, state: int) -> bool:
