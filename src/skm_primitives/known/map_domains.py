@@ -60,9 +60,13 @@ def make_map_domain(
     robot_radius: float | None = None,
     neighbours: int | None = None,
     picture: bool = True,
+    overwrite: bool = False,
     command: str = "skm map",
 ) -> MadeMap:
-    """Make the folder of a domain on a map; what is given here goes before the places file."""
+    """Make the folder of a domain on a map; what is given here goes before the places file.
+
+    A domain that is there is replaced only with `overwrite`; other files never are.
+    """
     began = time.perf_counter()
     given = {"cell": cell, "robot_radius": robot_radius}
     for name, value in given.items():
@@ -72,6 +76,8 @@ def make_map_domain(
         raise MapError(f"{folder} is a file; --out names a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not is_map_folder(folder):
         raise MapError(f"{folder} holds other files: name a new folder, or one that skm map made.")
+    if is_map_folder(folder) and not overwrite:
+        raise MapError(f"{folder} holds a domain; --overwrite replaces it.")
     file = settings_from(read_places(places_path), **given, neighbours=neighbours)
     building = make_building(map_path, file)
     card = write_building(building, map_path, places_path, folder)

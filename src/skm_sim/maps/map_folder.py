@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from skm_machine.documents import read_json
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import Floor
 from skm_sim.maps.occupancy import image_of, read_map
@@ -111,7 +112,7 @@ def _digest(files: dict[str, bytes]) -> str:
 def read_card(folder: Path) -> MapCard:
     """Read what a folder says about itself."""
     try:
-        found: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
+        found: dict[str, Any] = read_json((folder / CARD).read_text("utf-8"))
         if found.pop("format") != FORMAT:
             raise KeyError("format")
         if found.pop("version") != VERSION:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from skm_machine.errors import SkmError, did_you_mean
+
+
+MOST_VALUES: Final = 100_000
+"""Values that a file may hold."""
 
 
 class MapError(SkmError):
@@ -24,15 +28,35 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise MapError(f"cannot read {path}: {_reason(error)}") from error
     try:
         found = yaml.load(text, Loader=_UniqueKeys)
-    except yaml.YAMLError as error:
+        _check_size(found)
+    except RecursionError:
+        raise MapError(f"{path}: this is no usable YAML: it is nested too deep") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date of a 13th month, 1e400 digits
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it cannot be read"
+        what = getattr(error, "problem", None) or str(error).split("\n", maxsplit=1)[0][:200]
         raise MapError(f"{path}{where}: this is no usable YAML: {what}") from error
     if not isinstance(found, dict):
         kind = "empty" if found is None else f"a {type(found).__name__}"
         raise MapError(f"{path} must hold keys with values, such as `cell: 0.25`; it is {kind}.")
     return {str(key): value for key, value in found.items()}
+
+
+def _check_size(document: object) -> None:
+    """Refuse what is small as a text and, by aliases of aliases, beyond all measure when written out."""
+    sizes: dict[int, int] = {}
+
+    def size(value: object) -> int:
+        if not isinstance(value, list | dict):
+            return 1
+        if id(value) not in sizes:
+            sizes[id(value)] = MOST_VALUES  # for as long as it is not known: an alias of itself
+            parts = value if isinstance(value, list) else [*value, *value.values()]
+            sizes[id(value)] = 1 + sum(map(size, parts))
+        return sizes[id(value)]
+
+    if size(document) > MOST_VALUES:
+        raise ValueError(f"with its aliases written out it holds more than {MOST_VALUES} values")
 
 
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]
