@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,16 +85,20 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> No
     """Refuse keys that are not known, naming the nearest that is."""
     for key in given:
         if key not in known:
-            raise MapError(f"{where}: unknown key '{key}'{did_you_mean(key, known)}")
+            raise MapError(f"{where}: unknown key '{key}'{did_you_mean(str(key), known)}")
 
 
 def number(value: object, where: str, *, positive: bool = False) -> float:
     """Return a finite number, or say that this is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise MapError(f"{where} must be a number, not {value!r}.")
-    if positive and value <= 0:
+    found = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):  # of a whole number of hundreds of digits
+            found = float(value)
+    if not math.isfinite(found):
+        raise MapError(f"{where} must be a number, not {reprlib.repr(value)}.")
+    if positive and found <= 0:
         raise MapError(f"{where} must be greater than 0, not {value!r}.")
-    return float(value)
+    return found
 
 
 def numbers(value: object, names: str, where: str) -> tuple[float, ...]:
