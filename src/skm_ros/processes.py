@@ -55,9 +55,11 @@ class Child:
         self._reader.start()
 
     def _read(self) -> None:
-        for line in self.process.stdout or ():
-            self.last_lines.append(line.rstrip("\n"))
-            say(self.name, self.last_lines[-1])
+        assert self.process.stdout is not None
+        with self.process.stdout as output:
+            for line in output:
+                self.last_lines.append(line.rstrip("\n"))
+                say(self.name, self.last_lines[-1])
 
     @property
     def exit_code(self) -> int | None:
