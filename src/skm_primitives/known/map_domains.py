@@ -13,7 +13,9 @@ from skm_sim.maps.building import Building, make_building
 from skm_sim.maps.environment import building_model
 from skm_sim.maps.map_drawing import building_figure
 from skm_sim.maps.map_folder import (
+    MAP,
     PICTURE,
+    PLACES,
     SKILLS,
     is_map_folder,
     settings_from,
@@ -65,7 +67,8 @@ def make_map_domain(
 ) -> MadeMap:
     """Make the folder of a domain on a map; what is given here goes before the places file.
 
-    A domain that is there is replaced only with `overwrite`; other files never are.
+    A domain that is there is replaced only with `overwrite`, or if it is made again of its own map and
+    places; other files never are.
     """
     began = time.perf_counter()
     given = {"cell": cell, "robot_radius": robot_radius}
@@ -76,7 +79,11 @@ def make_map_domain(
         raise MapError(f"{folder} is a file; --out names a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not is_map_folder(folder):
         raise MapError(f"{folder} holds other files: name a new folder, or one that skm map made.")
-    if is_map_folder(folder) and not overwrite:
+    of_its_own = (map_path.resolve(), places_path.resolve()) == (
+        (folder / MAP).resolve(),
+        (folder / PLACES).resolve(),
+    )  # then all that is replaced was made of these files, and is made of them again
+    if is_map_folder(folder) and not overwrite and not of_its_own:
         raise MapError(f"{folder} holds a domain; --overwrite replaces it.")
     file = settings_from(read_places(places_path), **given, neighbours=neighbours)
     building = make_building(map_path, file)

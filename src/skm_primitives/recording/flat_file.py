@@ -47,7 +47,11 @@ class FlatFile:
         except OSError as error:
             raise self._cannot(error) from error
         self._add(records.Header(profile=profile, library=library))
-        self.flush()
+        try:
+            self.flush()
+        except SkmError:
+            self._stream.close()
+            raise
 
     @property
     def closed(self) -> bool:

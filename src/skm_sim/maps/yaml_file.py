@@ -14,6 +14,9 @@ import yaml
 from skm_machine.errors import SkmError, did_you_mean
 
 
+MOST_BYTES: Final = 10_000_000
+MOST_DEPTH: Final = 100
+"""Brackets within brackets: PyYAML takes time by the square of their number."""
 MOST_VALUES: Final = 100_000
 """Values that a file may hold."""
 
@@ -25,9 +28,13 @@ class MapError(SkmError):
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MapError(f"cannot read {path}: {_reason(error)}") from error
+    if len(data) > MOST_BYTES:
+        raise MapError(f"{path} is larger than {MOST_BYTES} bytes: this is no file of skm.")
     try:
         found = yaml.load(text, Loader=_UniqueKeys)
         _check_size(found)
@@ -63,6 +70,13 @@ def _check_size(document: object) -> None:
 
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]
     """Reads YAML as `safe_load` does, but a key that is there twice is an error, not lost."""
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """Take an opening bracket."""
+        if self.flow_level >= MOST_DEPTH:
+            problem = "it is nested too deep"
+            raise yaml.scanner.ScannerError(None, None, problem, self.get_mark())
+        super().fetch_flow_collection_start(token)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping whose keys are all different."""
