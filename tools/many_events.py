@@ -4,10 +4,10 @@
     tools/many_events.py --events 1000 --load 8
 
 The real nodes run a patrol of the office, with a recorder; so many processes beside them compute and do
-nothing else. A client sets events on and off, some at once, each by the service `set_event`; some are set
-by a client of their own, which is started for one event, as `skm event` is. An event took effect if the
-recording says that it was true, or false, in the state that the acknowledgement names, and `skm verify`
-agrees with the recording. Ends with 1 unless all were acknowledged and took effect.
+nothing else. A client sets events on and off, some at once, each by the service `set_event`; some are
+set by a client of their own, which is started for one event, as `skm event` is. An event took effect if
+the recording says that it was true, or false, in the state that the acknowledgement names, and
+`skm verify` agrees with the recording. Ends with 1 unless all were acknowledged and took effect.
 """
 
 from __future__ import annotations

@@ -273,4 +273,8 @@ def _read_card(path: Path) -> Card:
             raise ForeignFileError(
                 f"{path} is no whole card: its {name} is {reprlib.repr(document[name])}."
             )
+    for name in ("propositions", "constraints"):
+        found = document["details"].get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise ForeignFileError(f"{path} is no whole card: its {name} are no list of names.")
     return Card(**{name: document[name] for name in names})

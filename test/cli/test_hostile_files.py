@@ -1,4 +1,4 @@
-"""Files of nonsense, and outputs that cannot be written: a sentence and exit code 2, never a traceback."""
+"""Files of nonsense, and outputs that cannot be written: a sentence and exit code 2, no traceback."""
 
 import json
 import os
@@ -165,7 +165,9 @@ def test_files_on_a_full_device_are_an_error_in_a_sentence(tmp_path, capsys, arg
     names = [Path(name).name for name in arguments if name.startswith("FULL")]
     for name in names:
         (tmp_path / name).symlink_to("/dev/full")
-        (tmp_path / f"{name}.pending").symlink_to("/dev/full")  # what a checkpoint is first written as
+        (tmp_path / f"{name}.pending").symlink_to(
+            "/dev/full"
+        )  # what a checkpoint is first written as
     given = [str(tmp_path / part) if part in names else part for part in arguments]
     assert main(given) == 2
     error = capsys.readouterr().err

@@ -33,9 +33,8 @@ def test_nothing_is_run_for_a_recording_that_cannot_be_kept(tmp_path, capsys):
 
 def test_two_recorders_never_write_one_file(tmp_path):
     """Whoever comes second is refused, also if the file was not there when it looked."""
-    with RunWriter(tmp_path / "run.mcap"):
-        with pytest.raises(ExistingRecordingError):
-            RunWriter(tmp_path / "run.mcap")
+    with RunWriter(tmp_path / "run.mcap"), pytest.raises(ExistingRecordingError):
+        RunWriter(tmp_path / "run.mcap")
 
 
 def test_a_domain_is_replaced_only_with_overwrite(tmp_path, capsys):

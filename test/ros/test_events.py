@@ -168,11 +168,15 @@ def test_a_sensor_that_latches_or_repeats_is_heard(system):
         profile = QoSProfile(depth=1, durability=durability)
         sensor = node.create_publisher(Bool, "event/battery_low", profile)
         if durability == DurabilityPolicy.VOLATILE:
-            system.wait_until(lambda: sensor.get_subscription_count() >= 2, "subscriptions")
+            system.wait_until(
+                lambda sensor=sensor: sensor.get_subscription_count() >= 2, "subscriptions"
+            )
         for value in (True, False):
             sensor.publish(Bool(data=value))
-            expected = ["battery_low"] if value else []
-            system.wait_until(lambda: system.states.last.true_events == expected, str(value))
+            system.wait_until(
+                lambda value=value: ("battery_low" in system.states.last.true_events) is value,
+                str(value),
+            )
         node.destroy_publisher(sensor)
 
 

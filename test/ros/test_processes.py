@@ -1,4 +1,4 @@
-"""Children with a common end: no interrupt is lost, none hangs, and none of their output holds them up."""
+"""Children with a common end: no interrupt is lost, none hangs, and no output holds them up."""
 
 import signal
 import subprocess
@@ -43,7 +43,11 @@ print(number, "lines")
 def test_an_interrupt_at_any_line_of_a_wait_hangs_nothing():
     """A handler that asks for a lock of the wait would wait for itself: `skm up` hung so, deaf."""
     found = subprocess.run(
-        [sys.executable, "-c", AT_EVERY_LINE], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", AT_EVERY_LINE],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert found.returncode == 0, found.stderr
     assert int(found.stdout.split()[-2]) > 5

@@ -24,9 +24,7 @@ _AHEAD: Final = 9
 class FlatFile:
     """A file under way; what is added is in it after `flush`."""
 
-    def __init__(
-        self, path: Path, profile: str, library: str, *, overwrite: bool = False
-    ) -> None:
+    def __init__(self, path: Path, profile: str, library: str, *, overwrite: bool = False) -> None:
         require_mcap()
         from mcap import records  # noqa: PLC0415
 

@@ -13,7 +13,6 @@ import yaml
 
 from skm_machine.errors import SkmError, did_you_mean
 
-
 MOST_BYTES: Final = 10_000_000
 MOST_DEPTH: Final = 100
 """Brackets within brackets: PyYAML takes time by the square of their number."""
@@ -40,7 +39,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
         _check_size(found)
     except RecursionError:
         raise MapError(f"{path}: this is no usable YAML: it is nested too deep") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date of a 13th month, 1e400 digits
+    except (
+        yaml.YAMLError,
+        ValueError,
+        OverflowError,
+    ) as error:  # a date of a 13th month, 1e400 digits
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         what = getattr(error, "problem", None) or str(error).split("\n", maxsplit=1)[0][:200]
