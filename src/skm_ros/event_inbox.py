@@ -62,7 +62,9 @@ class EventInbox:
         self._in_mission = True
 
     def note(self, name: str, value: bool) -> None:
-        """Take a change that nobody waits for."""
+        """Take what a sensor says, which need not be news: nobody waits for an answer."""
+        if name not in self._waiting and (name in self.true) == value:
+            return
         if self._in_mission:
             self._add(name, value)
         else:
