@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path, understood
+from skm_primitives.interrupts import InterruptFlag
 from skm_primitives.run_lock import locked
 from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute
@@ -218,22 +219,22 @@ def _check_writable(out: Path) -> None:
 
 
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Give an event that the first interrupt sets; the second has its usual effect."""
-    event = threading.Event()
+def _interrupts() -> Iterator[InterruptFlag]:
+    """Give a flag that the first interrupt sets; the second has its usual effect."""
+    flag = InterruptFlag()
     if threading.current_thread() is not threading.main_thread():
-        yield event
+        yield flag
         return
     usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        event.set()
+        flag.set()
         signal.signal(number, usual[signal.Signals(number)])
 
     for number in usual:
         signal.signal(number, on_signal)
     try:
-        yield event
+        yield flag
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)

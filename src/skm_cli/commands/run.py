@@ -65,6 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
     parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file at --record")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 

@@ -173,7 +173,7 @@ class Execution:
             return
         if self._expected is not None and state.key[:2] != self._expected:
             return  # of before the reset; in real time, some steps may have gone by since
-        events = self.node.events.take()
+        events = self.node.events.true  # what is to change does so with the first step: it counts
         try:
             self.run.begin(state.value, state.labels | events)
         except UnachievableMissionError as error:
