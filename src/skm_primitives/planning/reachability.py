@@ -351,5 +351,5 @@ def log_values(
 
 def _log_mean(options: FloatArray) -> FloatArray:
     """Return the logarithm of the mean over the third axis."""
-    mean: FloatArray = np.logaddexp.reduce(options, axis=2) - math.log(np.shape(options)[2])
-    return mean
+    mean: FloatArray = np.logaddexp.reduce(np.moveaxis(options, 2, 0), axis=0)
+    return mean - math.log(np.size(options, axis=2))
