@@ -135,6 +135,7 @@ class KnownWorld:
             self.successors,
             {cell: (labels,) for cell, labels in enumerate(shown)},
             np.ones(goals, np.float32),
+            ended=None if self.end is None else np.any(self.successors == self.end, axis=1),
         )
 
 
