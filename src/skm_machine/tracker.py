@@ -121,14 +121,13 @@ class MissionTracker:
 
         `entering`: a state is entered at that time; windows that open just then open for it.
         """
-        clocks = self.clocks
-        assert clocks is not None
-        while self.status is Status.RUNNING and (due := clocks.due(time, entering=entering)):
+        assert self.clocks is not None
+        while self.status is Status.RUNNING and (due := self.clocks.due(time, entering=entering)):
             self.time = due.time
             self._step(self.labels | {due.tick.name}, prefer)
         self.time = max(self.time, time)
         if entering and self.status is Status.RUNNING:
-            for tick in clocks.opening(self.time):
+            for tick in self.clocks.opening(self.time):
                 self._step(self.labels | {tick.name}, prefer)
 
     def _step(self, read: frozenset[str], prefer: Prefer | None) -> None:
@@ -144,6 +143,8 @@ class MissionTracker:
         self.state = target
         if self.clocks is not None:
             self.clocks.step(read, self.time)
+            if reward > 0 and self._clock_table is not None and self._clock_table.repeats:
+                self.clocks = Clocks(self._clock_table, self.time)
         if target in self.machine.failure:
             self.status = Status.FAILED
         elif target in self.machine.terminal:

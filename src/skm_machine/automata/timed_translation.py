@@ -70,6 +70,8 @@ class ClockTable:
     """The next state, and for each operator the clocks that go on, in order; `NEW` starts."""
     open: tuple[tuple[tuple[bool, ...], ...], ...]
     """For each state and operator: whether the window of each of its clocks is open, oldest first."""
+    repeats: bool = False
+    """Whether the mission starts over each time it succeeds: then all its clocks do."""
 
     @property
     def names(self) -> tuple[str, ...]:
