@@ -17,12 +17,12 @@ from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES
 from skm_machine.errors import MissionError, UnsupportedMissionError, did_you_mean
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.rm_file import read_reward_machine
-from skm_machine.logic.parser import parse
 from skm_machine.logic.bounds import bounded
+from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import TIMED, Formula
 from skm_machine.logic.timed import timed_parts, window_of
-from skm_machine.recurrence import timed_standing_machine
 from skm_machine.reading import Reading, read_formula
+from skm_machine.recurrence import timed_standing_machine
 from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
 from skm_machine.waiting import waiting_machine
@@ -61,6 +61,8 @@ class Mission:
     """The propositions that it names and the robot does not control."""
     clocks: ClockTable | None = None
     """What runs the clocks of its bounds in seconds, if it has any: see `MissionTracker`."""
+    step_seconds: float | None = None
+    """How long a step takes, where nobody says when a state was entered; None: unknown."""
 
     @cached_property
     def planned(self) -> Mission:
@@ -92,6 +94,7 @@ def compile_mission(
     repeat: bool = False,
     horizon: str = "auto",
     translator: str = "builtin",
+    step_seconds: float | None = None,
     clock: bool = True,
     events: Collection[str] = (),
     max_states: int | None = None,
@@ -102,7 +105,8 @@ def compile_mission(
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
     a formula is a mission with an end ("finite") or a standing order ("infinite"); "auto" tells by the
-    rule of `skm_machine.reading`. Bounds in seconds need a `clock`: whoever runs the mission says when each state was entered.
+    rule of `skm_machine.reading`. Bounds in seconds need a `clock`: whoever runs the mission says when
+    each state was entered, or else every step takes `step_seconds`.
     `events` are propositions, besides the others, that the robot does not control.
     A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
     """
@@ -117,7 +121,8 @@ def compile_mission(
         formula = read(text, propositions, clock=clock)
         limits = _Limits(max_states or MAX_STATES, max_seconds or MAX_SECONDS)
         mission = _compile_formula(text, format, formula, repeat, horizon, translator, limits)
-        return replace(mission, events=_named(events, mission.machine))
+        named = _named(events, mission.machine)
+        return replace(mission, events=named, step_seconds=step_seconds)
     machine = read_hoa(text) if format == "hoa" else read_reward_machine(text, propositions)
     if propositions is not None:
         for name in machine.propositions:
@@ -195,9 +200,7 @@ def _compile_timed(
     return Mission(text, format, machine, formula, found.automaton, reading, clocks=clocks)
 
 
-def _timed_reading(
-    formula: Formula, horizon: str, automaton: Callable[[], Automaton]
-) -> Reading:
+def _timed_reading(formula: Formula, horizon: str, automaton: Callable[[], Automaton]) -> Reading:
     """Return how a formula with bounds in seconds is read: by its form, as one with bounds in steps."""
     forms: dict[Formula, Formula] = {}
     for sub in formula.subformulas():

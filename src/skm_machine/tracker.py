@@ -79,6 +79,10 @@ class MissionTracker:
         """The last `KEPT_TRANSITIONS` of the transitions, in order; `moves` counts them all."""
         return list(self._recent)
 
+    def transitions_since(self, moves: int) -> list[Transition]:
+        """Return the transitions after so many, as far as they are remembered."""
+        return self._recent.last(self.moves - moves)
+
     @property
     def latest(self) -> Transition | None:
         """The last transition; None if there was none."""

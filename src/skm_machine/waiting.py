@@ -2,9 +2,9 @@
 
 A mission with bounds in seconds goes on by itself at times: "stay at the coffee for ten seconds" is
 fulfilled when ten seconds are over. Planners know steps and labels, and no clock. So they are given a
-machine in which a step into a state, where nothing but the clock can bring the mission on, leads at once
-to where the clock will lead: if staying there, with the labels that hold, changes nothing before. A robot
-that follows such a plan goes there, and stays: in each step the best that it can do is to be there still.
+machine in which a step into a state, where nothing but the clock can bring the mission on, leads at
+once to where the clock will lead: if staying there, with the labels that hold, changes nothing before.
+A robot that follows such a plan goes there, and stays: all the while, the best is to be there still.
 
 Its states are those of the mission's machine, with the same numbers. What the clock makes worse, a
 deadline that passes, is no part of it: until then, the robot is on its way.

@@ -1,4 +1,4 @@
-"""How long a step takes, for missions that name seconds; for how many of them a decision is held."""
+"""How long a step takes in lock-step, for missions that name seconds; how long a decision is held."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from skm_sim.registry import get_domain
 
 
 def step_seconds(period: float, domain: str) -> float | None:
-    """Return the seconds of a step: the period in real time, else what the domain's world says.
+    """Return the seconds of a step in lock-step: what the domain's world says.
 
+    In real time steps have no length of their own: a robot on a map enters a cell when it gets there.
+    Then the stamps of the states count, and None is returned.
     The domain is named by a message, so only domains that are known by name are looked up, no paths.
     """
     if period > 0:
-        return period
+        return None
     spec = _known(domain)
     return None if spec is None else spec.step_seconds
 

@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         horizon=args.horizon,
         translator=args.translator,
         step_seconds=step_seconds,
+        clock=spec is None or step_seconds is not None,
         events=events,
         max_states=args.max_states,
         max_seconds=args.translation_seconds,
@@ -89,8 +90,10 @@ def run(args: argparse.Namespace) -> int:
         print(args.title)
     analysis = analyse(mission, label_sets)
     skills = plan_paper(mission.machine, gamma)
-    trace = None if args.trace is None else _parse_trace(args.trace, known or mission.propositions)
-    judgement = None if trace is None else judge(mission, trace)
+    trace = judgement = None
+    if args.trace is not None:
+        trace, seconds = _parse_trace(args.trace, known or mission.propositions)
+        judgement = judge(mission, trace, seconds)
     _write_files(args, mission, skills)
     if args.json:
         document = check_document(mission, analysis, skills, trace, judgement)
@@ -109,12 +112,20 @@ def run(args: argparse.Namespace) -> int:
     return 0 if analysis.satisfiable and possible else 1
 
 
-def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
+def _parse_trace(text: str, known: tuple[str, ...]) -> tuple[Trace, list[float] | None]:
+    """Return the label sets of a trace and, where they are said, the seconds at which each begins."""
     from skm_machine.errors import MissionError, did_you_mean  # noqa: PLC0415
 
-    trace = []
+    trace, seconds = [], []
     for step in text.split(";"):
-        labels = frozenset(step.replace(",", " ").split())
+        words, at, second = step.partition("@")
+        if at:
+            try:
+                seconds.append(float(second.strip().removesuffix("s")))
+            except ValueError:
+                hint = "a time in seconds follows '@', as in 'coffee@2.5'"
+                raise MissionError(hint, text, text.find(step)) from None
+        labels = frozenset(words.replace(",", " ").split())
         for name in sorted(labels):
             if name not in known:
                 position = text.find(name)
@@ -124,7 +135,11 @@ def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
                     position,
                 )
         trace.append(labels)
-    return trace
+    if seconds and len(seconds) < len(trace):
+        raise MissionError("either all states of a trace have a time, or none", text)
+    if seconds != sorted(seconds):
+        raise MissionError("the times of a trace must not go back", text)
+    return trace, seconds or None
 
 
 def _write_files(args: argparse.Namespace, mission: Mission, skills: SkillMachine) -> None:

@@ -6,8 +6,8 @@ from typing import Final
 
 from skm_machine.logic.syntax import TIMED, Formula, conjunction, disjunction, negation
 
-DUALS: Final = {"X": "X", "F": "G", "G": "F", "U": "R", "R": "U", "W": "M", "M": "W"}
-DUALS |= {timed: f"{DUALS[operator]}@" for timed, operator in TIMED.items()}
+_DUAL: Final = {"X": "X", "F": "G", "G": "F", "U": "R", "R": "U", "W": "M", "M": "W"}
+DUALS: Final = {**_DUAL, **{timed: f"{_DUAL[operator]}@" for timed, operator in TIMED.items()}}
 """The operator of the negation, with its operands negated."""
 
 

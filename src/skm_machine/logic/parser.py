@@ -72,9 +72,7 @@ class _Token(NamedTuple):
     bound: Bound | Window | None = None
 
 
-def parse(
-    text: str, propositions: Collection[str] | None = None, *, clock: bool = True
-) -> Formula:
+def parse(text: str, propositions: Collection[str] | None = None, *, clock: bool = True) -> Formula:
     """Return the formula that `text` says, or raise a `MissionError` that shows where it goes wrong.
 
     Where the known `propositions` are given, any other name is an error, and a name such as `Goal`
@@ -87,9 +85,7 @@ def parse(
 class _Parser:
     """The two stacks of an operator-precedence parser: operators waiting, and operands done."""
 
-    def __init__(
-        self, text: str, propositions: Collection[str] | None, clock: bool
-    ) -> None:
+    def __init__(self, text: str, propositions: Collection[str] | None, clock: bool) -> None:
         self.text = text
         self.known = propositions
         self.clock = clock

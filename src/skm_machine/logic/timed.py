@@ -7,10 +7,10 @@ that stands alone count from the moment at which the mission began; those of a f
 a state from when that state was entered.
 
 - A formula is judged at *instants*: when a state is entered and, for an operator whose window opens
-  later (`F[2s,5s] a`), in the state that lasts when it opens. So who is already there need not come again.
+  later (`F[2s,5s] a`), in the state that lasts when it opens. Who is there by then need not come again.
 - `F[i,j] a` holds if a does at an instant from i to j; `a U[i,j] b` if b does, and a at every instant
   before that one; `a W[i,j] b` also if a holds at every instant to j; G, R and M are the duals.
-- What a window asks for to its end holds when the window is over, and not before: `G[0s,10s] a` takes ten
+- What a window asks for to its end holds when the window is over, not before: `G[0s,10s] a` takes ten
   seconds. That is what "stay for ten seconds" means. (A bound in steps asks nothing of steps that do not
   come.) So on a trace that is not over a formula may hold, its negation may, or neither.
 - X is the next state, whenever that is entered.
@@ -133,13 +133,13 @@ class _Judge:
                 both = here(operands[0], True) and here(operands[1], same)
                 return both or (here(operands[0], False) and here(operands[1], not same))
         if formula.operator in TIMED:
-            operator = formula.operator if sign else DUALS[formula.operator]
-            return self._timed(TIMED[operator], formula, sign, time, state)
+            kind = formula.operator if sign else DUALS[formula.operator]
+            return self._timed(TIMED[kind], formula, sign, time, state)
         if state >= len(self.times):
             return False  # no state was entered yet
         if formula.operator in TEMPORAL:
-            operator = formula.operator if sign else DUALS[formula.operator]
-            return self._untimed(operator, formula, sign, time, state)
+            kind = formula.operator if sign else DUALS[formula.operator]
+            return self._untimed(kind, formula, sign, time, state)
         truth = formula.operator == "true" or (
             formula.operator == "prop" and formula.name in self.labels[state]
         )
@@ -160,7 +160,9 @@ class _Judge:
         window = window_of(formula)
         opens = time + window.first
         closes = None if window.last is None else time + window.last
-        instants = [] if state >= len(self.times) else [_Instant(max(time, self.times[state]), state)]
+        instants = (
+            [] if state >= len(self.times) else [_Instant(max(time, self.times[state]), state)]
+        )
         instants += [_Instant(self.times[j], j) for j in range(state + 1, len(self.times))]
         if window.first and opens <= self.now and opens not in self.times:
             instants.append(_Instant(opens, bisect_right(self.times, opens) - 1))

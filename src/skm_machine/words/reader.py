@@ -52,9 +52,7 @@ def read_words(
 class _Reader:
     """Reads tokens from the left to the right; each method reads one part of the grammar."""
 
-    def __init__(
-        self, text: str, propositions: Collection[str] | None, clock: bool
-    ) -> None:
+    def __init__(self, text: str, propositions: Collection[str] | None, clock: bool) -> None:
         self.text = text
         self.known = propositions
         self.clock = clock
@@ -220,9 +218,7 @@ class _Reader:
             raise self._error(f"expected a unit of time after '{number.text}'{hint}")
         self.index += 1
         try:
-            bound = read_bound(
-                f"[0,{number.text}{_UNITS[unit.text]}]", "F", clock=self.clock
-            )
+            bound = read_bound(f"[0,{number.text}{_UNITS[unit.text]}]", "F", clock=self.clock)
         except BoundError as error:
             raise self._error(str(error), number) from error
         if isinstance(bound, Window):

@@ -100,7 +100,8 @@ class Execution:
         goal, skills = self.goal, self._skills
         assert skills is not None
         answer: MissionRun | tuple[int, str]
-        self._step_seconds = step_seconds(self.node.states.period, skills.domain)
+        period = self.node.states.period
+        self._step_seconds = step_seconds(period, skills.domain)
         try:
             check_events(self.node.events.names, skills.propositions)
             mission = compile_mission(
@@ -110,6 +111,7 @@ class Execution:
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
                 step_seconds=self._step_seconds,
+                clock=period > 0 or self._step_seconds is not None,
                 max_states=self.node.setting("max_states"),
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
@@ -175,7 +177,7 @@ class Execution:
             return  # of before the reset; in real time, some steps may have gone by since
         events = self.node.events.take()
         try:
-            self.run.begin(state.value, state.labels | events)
+            self.run.begin(state.value, state.labels | events, state.time)
         except UnachievableMissionError as error:
             self.finish(Result.REJECTED, str(error))
             return
@@ -217,7 +219,7 @@ class Execution:
         if self.outcome != Result.UNKNOWN:
             return
         seconds = self.goal.max_seconds
-        if 0 < seconds <= now - self.accepted_at:
+        if self.steps is not None and 0 < seconds <= now - self.began_at:
             self._finish_in_time(f"{seconds:g} s were up")
         elif self.steps is not None:
             self.steps.watch(now)

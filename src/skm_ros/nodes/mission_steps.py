@@ -44,6 +44,8 @@ class MissionSteps:
         self._node = execution.node
         self.run: MissionRun = execution.run
         self.state = first
+        self.stamp = first.stamp
+        """How late it is in the world: the latest stamp that was heard."""
         self._finish = execution.finish
         self._log = execution.log
         self._on_decision = on_decision
@@ -60,6 +62,7 @@ class MissionSteps:
         self._replaced = 0
         self._repetitions = 0
         self._over = False
+        self._real_time = first.period > 0
 
     def start(self) -> None:
         """Decide in the first state."""
@@ -85,7 +88,10 @@ class MissionSteps:
             if state.key[1] > episode:
                 self._finish(Result.ERROR, "the world was reset while the mission was running")
         elif state.key[2] == step:
-            self._on_repeated(state)
+            moved = self._on_later(state)
+            if not self.run.over:
+                self._on_repeated(state)
+            return moved
         elif state.key[2] < step:
             self._node.drop("state of an earlier step")
         else:
@@ -98,10 +104,13 @@ class MissionSteps:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
         self.state = state
+        self.stamp = max(self.stamp, state.stamp)
         self._undecided = not usable
         try:
             events = self._node.events.take()
-            moved = self.run.track(state.value, state.labels | events if events else state.labels)
+            labels = state.labels | events if events else state.labels
+            time = state.stamp if self._real_time else None
+            moved = self.run.track(state.value, labels, time)
             goes_on = usable and not self.run.over
             if goes_on and not state.ended:
                 self._go_on(state)
@@ -114,6 +123,23 @@ class MissionSteps:
             return False
         if goes_on and state.ended:
             self._end_with_world()
+        return moved
+
+    def _on_later(self, state: WorldState) -> bool:
+        """Take note of the time while a state lasts; tell whether that moved the machine."""
+        if not self._real_time:
+            return False
+        try:
+            moved = self.run.advance(state.value, state.stamp)
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return False
+        self.stamp = max(self.stamp, state.stamp)
+        if moved:
+            self._decided_for = None  # what was decided here was for another state of the machine
+            if not self.run.over:
+                self.run.prepare()
+            self._log.went_on(state.key)
         return moved
 
     def _on_repeated(self, state: WorldState) -> None:
