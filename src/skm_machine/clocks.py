@@ -8,9 +8,12 @@ first. See `MissionTracker`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from skm_machine.automata.timed_translation import NEW, ClockTable, Tick
+
+Stand: TypeAlias = tuple[int, tuple[tuple[int, ...], ...]]
+"""How clocks stand: see `Clocks.stand`."""
 
 
 class Due(NamedTuple):
@@ -28,6 +31,19 @@ class Clocks:
         self._table = table
         self._state = 0
         self._started: list[list[int]] = [[time] * len(clocks) for clocks in table.open[0]]
+
+    @classmethod
+    def at(cls, table: ClockTable, stand: Stand) -> Clocks:
+        """Return clocks that stand as others did."""
+        clocks = cls(table, 0)
+        clocks._state, started = stand
+        clocks._started = [list(times) for times in started]
+        return clocks
+
+    @property
+    def stand(self) -> Stand:
+        """How the clocks stand: the state of their automaton, and when each was started."""
+        return self._state, tuple(tuple(times) for times in self._started)
 
     def due(self, time: int, *, entering: bool = False) -> Due | None:
         """Return the tick that comes first, if it has come by `time`.

@@ -63,6 +63,10 @@ class Mission:
     """What runs the clocks of its bounds in seconds, if it has any: see `MissionTracker`."""
     step_seconds: float | None = None
     """How long a step takes, where nobody says when a state was entered; None: unknown."""
+    expected_step_seconds: float | None = None
+    """How long a step takes as a rule, to plan with, where states are entered when they are."""
+    timed: Mission | None = None
+    """The mission with its clocks, of one that is `planned`."""
 
     @cached_property
     def planned(self) -> Mission:
@@ -70,7 +74,7 @@ class Mission:
         if self.clocks is None:
             return self
         machine = waiting_machine(self.machine, self.clocks.names)
-        return replace(self, machine=machine, clocks=None)
+        return replace(self, machine=machine, clocks=None, timed=self)
 
     @property
     def words(self) -> str | None:

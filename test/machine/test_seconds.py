@@ -132,7 +132,9 @@ def test_an_answer_counts_from_the_oldest_call():
     calls = [(10, "call"), (60, "call")]
     assert followed(text, *calls, (129, "coffee"), until=500) == "possible"
     assert followed(text, *calls, (131, "coffee")) == "violated"
-    assert followed(text, *calls, (129, "coffee"), (140, "call"), (259, ""), until=261) == "violated"
+    assert (
+        followed(text, *calls, (129, "coffee"), (140, "call"), (259, ""), until=261) == "violated"
+    )
 
 
 def test_a_window_that_opens_later_counts_who_is_there_already():

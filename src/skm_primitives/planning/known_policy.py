@@ -17,6 +17,7 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
+from skm_primitives.planning.deadlines import can_be_late, soonest
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
@@ -45,6 +46,11 @@ class KnownWorldPolicy:
         self._goal_of = [numbers.get(labels, -1) for labels in world.label_sets]
         self._pursued: dict[tuple[int, int], int] = {}
         self._cell = 0
+        self._timed = mission.timed
+        self._in_time: dict[tuple[int, int], int] = {}
+        """The action in each machine state and cell of a way that is fast enough."""
+        self.warning = ""
+        """What is to be feared of the clock, as a sentence; empty if nothing is."""
 
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
@@ -89,6 +95,28 @@ class KnownWorldPolicy:
                 f"the mission cannot be achieved from here (cell {self._cell}), though it can from"
                 " elsewhere"
             )
+        self._plan_in_time()
+
+    def _plan_in_time(self) -> None:
+        """Look for a way on which no deadline passes, and say so if there is none."""
+        self._in_time, self.warning = {}, ""
+        timed = self._timed
+        if timed is None or not can_be_late(timed):
+            return
+        pace = timed.step_seconds or timed.expected_step_seconds
+        if not pace:
+            return
+        found = soonest(timed, self._world, self._cell, pace)
+        self._in_time = found.actions
+        if found.impossible:
+            steps = self.steps_from(self._cell)
+            text = (
+                f"from here (cell {self._cell}) the mission cannot be achieved in time: without its"
+                f" deadlines it takes {steps:.0f} steps, {steps * pace:.1f} s of {pace:.2g} s a step"
+            )
+            if timed.step_seconds:
+                raise UnachievableMissionError(text)
+            self.warning = text.replace("cannot be", "is not expected to be")
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401, ARG002
         """Take note of the cell."""
@@ -117,6 +145,8 @@ class KnownWorldPolicy:
         return self._product.arrival_lengths(state, self._world.successors[cell])
 
     def _best(self, state: int, cell: int) -> int:
+        if (state, cell) in self._in_time:
+            return self._in_time[state, cell]
         lengths = self._lengths(state, cell)
         return int(np.argmax(lengths <= lengths.min() + EQUAL))
 
