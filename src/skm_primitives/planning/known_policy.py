@@ -46,6 +46,7 @@ class KnownWorldPolicy:
         self._goal_of = [numbers.get(labels, -1) for labels in world.label_sets]
         self._pursued: dict[tuple[int, int], int] = {}
         self._cell = 0
+        self._labels = frozenset[str]()
         self._timed = mission.timed
         self._in_time: dict[tuple[int, int], int] = {}
         """The action in each machine state and cell of a way that is fast enough."""
@@ -132,8 +133,9 @@ class KnownWorldPolicy:
         """Return what a step does: machines with promises are planned otherwise (`standing`)."""
         return options[0]
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
-        """Return no constraint: the machine knows which violations mattered."""
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
+        self._labels = tracker.labels
         return frozenset()
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:  # noqa: ARG002
@@ -157,7 +159,19 @@ class KnownWorldPolicy:
     def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
         value = float(self._gamma ** self._product.length[state, self._cell])
-        return Decision(self._best(state, self._cell), self._goal(state, self._cell), value)
+        action, goal = self._best(state, self._cell), self._goal(state, self._cell)
+        return Decision(action, goal, value, rest=self._may_rest(state))
+
+    def _may_rest(self, state: int) -> bool:
+        """Tell whether only the clock brings the mission on here, and no other place is better."""
+        if self._timed is None or (state, self._cell) in self._in_time:
+            return False
+        # By the labels that hold: at the edge of a place they may be others than those of the cell.
+        planned = self._timed.planned.machine.step(state, self._labels)
+        if planned == self._timed.machine.step(state, self._labels):
+            return False
+        here = 0.0 if planned.reward > 0 else 1 + self._product.length[planned.target, self._cell]
+        return bool(here <= self._lengths(state, self._cell).min() + EQUAL)
 
     def _goal(self, state: int, cell: int) -> int:
         """Return the goal of the way from here, followed to where the machine moves."""

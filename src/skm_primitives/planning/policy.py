@@ -44,6 +44,8 @@ class Decision:
     """Whether nothing can be done until an event happens: then no progress is expected."""
     leaving: bool = False
     """Whether it is the shortest way out of where the mission is about to fail (`brittle`)."""
+    rest: bool = False
+    """Whether to stand still is as good: a robot that can does, and waits for the clock."""
     vain: bool = False
     """Whether all that would bring the mission forward was pursued in vain, often enough (`pursuit`)."""
 

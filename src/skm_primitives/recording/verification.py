@@ -105,6 +105,8 @@ class Replay:
                 text = f"{entry.versions} different label sets were recorded for one state"
                 found.disagree("doubled step", entry.step, text)
             found.steps, found.seconds = entry.step, (entry.time - began) / 1e9
+            if self._clocks is not None and entry.clock is not None:
+                found.seconds = (entry.clock - (states[0].clock or 0)) / 1e9
             if entry.step and self.end is None:
                 state = self._tick(state, labels, entry.step - 1, entry.clock, entering=True)
                 if self.end is None:
@@ -134,6 +136,7 @@ class Replay:
             self.held[step].append((state, found.rounds))
             if self.end is not None:
                 self.ticked_after = (at - entered) / 1e9
+                found.seconds = (at - began) / 1e9
             return state
 
         while self.end is None and (due := clocks.due(time, entering=entering)) is not None:

@@ -11,6 +11,7 @@ import math
 import threading
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rclpy.task import Future
@@ -116,6 +117,7 @@ class Execution:
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
             )
+            mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
             policy = make_policy(mission, skills, self.planner)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit
@@ -184,6 +186,9 @@ class Execution:
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
+        self._warning: str = getattr(self.run.policy, "warning", "")
+        if self._warning:
+            self.node.get_logger().warning(self._warning)
         self.began_at = time.monotonic()
         self.steps = MissionSteps(self, state, self._on_decision)
         self._unseen = True
@@ -267,8 +272,10 @@ class Execution:
         if tracker.status is Status.ACCEPTED:
             self.finish(Result.ACCEPTED, "the mission is accomplished")
         elif tracker.status is Status.FAILED:
-            shown = ", ".join(sorted(tracker.labels)) or "nothing"
-            self.finish(Result.FAILED, f"the mission cannot be satisfied any more: {shown} held")
+            read = tracker.labels if tracker.latest is None else tracker.latest.labels
+            shown = ", ".join(sorted(read)) or "nothing"
+            reason = f"the mission cannot be satisfied any more: {shown} held"
+            self.finish(Result.FAILED, f"{reason}; {self._warning}" if self._warning else reason)
         elif self.run.stalled:
             reason = "the robot gets nowhere, whichever way it tries"
             self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")

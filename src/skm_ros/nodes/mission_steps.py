@@ -17,6 +17,7 @@ from rclpy.task import Future
 from skm.action import ExecuteMission
 
 from skm_machine.errors import SkmError
+from skm_machine.logic.timed import NANOSECONDS
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision
 from skm_ros.nodes.state_stream import Key, WorldState
@@ -46,6 +47,7 @@ class MissionSteps:
         self.state = first
         self.stamp = first.stamp
         """How late it is in the world: the latest stamp that was heard."""
+        self._entered_at = first.stamp
         self._finish = execution.finish
         self._log = execution.log
         self._on_decision = on_decision
@@ -103,7 +105,9 @@ class MissionSteps:
     def _on_entered(self, state: WorldState) -> bool:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
-        self.state = state
+        if self._real_time and self.run.decision is not None and not self.run.decision.rest:
+            self._node.step_times.note((state.stamp - self._entered_at) / NANOSECONDS)
+        self.state, self._entered_at = state, state.stamp
         self.stamp = max(self.stamp, state.stamp)
         self._undecided = not usable
         try:
@@ -235,7 +239,10 @@ class MissionSteps:
 
     def _act(self, decision: Decision) -> None:
         self._release()
-        self._node.act(self.state, decision.action)
+        if self._real_time and decision.rest and self.run.waiting:
+            self._node.stop_robot(self.state.key)
+        else:
+            self._node.act(self.state, decision.action)
 
     def _count(self, answered_at: float) -> None:
         """Take note of an answer for the diagnostics, once it has been acted on."""
