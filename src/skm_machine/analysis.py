@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from skm_machine.automata.extremes import Extremes
 from skm_machine.errors import MissionError
-from skm_machine.logic.syntax import Formula
+from skm_machine.logic.syntax import Formula, proposition
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
@@ -54,7 +54,25 @@ def analyse(mission: Mission, label_sets: Collection[frozenset[str]] = ()) -> An
     counterexample = shortest_trace(
         machine, lambda outcome: outcome.target in machine.failure, label_sets
     )
-    return Analysis(True, counterexample is not None, witness, counterexample, _failures(machine))
+    failures = _failures(machine) if mission.clocks is None else _timed_failures(mission)
+    return Analysis(True, counterexample is not None, witness, counterexample, failures)
+
+
+def _timed_failures(mission: Mission) -> tuple[Formula, ...]:
+    """The same of a mission with clocks: what labels do, then which ticks."""
+    machine, ticks = mission.machine, () if mission.clocks is None else mission.clocks.names
+    quiet = dict.fromkeys(ticks, False)
+    tables = [(machine.table.given(quiet), "")]
+    tables += [(machine.table.given({**quiet, tick: True}), tick) for tick in ticks]
+    found: dict[Formula, None] = {}
+    for table, tick in tables:
+        for state in range(machine.num_states):
+            fatal = [
+                i for i in table.outcomes(state) if machine.outcomes[i].target in machine.failure
+            ]
+            if fatal and state not in machine.terminal and state not in machine.failure:
+                found.setdefault(proposition(tick) if tick else table.label(state, *fatal))
+    return tuple(found)[:NAMED_FAILURES]
 
 
 def _failures(machine: RewardMachine) -> tuple[Formula, ...]:

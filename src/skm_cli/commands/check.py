@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.json and "title" in args and args.title:
         print(args.title)
     analysis = analyse(mission, label_sets)
-    skills = plan_paper(mission.machine, gamma)
+    skills = plan_paper(mission.planned.machine, gamma)
     trace = judgement = None
     if args.trace is not None:
         trace, seconds = _parse_trace(args.trace, known or mission.propositions)

@@ -12,12 +12,15 @@ from skm_machine.grounding import ground
 from skm_machine.mission import Mission
 from skm_primitives.known.known_primitives import KnownPrimitives
 from skm_primitives.loading import load_primitives
+from skm_primitives.planning.deadlines import can_be_late, soonest
 from skm_primitives.planning.known_policy import KnownWorldPolicy
 from skm_sim.domain import DomainSpec
 from skm_sim.maps.building import Building
 
 STARTS: Final = 60
 """From how many cells the ways are followed."""
+FEW_STARTS: Final = 20
+"""From how many of them it is found out whether deadlines can be met."""
 SEED: Final = 0
 
 
@@ -34,6 +37,8 @@ class Journeys:
     legs: tuple[tuple[int, float], ...] = ()
     """For each machine state, the mean metres until the machine moves on."""
     speed: float = 1.0
+    in_time: float | None = None
+    """The share of some starts from which no deadline passes, at that speed; None: it has none."""
 
     def document(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return it as JSON."""
@@ -48,6 +53,7 @@ class Journeys:
                 for key, value in zip(("least", "mean", "most"), self.metres, strict=True)
             },
             "speed": self.speed,
+            **({} if self.in_time is None else {"in_time": self.in_time}),
             "legs": [
                 {"state": names[state], "metres": metres, "seconds": metres / self.speed}
                 for state, metres in self.legs
@@ -75,6 +81,9 @@ def on_building(
     building = building_of(spec)
     if building is None or mission.machine.jumps or mission.events:
         return mission, (), None
+    if mission.clocks is not None:  # the clock moves its machine, too: it stays as it is
+        found = journeys(spec, building, mission.planned, mission.planned)
+        return mission, (), found
     grounded = ground(mission, building.label_sets)
     found = journeys(spec, building, mission, grounded)
     return (mission, (), found) if found.blocked else (grounded, building.label_sets, found)
@@ -109,4 +118,11 @@ def journeys(spec: DomainSpec, building: Building, mission: Mission, grounded: M
     )
     least, mean, most = min(totals), float(np.mean(totals)), max(totals)
     share = len(possible) / building.floor.num_cells
-    return Journeys(share, "", (least, mean, most), means, building.file.robot_speed)
+    speed = building.file.robot_speed
+    late = mission.timed is not None and can_be_late(mission.timed)
+    in_time = None
+    if late and mission.timed is not None:
+        world, pace = primitives.behind_goals, building.floor.cell / speed
+        some = [soonest(mission.timed, world, int(cell), pace) for cell in starts[:FEW_STARTS]]
+        in_time = sum(found.seconds is not None for found in some) / len(some)
+    return Journeys(share, "", (least, mean, most), means, speed, in_time)
