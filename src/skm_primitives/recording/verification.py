@@ -127,15 +127,14 @@ class Replay:
         clocks, found = self._clocks, self._found
         if clocks is None or time is None:
             return state
-        began, entered = self.recorded.states[0].clock, self.recorded.states[step].clock
+        began, shown = self.recorded.states[0].clock, self.recorded.states[step].stamp
         assert began is not None
-        assert entered is not None
 
         def ticked(state: int, name: str, at: int) -> int:
             state = self._step(state, step, labels | {name}, (at - began) / 1e9, at)
             self.held[step].append((state, found.rounds))
             if self.end is not None:
-                self.ticked_after = (at - entered) / 1e9
+                self.ticked_after = (at - shown) / 1e9
                 found.seconds = (at - began) / 1e9
             return state
 
