@@ -99,7 +99,7 @@ def compile_mission(
     horizon: str = "auto",
     translator: str = "builtin",
     step_seconds: float | None = None,
-    clock: bool = True,
+    clock: bool | None = None,
     events: Collection[str] = (),
     max_states: int | None = None,
     max_seconds: float | None = None,
@@ -109,8 +109,8 @@ def compile_mission(
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
     a formula is a mission with an end ("finite") or a standing order ("infinite"); "auto" tells by the
-    rule of `skm_machine.reading`. Bounds in seconds need a `clock`: whoever runs the mission says when
-    each state was entered, or else every step takes `step_seconds`.
+    rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`, or
+    with `clock` whoever runs the mission says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
     """
@@ -122,7 +122,8 @@ def compile_mission(
     format = _checked_format(text, propositions, format)
     if format in ("ltl", "words"):
         read = parse if format == "ltl" else read_words
-        formula = read(text, propositions, clock=clock)
+        ticks = step_seconds is not None if clock is None else clock
+        formula = read(text, propositions, clock=ticks)
         limits = _Limits(max_states or MAX_STATES, max_seconds or MAX_SECONDS)
         mission = _compile_formula(text, format, formula, repeat, horizon, translator, limits)
         named = _named(events, mission.machine)

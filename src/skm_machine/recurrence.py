@@ -7,7 +7,7 @@ all of LTL (with the finite one of long bounds beside it). `rounds` makes the ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from skm_machine.automata.growth import too_large
@@ -19,7 +19,7 @@ from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.normal_form import chains_of_next, negation_normal_form
 from skm_machine.logic.syntax import Formula, conjunction, negation
 from skm_machine.logic.timed import timed_parts
-from skm_machine.reward_machine import RewardMachine
+from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.rounds import Rounds
 from skm_machine.watch import Watch, watch_finite, watch_omega
 from skm_machine.watch_product import watch_both
@@ -133,6 +133,11 @@ def timed_standing_machine(
     try:
         with deep_diagrams_are_a_limit():
             clauses = sort_clauses(formula)
+            round_ = _one_round(clauses)
+            if round_ is not None:
+                found = timed_automaton(round_, limits, formula.propositions())
+                machine = from_automaton(found.automaton, repeat=True)
+                return machine, replace(found.clocks, repeats=True)
             on_prefixes, others = [], []
             for clause, finite in clauses.others:
                 if finite is not None:
@@ -156,6 +161,27 @@ def timed_standing_machine(
         raise UnsupportedMissionError(reason) from problem
 
 
+def _one_round(clauses: Clauses) -> Formula | None:
+    """Return what a round has to bring about, where that says it all; None where it does not.
+
+    `G F a & G F b`, with a and b that a prefix decides, is "a and b, at some time, again and again": so
+    the mission `F a & F b`, which starts over each time it succeeds. What must always hold is part of
+    every round. Only needed where bounds in seconds stand below `G F`.
+    """
+    asked: list[Formula] = [Formula("F", (p,)) for p in clauses.recurrences]
+    needed = False
+    for clause, _ in clauses.others:
+        inner = clause.operands[0] if clause.operator == "G" else clause
+        if clause.operator == "G" and inner.is_boolean():
+            asked.append(clause)
+        elif clause.operator == "G" and inner.operator == "F" and _lacks(inner, "G", "R", "W"):
+            asked.append(inner)
+            needed = needed or bool(timed_parts(inner))
+        else:
+            return None
+    return conjunction(*asked) if needed else None
+
+
 def _check_rounds(clause: Formula) -> None:
     """Refuse a clause with bounds in seconds whose rounds cannot be told by prefixes."""
     below: dict[Formula, bool] = {}
@@ -171,8 +197,8 @@ def _check_rounds(clause: Formula) -> None:
     if clause.operator == "G" and clause.operands[0].operator == "F":
         inner = clause.operands[0]
         raise UnsupportedMissionError(
-            f"'{clause}' has bounds in seconds below 'G F': give '{inner}' as a mission that repeats"
-            " (--repeat)"
+            f"'{clause}' has bounds in seconds below 'G F', and stands beside clauses that are no such"
+            f" patrol: give '{inner}' as a mission that repeats (--repeat)"
         )
 
 

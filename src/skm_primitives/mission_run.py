@@ -45,6 +45,10 @@ class MissionRun:
         self.machine = policy.mission.machine
         self.tracker = MissionTracker(self.machine, skills.constraints, policy.mission.clocks)
         self._step_seconds = policy.mission.step_seconds
+        self._planned = policy.mission.planned.machine
+        """The machine that the plan is of: its labels say what the robot is after."""
+        clocks = policy.mission.clocks
+        self._ticks = frozenset(() if clocks is None else clocks.names)
         self.decision: Decision | None = None
         self.shield = shield
         self.blocked = False
@@ -71,7 +75,7 @@ class MissionRun:
         for state in range(self.machine.num_states):
             if not self._is_end(state):
                 self._fatal_in(state)
-                for outcome in self.machine.successors(state):
+                for outcome in self._planned.successors(state):
                     if _moves(state, outcome) and not self.is_fatal(outcome):
                         self._label(state, outcome)
         self._group_goals()
@@ -234,8 +238,7 @@ class MissionRun:
         if self.tracker.clocks is None:
             return False
         state, labels = self.tracker.state, self.tracker.labels
-        planned = self.policy.mission.planned.machine
-        return planned.step(state, labels) != self.machine.step(state, labels)
+        return self._planned.step(state, labels) != self.machine.step(state, labels)
 
     @property
     def values(self) -> AnyGoalValues | None:
@@ -292,20 +295,20 @@ class MissionRun:
 
     def _reach(self, state: int, goal: int) -> str:
         if goal >= 0:
-            outcome = self.machine.step(state, self.skills.goals[goal].labels)
+            outcome = self._planned.step(state, self.skills.goals[goal].labels)
             if _moves(state, outcome):
                 return self._label(state, outcome)
         return str(self._paper.skills[state].reach)
 
     def _label(self, state: int, outcome: Outcome) -> str:
         if (state, outcome) not in self._labels:
-            self._labels[state, outcome] = str(self.machine.label(state, [outcome]))
+            self._labels[state, outcome] = str(self._planned.label(state, [outcome]))
         return self._labels[state, outcome]
 
     @cached_property
     def _paper(self) -> SkillMachine:
         """The paper's plan, for those who watch a run that pursues no goal."""
-        return plan_paper(self.machine, self.skills.gamma)
+        return plan_paper(self._planned, self.skills.gamma)
 
     @property
     def active_constraints(self) -> tuple[str, ...]:
@@ -317,7 +320,8 @@ class MissionRun:
         if state not in self._fatal:
             fatal = [each for each in self.machine.successors(state) if self.is_fatal(each)]
             label = self.machine.label(state, fatal) if fatal else None
-            named = () if label is None else tuple(sorted(label.propositions()))
+            names = () if label is None else label.propositions()
+            named = tuple(sorted(name for name in names if name not in self._ticks))
             self._fatal[state] = named
         return self._fatal[state]
 

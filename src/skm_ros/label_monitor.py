@@ -36,8 +36,10 @@ class LabelMonitor:
         **options: Any,  # noqa: ANN401
     ) -> None:
         """`options` are those of `compile_mission`; the mission is compiled once names are known."""
-        self._text, self._tell, self._options = mission, tell, options
-        compile_mission(mission, **options)  # a mission that cannot be read is refused at once
+        self._text, self._tell, self._options = mission, tell, {"clock": True, **options}
+        compile_mission(
+            mission, **self._options
+        )  # a mission that cannot be read is refused at once
         self._names: list[str] | None = None
         self._monitor: Monitor | None = None
         self._at: tuple[int, int, int] | None = None

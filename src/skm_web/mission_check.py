@@ -37,7 +37,7 @@ class MissionContext:
 
     def compiled(self, text: str, **options: Any) -> Mission:  # noqa: ANN401
         """Return a mission's machine."""
-        given = {"step_seconds": self.step_seconds, "events": self.events, **options}
+        given = {"step_seconds": self.step_seconds, "events": self.events, "clock": True, **options}
         return compile_mission(text, propositions=self.propositions, **given)
 
 

@@ -141,14 +141,14 @@ def test_errors_point_at_the_bound(text, column, message):
 
 def test_seconds_are_a_window_on_the_clock_whatever_a_step_takes():
     def read(text, step):
-        return str(compile_mission(text, step_seconds=step).formula)
+        return str(compile_mission(text, step_seconds=step, clock=True).formula)
 
     assert read("F[0s,3s] a", 0.5) == read("F[0,3s] a", None) == "F[0s,3s] a"
     assert read("G[250ms, 0.1min] a", 0.5) == "G[0.25s,6s] a"
     assert read("a U[1s,] b", 0.4) == "a U[1s,] b"
     assert read("F[0.6s,0.9s] a", 0.5) == "F[0.6s,0.9s] a"
     with pytest.raises(MissionError, match="there is no clock"):
-        compile_mission("F[0s,3s] a", clock=False)
+        compile_mission("F[0s,3s] a")
 
 
 def test_only_a_world_with_a_clock_has_seconds():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
-from skm_machine import compile_mission, parse
+from skm_machine import compile_mission as compile_any
+from skm_machine import parse
 from skm_machine.analysis import judge
 from skm_machine.automata.limits import Limits
 from skm_machine.automata.timed_translation import timed_automaton
@@ -17,6 +19,7 @@ from skm_machine.monitor import Monitor, Verdict
 from skm_machine.reward_machine import from_automaton
 from skm_machine.tracker import MissionTracker, Status
 
+compile_mission = partial(compile_any, clock=True)
 PLAIN = ("&", "|", "->", "<->", "X", "F", "G", "U", "R", "W", "M")
 TIMED = ("F", "G", "U", "R", "W", "M")
 FORMULAS, TRACES = 120, 12
@@ -175,6 +178,20 @@ def test_a_trace_with_times_is_judged_by_them():
     assert judge(in_steps, [set()] * 10 + [{"a"}]).accepted_at is None
 
 
+def test_a_patrol_that_stays_at_each_place_goes_in_rounds():
+    mission = compile_mission("G F(a & X G[0s,3s] a) & G F b & G !c")
+    assert mission.standing
+    tracker = MissionTracker(mission.machine, (), mission.clocks)
+    tracker.start((), 0)
+    for second, labels in enumerate(
+        ["a", "a", "a", "a", "a", "b", "a", "a", "a", "a", "a", "b", "c"]
+    ):
+        if tracker.status is Status.RUNNING:
+            tracker.update(labels, time=(second + 1) * NANOSECONDS)
+    assert tracker.accepting_visits == 2
+    assert tracker.status is Status.FAILED
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -195,7 +212,7 @@ def test_how_missions_with_seconds_are_read(text, kind):
     ("text", "sentence"),
     [
         ("G(a -> F[2s,5s] b)", r"begins 2s after it is asked for.*'F\[0s,5s\]' takes one clock"),
-        ("G F(a & X G[0s,10s] a)", "give 'F.*' as a mission that repeats"),
+        ("G F(a & X G[0s,9s] a) & G(b -> F a)", "give 'F.*' as a mission that repeats"),
         ("F G(a & F[0s,5s] b)", "horizon finite"),
     ],
 )

@@ -99,10 +99,10 @@ def test_the_nearer_place_waits_if_the_other_has_a_deadline():
 
 def test_a_deadline_that_cannot_be_met_is_refused_with_the_time_it_takes():
     with pytest.raises(
-        UnachievableMissionError, match="cannot be achieved in time.*2 steps, 2.0 s"
+        UnachievableMissionError, match=r"cannot be achieved in time.*2 steps, 2.0 s"
     ):
         run_on_line("F[0s,1s] a", 2)
-    assert not can_be_late(compile_mission("F(a & X G[0s,10s] a)"))
+    assert not can_be_late(compile_mission("F(a & X G[0s,10s] a)", clock=True))
 
 
 def test_staying_is_waiting_for_the_clock_and_no_stall():
@@ -121,6 +121,6 @@ def test_bounds_of_an_hour_run_as_long_as_they_say():
 def test_without_a_clock_nothing_begins():
     model = line()
     skills = skills_of(model)
-    run = MissionRun(make_policy(compile_mission("F[0s,5s] a"), skills), skills, 10)
+    run = MissionRun(make_policy(compile_mission("F[0s,5s] a", clock=True), skills), skills, 10)
     with pytest.raises(SkmError, match="nothing says how long a step takes"):
         run.begin(2, frozenset())

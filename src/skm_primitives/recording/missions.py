@@ -159,7 +159,7 @@ class RecordedMission:
     def compiled(self, text: str | None = None) -> Mission:
         """Return the mission, compiled as the machine did, or another one about the same labels."""
         about = self.about
-        options: dict[str, Any] = {"propositions": self.propositions}
+        options: dict[str, Any] = {"propositions": self.propositions, "clock": True}
         if about is not None:
             options |= {"events": tuple(about.events)}
             if text is None:
