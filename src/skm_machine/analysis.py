@@ -214,7 +214,7 @@ def _judge_timed(
         if step is None:
             raise MissionError(
                 "the mission has bounds in seconds: say when each state of the trace is entered, as in"
-                " 'coffee@2.5; office@7'"
+                " 'a@2.5; b@7'"
             )
         seconds = [step * number for number in range(1, len(trace) + 1)]
     tracker = MissionTracker(mission.machine, (), mission.clocks)
