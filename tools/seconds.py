@@ -82,15 +82,14 @@ def on_robot(count: int, rng: random.Random) -> list[TimedResult]:
         ways = Ways(folder)
         with RobotSystem(str(folder), RATE, parameters={"car": {"start": START}}) as system:
             system.until(lambda: system.pose is not None, 60, "a robot")
-            bench = SecondsBench(system)
             missions = robot_missions(rng, lambda: ways.seconds(system))
-            return [told(bench.run(mission), "robot") for mission in islice(missions, count)]
+            with SecondsBench(system) as bench:
+                return [told(bench.run(mission), "robot") for mission in islice(missions, count)]
 
 
 def on_simulator(count: int, rng: random.Random, domain: str) -> list[TimedResult]:
     """Run missions on a simulator in real time."""
-    with BenchSystem(domain, RATE, 0) as system:
-        bench = SecondsBench(system)
+    with BenchSystem(domain, RATE, 0) as system, SecondsBench(system) as bench:
         missions = arena_missions(rng, tuple(get_domain(domain).propositions))
         return [told(bench.run(mission), domain) for mission in islice(missions, count)]
 

@@ -7,7 +7,7 @@ first. See `MissionTracker`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
 from skm_machine.automata.timed_translation import NEW, ClockTable, Tick
@@ -75,13 +75,13 @@ class Clocks:
             (end for tick in self._table.ticks if (end := self.end(tick)) is not None), default=None
         )
 
-    def opening(self, time: int) -> Iterator[Tick]:
-        """Yield the ticks of windows that open just when a state is entered; each is to be stepped."""
+    def opening(self, time: int) -> Tick | None:
+        """Return the tick of a window that opens just when a state is entered, if there is one."""
         for tick in self._table.ticks:
-            if tick.kind == "opens as entered":
-                twin = tick._replace(kind="opens")
-                while self.end(twin) == time:
-                    yield tick
+            twin = tick._replace(kind="opens")
+            if tick.kind == "opens as entered" and self.end(twin) == time:
+                return tick
+        return None
 
     def step(self, labels: Collection[str], time: int) -> None:
         """Take what the machine reads: the labels that hold, with the tick if it is one."""

@@ -76,6 +76,12 @@ class Mission:
         machine = waiting_machine(self.machine, self.clocks.names)
         return replace(self, machine=machine, clocks=None, timed=self)
 
+    def read_sets(self, label_sets: Collection[frozenset[str]]) -> tuple[frozenset[str], ...]:
+        """Return what its machine can read in a world of these label sets: also ticks of its clocks."""
+        ticks = () if self.clocks is None else self.clocks.names
+        ticked = (labels | {tick} for labels in label_sets for tick in ticks)
+        return (*label_sets, *ticked)
+
     @property
     def words(self) -> str | None:
         """The mission in plain words: as it was said, or those of the patterns that it is made of."""

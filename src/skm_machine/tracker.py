@@ -130,9 +130,8 @@ class MissionTracker:
             self.time = due.time
             self._step(self.labels | {due.tick.name}, prefer)
         self.time = max(self.time, time)
-        if entering and self.status is Status.RUNNING:
-            for tick in self.clocks.opening(self.time):
-                self._step(self.labels | {tick.name}, prefer)
+        while entering and self.status is Status.RUNNING and (tick := self.clocks.opening(time)):
+            self._step(self.labels | {tick.name}, prefer)
 
     def _step(self, read: frozenset[str], prefer: Prefer | None) -> None:
         """Step the machine, and the clocks."""

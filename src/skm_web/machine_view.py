@@ -33,10 +33,10 @@ class MachineView:
     ) -> None:
         self.mission = mission
         self.machine: RewardMachine = mission.machine
-        self._parts = MachineParts(self.machine, label_sets)
+        self._parts = MachineParts(self.machine, mission.read_sets(label_sets))
         self._skills: dict[int, Skill] = {}
         if self.machine.num_states <= MOST_PLANNED:
-            self._skills = plan_paper(self.machine, gamma).skills
+            self._skills = plan_paper(mission.planned.machine, gamma).skills
         self.folded = self.machine.num_states > MOST_STATES and self._is_large()
 
     def _is_large(self) -> bool:

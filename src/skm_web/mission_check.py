@@ -49,7 +49,7 @@ def check_mission(text: str, context: MissionContext) -> dict[str, Any]:
         return {"ok": False, "error": f"a mission has at most {MOST_CHARACTERS} characters here"}
     try:
         mission = context.compiled(text, max_states=MOST_STATES, max_seconds=MOST_SECONDS)
-        analysis = analyse(mission, context.label_sets)
+        analysis = analyse(mission, mission.read_sets(context.label_sets))
         remarks, possible = _remarks(mission, context)
     except MissionError as error:
         return {

@@ -26,8 +26,12 @@ def robot(tmp_path_factory):
     """The robot of the example map, in the corridor."""
     made = tmp_path_factory.mktemp("maps") / "hall"
     make_map_domain(HALL / "hall.yaml", HALL / "places.yaml", made, picture=False)
-    with RobotSystem(str(made), RATE, parameters={"car": {"start": "-3.9 0.2 0.0"}}) as system:
-        yield SecondsBench(system)
+    car = {"start": "-3.9 0.2 0.0"}
+    with (
+        RobotSystem(str(made), RATE, parameters={"car": car}) as system,
+        SecondsBench(system) as bench,
+    ):
+        yield bench
 
 
 @pytest.mark.parametrize(
@@ -48,8 +52,7 @@ def test_seconds_on_a_robot_are_those_of_the_clock_not_cells(robot, mission, lea
 
 
 def test_seconds_on_a_simulator_in_real_time_are_those_of_its_clock():
-    with BenchSystem("safety", RATE, 0) as system:
-        bench = SecondsBench(system)
+    with BenchSystem("safety", RATE, 0) as system, SecondsBench(system) as bench:
         for text, meant in (
             ("G[0s,1s] !(region & button)", "accepted"),
             ("F[0s,0.3s] (button & cylinder)", "failed"),

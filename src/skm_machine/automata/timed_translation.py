@@ -484,5 +484,6 @@ def _too_many(operator: _Operator) -> str:
         )
     return (
         f"'{operator.text}' can be asked for again and again while it is pending, each time with"
-        " another end: too many windows to tell apart. Bound the operator around it instead"
+        " another end: too many windows to tell apart. Leave out the bound around it, or write one of"
+        " the two in steps"
     )

@@ -124,8 +124,8 @@ class Replay:
         self, state: int, labels: frozenset[str], step: int, time: int | None, *, entering: bool
     ) -> int:
         """Step the machine for the windows that opened or closed until then; return its state."""
-        clocks, found = self._clocks, self._found
-        if clocks is None or time is None:
+        found = self._found
+        if self._clocks is None or time is None:
             return state
         began, shown = self.recorded.states[0].clock, self.recorded.states[step].stamp
         assert began is not None
@@ -138,11 +138,10 @@ class Replay:
                 found.seconds = (at - began) / 1e9
             return state
 
-        while self.end is None and (due := clocks.due(time, entering=entering)) is not None:
+        while self.end is None and (due := self._clocks.due(time, entering=entering)) is not None:
             state = ticked(state, due.tick.name, due.time)
-        if entering and self.end is None:
-            for tick in clocks.opening(time):
-                state = ticked(state, tick.name, time)
+        while entering and self.end is None and (tick := self._clocks.opening(time)) is not None:
+            state = ticked(state, tick.name, time)
         return state
 
     def _step(

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from skm.action import ExecuteMission
 from std_srvs.srv import Trigger
@@ -22,8 +22,9 @@ from skm_primitives.recording.missions import recorded_missions
 from skm_primitives.recording.verification import verify_mission
 from skm_ros.bench.bench_system import START_SECONDS, BenchSystem
 from skm_ros.client.mission_goal import MissionGoal
-from skm_ros.client.mission_recorder import MissionRecorder
+from skm_ros.client.mission_recorder import SETTLE_SECONDS
 from skm_ros.conversions import OUTCOMES
+from skm_ros.topic_recorder import TopicRecorder
 
 MOST_SECONDS: Final = 60.0
 """No mission here takes longer."""
@@ -62,35 +63,47 @@ class TimedResult:
 
 
 class SecondsBench:
-    """Runs missions one after the other on a system that is up, each with a recording of its own."""
+    """Runs missions one after the other on a system that is up; use it in a `with` statement.
+
+    One recorder listens all the while, so that no mission begins before it is heard; each has a file.
+    """
 
     def __init__(self, system: BenchSystem) -> None:
         self._system = system
+        self._folder = tempfile.TemporaryDirectory()
+        self._recorder = TopicRecorder(system.client.node, Path(self._folder.name))
+        topics = "labels", "observation", "mission_log", "action"
+        system.until(lambda: self._recorder.hears(*topics), START_SECONDS, "a recorder that hears")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._recorder.close()
+        self._folder.cleanup()
 
     def run(self, mission: TimedMission) -> TimedResult:
         """Run one mission to its end."""
-        system = self._system
-        with tempfile.TemporaryDirectory() as folder:
-            keeper = MissionRecorder(system.client, Path(folder), START_SECONDS)
-            goal = ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS)
-            goal.planner = mission.planner
-            if mission.seed is not None:
-                goal.reset, goal.seed = True, mission.seed
-            sent = MissionGoal(system.client, goal)
-            system.until(lambda: sent.machine_is_ready, START_SECONDS, "a machine that is ready")
-            if mission.hold:
-                system.client.call(Trigger, "stop", Trigger.Request(), START_SECONDS)
-            sent.send(START_SECONDS)
-            keeper.wants(sent.goal_id)
-            system.until(lambda: sent.done, START_SECONDS + MOST_SECONDS, "the mission's end")
-            if mission.hold:
-                system.client.call(Trigger, "resume", Trigger.Request(), START_SECONDS)
-            result = sent.result
-            sent.close()
-            path = keeper.finish()
-            comparison, verified = None, "nothing was recorded"
-            if path is not None:
-                file = read_recording(Path(path))
+        system, recorder = self._system, self._recorder
+        goal = ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS)
+        goal.planner = mission.planner
+        if mission.seed is not None:
+            goal.reset, goal.seed = True, mission.seed
+        sent = MissionGoal(system.client, goal)
+        system.until(lambda: sent.machine_is_ready, START_SECONDS, "a machine that is ready")
+        if mission.hold:
+            system.client.call(Trigger, "stop", Trigger.Request(), START_SECONDS)
+        sent.send(START_SECONDS)
+        system.until(lambda: sent.done, START_SECONDS + MOST_SECONDS, "the mission's end")
+        if mission.hold:
+            system.client.call(Trigger, "resume", Trigger.Request(), START_SECONDS)
+        result, known = sent.result, sent.goal_id
+        sent.close()
+        system.client.spin_until(lambda: not recorder.open_files, SETTLE_SECONDS)
+        comparison, verified = None, "nothing was recorded"
+        for path in recorder.files[-1:]:
+            file = read_recording(path)
+            if file.metadata.get("skm.mission", {}).get("goal_id") == known:
                 comparison = next(iter(compared(file)), None)
                 verified = "; ".join(
                     found.result + "".join(f" ({d.kind}: {d.text})" for d in found.disagreements)
