@@ -84,6 +84,7 @@ class RecordedMission:
     """The propositions that the labels are about."""
     info: Message | None = None
     """The primitives in use: PrimitivesInfo."""
+    _latest: int = 0
 
     @property
     def began(self) -> Message | None:
@@ -125,23 +126,29 @@ class RecordedMission:
         last = self.states[-1] if self.states else None
         if self.ended is None or last is None or last.clock is None:
             return None
-        return max(last.clock, stamp_of(self.ended.header)) if self._real_time else last.clock
+        said = stamp_of(self.ended.header)
+        return said if self._real_time and last.clock <= said <= self._latest else last.clock
 
     @property
     def _real_time(self) -> bool:
         """Whether time went by itself, so that the stamps of states say when they were entered."""
         return any(s.observation is not None and s.observation.period > 0 for s in self.states[:2])
 
-    def set_clocks(self, stamps: Sequence[int]) -> None:
+    def set_clocks(self, stamps: Sequence[int], latest: int) -> None:
         """Give every state its time: in real time its stamp, in lock-step its number of steps.
 
-        A mission begins while its first state lasts: `stamps` are those with which that was shown.
+        A mission begins while its first state lasts, and its log says when: if it goes by the world's
+        clock, as the logs of before did not. `stamps` are those with which that state was shown, and
+        `latest` is the last one of all.
         """
+        self._latest = latest + NANOSECONDS
         step = 0.0 if self.about is None else float(self.about.step_seconds)
         if self._real_time:
-            began = None if self.began is None else stamp_of(self.began.header)
-            heard = [stamp for stamp in stamps if began is not None and stamp <= began]
-            times = [max(heard, default=stamps[0]), *(state.stamp for state in self.states[1:])]
+            began = stamps[0] if self.began is None else stamp_of(self.began.header)
+            until = self.states[1].stamp if len(self.states) > 1 else self._latest
+            if not stamps[0] - NANOSECONDS <= began <= until:
+                began = stamps[0]
+            times = [began, *(state.stamp for state in self.states[1:])]
         elif step > 0:
             times = [round(state.step * step * NANOSECONDS) for state in self.states]
         else:
@@ -261,7 +268,9 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
                 )
             )
     if mission.states:
-        mission.set_clocks([stamp for _, stamp, _ in world.labels[mission.states[0].key]])
+        stamps = [stamp for _, stamp, _ in world.labels[mission.states[0].key]]
+        same = [shown for key, shown in world.labels.items() if _same(key, first)]
+        mission.set_clocks(stamps, max(stamp for shown in same for _, stamp, _ in shown))
 
 
 def _span(mission: RecordedMission, world: _World) -> tuple[Key | None, int]:
