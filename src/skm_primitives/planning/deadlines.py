@@ -25,6 +25,8 @@ from skm_sim.arrays import BoolArray
 
 MOST_SECONDS: Final = 1.5
 """Of computing; what is not found by then is not known."""
+WHILE_IT_WAITS: Final = 0.1
+"""The same when a robot is about to begin: its node has other things to do."""
 
 
 class _Stand(NamedTuple):
@@ -76,14 +78,26 @@ def can_be_late(mission: Mission) -> bool:
     return False
 
 
-def soonest(mission: Mission, world: KnownWorld, cell: int, step_seconds: float) -> Forecast:
-    """Return the soonest success from a cell, where every step takes so long."""
-    return _Search(mission, world, step_seconds).from_cell(cell)
+def soonest(
+    mission: Mission,
+    world: KnownWorld,
+    cell: int,
+    step_seconds: float,
+    patience: float = MOST_SECONDS,
+) -> Forecast:
+    """Return the soonest success from a cell, where every step takes so long.
+
+    `patience`: seconds of computing after which it is given up.
+    """
+    return _Search(mission, world, step_seconds, patience).from_cell(cell)
 
 
 class _Search:
-    def __init__(self, mission: Mission, world: KnownWorld, step_seconds: float) -> None:
+    def __init__(
+        self, mission: Mission, world: KnownWorld, step_seconds: float, patience: float
+    ) -> None:
         assert mission.clocks is not None
+        self._patience = patience
         self._machine, self._table, self._world = mission.machine, mission.clocks, world
         self._pace = round(step_seconds * NANOSECONDS)
         self._known: dict[tuple[int, int, str], Outcome] = {}
@@ -94,7 +108,7 @@ class _Search:
         here[cell] = True
         layer = {_Stand(self._machine.initial, Clocks(self._table, 0).stand): here}
         moves: list[list[_Move]] = []
-        give_up = time.thread_time() + MOST_SECONDS
+        give_up = time.thread_time() + self._patience
         while layer and time.thread_time() < give_up:
             now = (len(moves) + 1) * self._pace
             made: list[_Move] = []

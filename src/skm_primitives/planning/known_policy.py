@@ -17,7 +17,13 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
-from skm_primitives.planning.deadlines import can_be_late, soonest
+from skm_primitives.planning.deadlines import (
+    MOST_SECONDS,
+    WHILE_IT_WAITS,
+    Forecast,
+    can_be_late,
+    soonest,
+)
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
@@ -50,6 +56,7 @@ class KnownWorldPolicy:
         self._timed = mission.timed
         self._in_time: dict[tuple[int, int], int] = {}
         """The action in each machine state and cell of a way that is fast enough."""
+        self._forecasts: dict[int, Forecast] = {}
         self.warning = ""
         """What is to be feared of the clock, as a sentence; empty if nothing is."""
 
@@ -98,6 +105,13 @@ class KnownWorldPolicy:
             )
         self._plan_in_time()
 
+    def look_ahead_from(self, observation: Any) -> None:  # noqa: ANN401
+        """Look for a way in time from where the mission will begin, while there is time for that."""
+        timed, cell = self._timed, self._checked(observation)
+        pace = None if timed is None else timed.step_seconds or timed.expected_step_seconds
+        if timed is not None and pace and can_be_late(timed):
+            self._forecasts[cell] = soonest(timed, self._world, cell, pace)
+
     def _plan_in_time(self) -> None:
         """Look for a way on which no deadline passes, and say so if there is none."""
         self._in_time, self.warning = {}, ""
@@ -107,7 +121,10 @@ class KnownWorldPolicy:
         pace = timed.step_seconds or timed.expected_step_seconds
         if not pace:
             return
-        found = soonest(timed, self._world, self._cell, pace)
+        if self._cell not in self._forecasts:
+            patience = MOST_SECONDS if timed.step_seconds else WHILE_IT_WAITS
+            self._forecasts[self._cell] = soonest(timed, self._world, self._cell, pace, patience)
+        found = self._forecasts[self._cell]
         self._in_time = found.actions
         if found.impossible:
             steps = self.steps_from(self._cell)

@@ -24,6 +24,7 @@ from skm_machine.event_script import check_events
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun, usual_limit
+from skm_primitives.planning.known_policy import KnownWorldPolicy
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.shield import make_shield
 from skm_ros.nodes.mission_log import MissionLogger
@@ -61,6 +62,7 @@ class Execution:
         self.log = MissionLogger(self)
         self._skills: RemoteSkills | None = None
         self._step_seconds: float | None = None
+        self._warning = ""
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self._moved = self._unseen = False
@@ -119,6 +121,10 @@ class Execution:
             )
             mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
             policy = make_policy(mission, skills, self.planner)
+            state = self.node.states.latest
+            seen = state is not None and state.value is not None and not goal.reset
+            if seen and state is not None and isinstance(policy, KnownWorldPolicy):
+                policy.look_ahead_from(state.value)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit
             shield = make_shield(mission, skills) if self.node.setting("shield") else None
@@ -186,7 +192,8 @@ class Execution:
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
-        self._warning: str = getattr(self.run.policy, "warning", "")
+        if isinstance(self.run.policy, KnownWorldPolicy):
+            self._warning = self.run.policy.warning
         if self._warning:
             self.node.get_logger().warning(self._warning)
         self.began_at = time.monotonic()
