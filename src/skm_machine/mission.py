@@ -182,7 +182,9 @@ def _compile_formula(
         if translator != "builtin":
             raise UnsupportedMissionError(f"{translator} knows no bounds in seconds: use 'builtin'")
         return _compile_timed(text, format, formula, repeat, horizon, limits)
-    translated = cache(lambda: translate(formula, translator, **limits._asdict()))
+    # Who asks for finite traces gets them by definition; else what is bounded is seen through.
+    through = horizon != "finite"
+    translated = cache(lambda: translate(formula, translator, through=through, **limits._asdict()))
     reading = read_formula(formula, horizon, translated)
     if reading.standing:
         machine = endless_machine(formula, translator, **limits._asdict())

@@ -17,10 +17,10 @@ from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.exact_evaluation import (
     Runs,
     RunsSummary,
-    best_success,
     evaluate_policy,
     joined,
 )
+from skm_primitives.tabular.optimum import best_success
 from skm_primitives.tabular.q_learning import TabularLearner
 from skm_primitives.tabular.tabular_primitives import TabularPrimitives
 from skm_sim.arrays import BoolArray

@@ -8,6 +8,8 @@ are, for those who watch.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +29,7 @@ from skm_primitives.planning.deadlines import (
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 EQUAL: Final = 1e-7
 """Ways whose lengths differ by less than this share of a step are equally long."""
@@ -63,7 +65,8 @@ class KnownWorldPolicy:
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
         machine, world = self.mission.machine, self._world
-        present = {world.label_sets[index] for index in np.unique(world.label_ids).tolist()}
+        ids = world.label_ids if world.end is None else np.delete(world.label_ids, world.end)
+        present = {world.label_sets[index] for index in np.unique(ids).tolist()}
         shown, queue = {}, [machine.initial]
         for state in queue:
             shown[state] = present
@@ -95,6 +98,13 @@ class KnownWorldPolicy:
             state = int(self._product.target[state, label])
         return way
 
+    def shortest_trace(self) -> list[frozenset[str]]:
+        """Return the labels of the shortest of its ways to the first reward, over all cells."""
+        cell = int(self._product.length[self.mission.machine.initial].argmin())
+        shown = self._world.label_ids[self._world.successors]
+        way = self.way_from(cell)
+        return [self._world.label_sets[int(shown[cell, action])] for _, cell, action in way]
+
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed cell; refuse what cannot be done from here."""
         self._cell = self._checked(observation)
@@ -111,6 +121,13 @@ class KnownWorldPolicy:
         pace = None if timed is None else timed.step_seconds or timed.expected_step_seconds
         if timed is not None and pace and can_be_late(timed):
             self._forecasts[cell] = soonest(timed, self._world, cell, pace)
+
+    def share_in_time(self, cells: Sequence[int], step_seconds: float) -> float | None:
+        """Return the share of these cells from which no deadline passes; None if there is none."""
+        if self._timed is None or not can_be_late(self._timed) or not len(cells):
+            return None
+        found = [soonest(self._timed, self._world, cell, step_seconds) for cell in cells]
+        return sum(each.seconds is not None for each in found) / len(found)
 
     def _plan_in_time(self) -> None:
         """Look for a way on which no deadline passes, and say so if there is none."""
@@ -160,8 +177,17 @@ class KnownWorldPolicy:
         worth: Float32Array = (self._gamma ** self._lengths(state, self._cell)).astype(np.float32)
         return worth
 
-    def _lengths(self, state: int, cell: int) -> FloatArray:
+    def _lengths(self, state: int, cell: int | IntArray) -> FloatArray:
         return self._product.arrival_lengths(state, self._world.successors[cell])
+
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, cell]`: what it does everywhere."""
+        found = np.zeros(self._product.length.shape, np.int64)
+        for state, row in enumerate(found):
+            lengths = self._lengths(state, np.arange(len(row)))
+            row[:] = np.argmax(lengths <= lengths.min(axis=1, keepdims=True) + EQUAL, axis=1)
+        return found
 
     def _best(self, state: int, cell: int) -> int:
         if (state, cell) in self._in_time:
@@ -175,9 +201,10 @@ class KnownWorldPolicy:
 
     def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
-        value = float(self._gamma ** self._product.length[state, self._cell])
+        value = float(self._product.length[state, self._cell]) * math.log(self._gamma)
         action, goal = self._best(state, self._cell), self._goal(state, self._cell)
-        return Decision(action, goal, value, rest=self._may_rest(state))
+        rest = self._may_rest(state)
+        return Decision(action, goal, math.exp(value), log_value=value, rest=rest)
 
     def _may_rest(self, state: int) -> bool:
         """Tell whether only the clock brings the mission on here, and no other place is better."""
@@ -189,6 +216,11 @@ class KnownWorldPolicy:
             return False
         here = 0.0 if planned.reward > 0 else 1 + self._product.length[planned.target, self._cell]
         return bool(here <= self._lengths(state, self._cell).min() + EQUAL)
+
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
+        """Return the logarithm of the value of each action: a long way has one, too."""
+        logarithms: FloatArray = self._lengths(state, self._cell) * math.log(self._gamma)
+        return logarithms
 
     def _goal(self, state: int, cell: int) -> int:
         """Return the goal of the way from here, followed to where the machine moves."""

@@ -17,6 +17,7 @@ from skm_primitives.planning.policy import (
     Decision,
     best_option,
     choose_action,
+    log_of,
     memory_for,
     noise_of,
 )
@@ -64,7 +65,7 @@ class PaperPolicy:
             machine,
             state,
             options,
-            lambda o: transition_value(machine, state, o, values, self._skills.gamma),
+            lambda o: log_of(transition_value(machine, state, o, values, self._skills.gamma)),
         )
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
