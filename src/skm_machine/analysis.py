@@ -55,10 +55,10 @@ def analyse(mission: Mission, shown: Shown | None = None) -> Analysis:
     counterexample = shortest_trace(
         machine, lambda outcome: outcome.target in machine.failure, shown
     )
-    if shown is not None:
-        failures = possible_failures(machine, shown)
+    if mission.clocks is not None:
+        failures = _timed_failures(mission)
     else:
-        failures = _failures(machine) if mission.clocks is None else _timed_failures(mission)
+        failures = _failures(machine) if shown is None else possible_failures(machine, shown)
     return Analysis(True, counterexample is not None, witness, counterexample, failures)
 
 
