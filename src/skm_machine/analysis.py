@@ -9,11 +9,13 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from skm_machine.automata.extremes import Extremes
-from skm_machine.logic.syntax import Formula
+from skm_machine.errors import MissionError
+from skm_machine.logic.syntax import Formula, proposition
+from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission
 from skm_machine.possible import Shown, possible_label, possible_outcomes
 from skm_machine.reward_machine import Outcome, RewardMachine
-from skm_machine.tracker import eager
+from skm_machine.tracker import MissionTracker, Status, eager
 
 Trace = list[frozenset[str]]
 
@@ -53,8 +55,28 @@ def analyse(mission: Mission, shown: Shown | None = None) -> Analysis:
     counterexample = shortest_trace(
         machine, lambda outcome: outcome.target in machine.failure, shown
     )
-    failures = _failures(machine) if shown is None else possible_failures(machine, shown)
+    if mission.clocks is not None:
+        failures = _timed_failures(mission)
+    else:
+        failures = _failures(machine) if shown is None else possible_failures(machine, shown)
     return Analysis(True, counterexample is not None, witness, counterexample, failures)
+
+
+def _timed_failures(mission: Mission) -> tuple[Formula, ...]:
+    """Return what leads to failure where clocks tick: what labels do, then which ticks."""
+    machine, ticks = mission.machine, () if mission.clocks is None else mission.clocks.names
+    quiet = dict.fromkeys(ticks, False)
+    tables = [(machine.table.given(quiet), "")]
+    tables += [(machine.table.given({**quiet, tick: True}), tick) for tick in ticks]
+    found: dict[Formula, None] = {}
+    for table, tick in tables:
+        for state in range(machine.num_states):
+            fatal = [
+                i for i in table.outcomes(state) if machine.outcomes[i].target in machine.failure
+            ]
+            if fatal and state not in machine.terminal and state not in machine.failure:
+                found.setdefault(proposition(tick) if tick else table.label(state, *fatal))
+    return tuple(found)[:NAMED_FAILURES]
 
 
 def possible_failures(machine: RewardMachine, shown: Shown) -> tuple[Formula, ...]:
@@ -170,8 +192,17 @@ class Judgement:
     """Whether the whole trace satisfies the mission; if endless: it was rewarded and did not fail."""
 
 
-def judge(mission: Mission, trace: Sequence[Collection[str]]) -> Judgement:
-    """Run a mission's machine over a trace."""
+def judge(
+    mission: Mission,
+    trace: Sequence[Collection[str]],
+    seconds: Sequence[float] | None = None,
+) -> Judgement:
+    """Run a mission's machine over a trace; `seconds` says when each of its states was entered.
+
+    A mission with bounds in seconds needs that, or steps that have a length.
+    """
+    if mission.clocks is not None:
+        return _judge_timed(mission, trace, seconds)
     machine, state = mission.machine, mission.machine.initial
     states: list[int] = []
     accepted_at, visits = None, 0
@@ -186,3 +217,26 @@ def judge(mission: Mission, trace: Sequence[Collection[str]]) -> Judgement:
     else:
         satisfied = visits > 0 and state not in machine.failure
     return Judgement(tuple(states), accepted_at, visits, satisfied)
+
+
+def _judge_timed(
+    mission: Mission, trace: Sequence[Collection[str]], seconds: Sequence[float] | None
+) -> Judgement:
+    step = mission.step_seconds
+    if seconds is None:
+        if step is None:
+            raise MissionError(
+                "the mission has bounds in seconds: say when each state of the trace is entered, as in"
+                " 'a@2.5; b@7'"
+            )
+        seconds = [step * number for number in range(1, len(trace) + 1)]
+    tracker = MissionTracker(mission.machine, (), mission.clocks)
+    states: list[int] = []
+    accepted_at = None
+    for number, (labels, second) in enumerate(zip(trace, seconds, strict=True), start=1):
+        if tracker.status is Status.RUNNING:
+            tracker.update(labels, time=round(second * NANOSECONDS))
+            accepted_at = accepted_at or (number if tracker.accepting_visits else None)
+        states.append(tracker.state)
+    satisfied = tracker.accepting_visits > 0 and tracker.status is not Status.FAILED
+    return Judgement(tuple(states), accepted_at, tracker.accepting_visits, satisfied)

@@ -9,6 +9,7 @@ from skm_machine.analysis import Analysis, Trace
 from skm_machine.event_game import EventVerdict, Story, event_verdict
 from skm_machine.logic.labels import labels_text
 from skm_machine.logic.syntax import TRUE
+from skm_machine.logic.timed import seconds_text
 from skm_machine.mission import Mission
 from skm_machine.possible import Shown
 from skm_machine.reward_machine import Edge, RewardMachine
@@ -35,7 +36,7 @@ def meaning(
     count = f"{states} over {', '.join(mission.propositions) or 'no propositions'}"
     if not analysis.satisfiable:
         return [count, "unsatisfiable: no trace can ever succeed"]
-    lines = [count]
+    lines = [count, *_clock_meaning(mission)]
     if machine.endless:
         lines.append("has no end: every completed round counts 1")
         lines += [
@@ -57,6 +58,27 @@ def meaning(
         lines.append("cannot fail: success stays possible whatever happens")
     if mission.events:
         lines += _events_meaning(verdict or event_verdict(machine, mission.events))
+    return lines
+
+
+def _clock_meaning(mission: Mission) -> list[str]:
+    """Return, in sentences, what the clock does to the mission."""
+    clocks = mission.clocks
+    if clocks is None:
+        return []
+    lines = ["seconds are judged by the clock: ticks of it are steps of the machine"]
+    for tick in clocks.ticks:
+        text, window = clocks.texts[tick.operator], clocks.windows[tick.operator]
+        if tick.kind == "closes" and window.last is not None:
+            time = seconds_text(window.last)
+            lines.append(
+                f"{tick.name}: the window of '{text}' is over, {time} after it was asked for"
+            )
+        elif tick.kind == "opens":
+            time = seconds_text(window.first)
+            lines.append(
+                f"{tick.name}: the window of '{text}' opens, {time} after it was asked for"
+            )
     return lines
 
 

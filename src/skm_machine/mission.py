@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.automata.timed_translation import ClockTable, timed_automaton
 from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES
-from skm_machine.errors import MissionError, did_you_mean
+from skm_machine.errors import MissionError, UnsupportedMissionError, did_you_mean
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.rm_file import read_reward_machine
+from skm_machine.logic.bounds import bounded
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import Formula
+from skm_machine.logic.syntax import TIMED, Formula
+from skm_machine.logic.timed import timed_parts, window_of
 from skm_machine.reading import Reading, read_formula
+from skm_machine.recurrence import timed_standing_machine
 from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
+from skm_machine.waiting import waiting_machine
 from skm_machine.words.reader import read_words
 from skm_machine.words.recognition import words_of
 from skm_machine.words.tokens import looks_like_words
@@ -53,6 +59,28 @@ class Mission:
     """Whether it is a standing order; not so a mission that only starts over each time it succeeds."""
     events: tuple[str, ...] = ()
     """The propositions that it names and the robot does not control."""
+    clocks: ClockTable | None = None
+    """What runs the clocks of its bounds in seconds, if it has any: see `MissionTracker`."""
+    step_seconds: float | None = None
+    """How long a step takes, where nobody says when a state was entered; None: unknown."""
+    expected_step_seconds: float | None = None
+    """How long a step takes as a rule, to plan with, where states are entered when they are."""
+    timed: Mission | None = None
+    """The mission with its clocks, of one that is `planned`."""
+
+    @cached_property
+    def planned(self) -> Mission:
+        """The mission to plan with: its machine waits for the clock where that helps (`waiting`)."""
+        if self.clocks is None:
+            return self
+        machine = waiting_machine(self.machine, self.clocks.names)
+        return replace(self, machine=machine, clocks=None, timed=self)
+
+    def read_sets(self, label_sets: Collection[frozenset[str]]) -> tuple[frozenset[str], ...]:
+        """Return what its machine can read in a world of these label sets: also ticks of its clocks."""
+        ticks = () if self.clocks is None else self.clocks.names
+        ticked = (labels | {tick} for labels in label_sets for tick in ticks)
+        return (*label_sets, *ticked)
 
     @property
     def words(self) -> str | None:
@@ -64,7 +92,8 @@ class Mission:
     @property
     def propositions(self) -> tuple[str, ...]:
         """The propositions that the mission names."""
-        return self.machine.propositions
+        ticks = () if self.clocks is None else self.clocks.names
+        return tuple(name for name in self.machine.propositions if name not in ticks)
 
 
 def compile_mission(
@@ -76,6 +105,7 @@ def compile_mission(
     horizon: str = "auto",
     translator: str = "builtin",
     step_seconds: float | None = None,
+    clock: bool | None = None,
     events: Collection[str] = (),
     max_states: int | None = None,
     max_seconds: float | None = None,
@@ -85,7 +115,8 @@ def compile_mission(
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
     a formula is a mission with an end ("finite") or a standing order ("infinite"); "auto" tells by the
-    rule of `skm_machine.reading`. Bounds in seconds need to know how long a step takes: `step_seconds`.
+    rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`, or
+    with `clock` whoever runs the mission says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
     """
@@ -97,10 +128,12 @@ def compile_mission(
     format = _checked_format(text, propositions, format)
     if format in ("ltl", "words"):
         read = parse if format == "ltl" else read_words
-        formula = read(text, propositions, step_seconds=step_seconds)
+        ticks = step_seconds is not None if clock is None else clock
+        formula = read(text, propositions, clock=ticks)
         limits = _Limits(max_states or MAX_STATES, max_seconds or MAX_SECONDS)
         mission = _compile_formula(text, format, formula, repeat, horizon, translator, limits)
-        return replace(mission, events=_named(events, mission.machine))
+        named = _named(events, mission.machine)
+        return replace(mission, events=named, step_seconds=step_seconds)
     machine = read_hoa(text) if format == "hoa" else read_reward_machine(text, propositions)
     if propositions is not None:
         for name in machine.propositions:
@@ -145,6 +178,10 @@ def _compile_formula(
     translator: str,
     limits: _Limits,
 ) -> Mission:
+    if timed_parts(formula):
+        if translator != "builtin":
+            raise UnsupportedMissionError(f"{translator} knows no bounds in seconds: use 'builtin'")
+        return _compile_timed(text, format, formula, repeat, horizon, limits)
     # Who asks for finite traces gets them by definition; else what is bounded is seen through.
     through = horizon != "finite"
     translated = cache(lambda: translate(formula, translator, through=through, **limits._asdict()))
@@ -154,6 +191,43 @@ def _compile_formula(
         return Mission(text, format, machine, formula, reading=reading, standing=True)
     machine = from_automaton(translated(), repeat=repeat)
     return Mission(text, format, machine, formula, translated(), reading)
+
+
+def _compile_timed(
+    text: str, format: str, formula: Formula, repeat: bool, horizon: str, limits: _Limits
+) -> Mission:
+    """Compile a formula with bounds in seconds: see `skm_machine.logic.timed`."""
+    try:
+        found = timed_automaton(formula, Limits(*limits))
+    except LimitReachedError as problem:
+        reason = f"the mission's machine grows too large: {problem}"
+        raise UnsupportedMissionError(reason) from problem
+    reading = _timed_reading(formula, horizon, lambda: found.automaton)
+    if reading.standing:
+        machine, clocks = timed_standing_machine(formula, **limits._asdict())
+        return Mission(
+            text, format, machine, formula, reading=reading, standing=True, clocks=clocks
+        )
+    machine = from_automaton(found.automaton, repeat=repeat)
+    clocks = replace(found.clocks, repeats=repeat)
+    return Mission(text, format, machine, formula, found.automaton, reading, clocks=clocks)
+
+
+def _timed_reading(formula: Formula, horizon: str, automaton: Callable[[], Automaton]) -> Reading:
+    """Return how a formula with bounds in seconds is read: by its form, as one with bounds in steps."""
+    forms: dict[Formula, Formula] = {}
+    for sub in formula.subformulas():
+        operands = tuple(forms[operand] for operand in sub.operands)
+        if sub.operator not in TIMED:
+            forms[sub] = Formula(sub.operator, operands, sub.name)
+        else:
+            steps = None if window_of(sub).last is None else 1
+            forms[sub] = bounded(TIMED[sub.operator], 0, steps, operands)
+    reading = read_formula(forms[formula], horizon, automaton)
+    written = {str(form): str(sub) for sub, form in forms.items()}
+    part = reading.why.split("'")[1] if reading.why.startswith("'") else ""
+    why = reading.why.replace(part, written.get(part, part)) if part else reading.why
+    return replace(reading, why=why)
 
 
 def detect_format(text: str, propositions: Collection[str] | None = None) -> str:

@@ -34,20 +34,27 @@ class Monitor:
 
     def __init__(self, mission: Mission) -> None:
         self.mission = mission
-        self._tracker = MissionTracker(mission.machine, ())
+        self._tracker = MissionTracker(mission.machine, (), mission.clocks)
         self._ways: dict[tuple[int, bool], Trace | None] = {}
 
-    def begin(self, labels: Collection[str]) -> None:
-        """Begin, or begin anew, in a state with these labels."""
-        self._tracker.start(labels)
+    def begin(self, labels: Collection[str], time: int = 0) -> None:
+        """Begin, or begin anew, in a state with these labels; `time` is when, in nanoseconds."""
+        self._tracker.start(labels, time)
 
-    def enter(self, labels: Collection[str]) -> bool:
-        """Take the labels of the next state; tell whether they moved the machine."""
+    def advance(self, time: int) -> bool:
+        """Take note of the time while the state lasts; tell whether that moved the machine."""
+        return self._tracker.advance(time)
+
+    def enter(self, labels: Collection[str], time: int | None = None) -> bool:
+        """Take the labels of the next state; tell whether they moved the machine.
+
+        A mission with bounds in seconds needs the time at which it was entered.
+        """
         tracker = self._tracker
         if tracker.status is not Status.RUNNING:
             return False
         before = tracker.moves
-        tracker.update(labels)
+        tracker.update(labels, time=time)
         return tracker.moves > before
 
     @property

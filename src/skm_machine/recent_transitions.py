@@ -57,6 +57,11 @@ class RecentTransitions:
         """Yield those that are kept, in order."""
         return map(self._read, range(self.count - len(self), self.count))
 
+    def last(self, count: int) -> list[Transition]:
+        """Return the last so many, in order; fewer, if they are not kept any more."""
+        first = self.count - min(count, len(self))
+        return [self._read(number) for number in range(first, self.count)]
+
     def _read(self, number: int) -> Transition:
         place = FIELDS * (number % self._kept)
         step, source, target, labels, reward = self._numbers[place : place + FIELDS]

@@ -7,16 +7,19 @@ all of LTL (with the finite one of long bounds beside it). `rounds` makes the ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.infinite import as_automaton, best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
+from skm_machine.automata.timed_translation import ClockTable, timed_automaton
 from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, translated
+from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.normal_form import chains_of_next, negation_normal_form
 from skm_machine.logic.syntax import Formula, conjunction, negation
-from skm_machine.reward_machine import RewardMachine
+from skm_machine.logic.timed import timed_parts
+from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.rounds import Rounds
 from skm_machine.watch import Watch, watch_finite, watch_omega
 from skm_machine.watch_product import watch_both
@@ -116,6 +119,87 @@ def _standing_machine(formula: Formula, limits: Limits) -> RewardMachine:
         clauses = sort_clauses(formula)
         watch = _watch(clauses, limits)
         return Rounds(clauses.recurrences, watch, formula.propositions(), limits).machine()
+
+
+def timed_standing_machine(
+    formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
+) -> tuple[RewardMachine, ClockTable]:
+    """Return the machine of a standing order with bounds in seconds, and its clocks.
+
+    All clauses that a prefix decides are watched by one automaton with clocks. Of the others those with
+    bounds in seconds are, too: a round is complete when nothing is owed.
+    """
+    limits = Limits(max_states, max_seconds)
+    try:
+        with deep_diagrams_are_a_limit():
+            clauses = sort_clauses(formula)
+            round_ = _one_round(clauses)
+            if round_ is not None:
+                found = timed_automaton(round_, limits, formula.propositions())
+                machine = from_automaton(found.automaton, repeat=True)
+                return machine, replace(found.clocks, repeats=True)
+            on_prefixes, others = [], []
+            for clause, finite in clauses.others:
+                if finite is not None:
+                    on_prefixes.append(finite)
+                elif timed_parts(clause):
+                    _check_rounds(clause)
+                    on_prefixes.append(clause)
+                else:
+                    others.append(clause)
+            found = timed_automaton(conjunction(*on_prefixes), limits, formula.propositions())
+            watch = watch_finite(found.automaton)
+            if others:
+                rest = conjunction(*others)
+                graph = best_graph(rest, limits)
+                endless = watch_omega(as_automaton(graph, rest.propositions()))
+                watch = watch_both(watch, endless, limits)
+            names = (*formula.propositions(), *found.clocks.names)
+            return Rounds(clauses.recurrences, watch, names, limits).machine(), found.clocks
+    except LimitReachedError as problem:
+        reason = f"the mission's machine grows too large: {problem}"
+        raise UnsupportedMissionError(reason) from problem
+
+
+def _one_round(clauses: Clauses) -> Formula | None:
+    """Return what a round has to bring about, where that says it all; None where it does not.
+
+    `G F a & G F b`, with a and b that a prefix decides, is "a and b, at some time, again and again": so
+    the mission `F a & F b`, which starts over each time it succeeds. What must always hold is part of
+    every round. Only needed where bounds in seconds stand below `G F`.
+    """
+    asked: list[Formula] = [Formula("F", (p,)) for p in clauses.recurrences]
+    needed = False
+    for clause, _ in clauses.others:
+        inner = clause.operands[0] if clause.operator == "G" else clause
+        if clause.operator == "G" and inner.is_boolean():
+            asked.append(clause)
+        elif clause.operator == "G" and inner.operator == "F" and _lacks(inner, "G", "R", "W"):
+            asked.append(inner)
+            needed = needed or bool(timed_parts(inner))
+        else:
+            return None
+    return conjunction(*asked) if needed else None
+
+
+def _check_rounds(clause: Formula) -> None:
+    """Refuse a clause with bounds in seconds whose rounds cannot be told by prefixes."""
+    below: dict[Formula, bool] = {}
+    """Whether a part has something that lasts for ever in it."""
+    for sub in clause.subformulas():
+        lasting = any(below[operand] for operand in sub.operands)
+        if sub.operator in ("F", "U", "M") and lasting:
+            raise UnsupportedMissionError(
+                f"'{sub}' asks for something that lasts for ever, and has bounds in seconds beside it:"
+                " such a mission is only read with an end (horizon finite)"
+            )
+        below[sub] = lasting or sub.operator in ("G", "R", "W")
+    if clause.operator == "G" and clause.operands[0].operator == "F":
+        inner = clause.operands[0]
+        raise UnsupportedMissionError(
+            f"'{clause}' has bounds in seconds below 'G F', and stands beside clauses that are no such"
+            f" patrol: give '{inner}' as a mission that repeats (--repeat)"
+        )
 
 
 def _watch(clauses: Clauses, limits: Limits) -> Watch:

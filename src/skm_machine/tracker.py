@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection
 from enum import Enum
 from typing import Final, TypeAlias
 
+from skm_machine.automata.timed_translation import ClockTable
+from skm_machine.clocks import Clocks
 from skm_machine.recent_transitions import RecentTransitions, Transition
 from skm_machine.reward_machine import Outcome, RewardMachine
 
@@ -34,15 +36,28 @@ def eager(machine: RewardMachine, state: int, options: tuple[Outcome, ...]) -> O
 
 
 class MissionTracker:
-    """Tracks the machine state u, the violated constraints c, and the outcome of one mission."""
+    """Tracks the machine state u, the violated constraints c, and the outcome of one mission.
 
-    def __init__(self, machine: RewardMachine, constraints: Collection[str]) -> None:
+    A mission with bounds in seconds also has `clocks`: then every state comes with its time, and
+    `advance` says how late it is while no state is entered.
+    """
+
+    def __init__(
+        self,
+        machine: RewardMachine,
+        constraints: Collection[str],
+        clocks: ClockTable | None = None,
+    ) -> None:
         self.machine = machine
         self.constraints = frozenset(constraints)
+        self._clock_table = clocks
         self.start(frozenset())
 
-    def start(self, labels: Collection[str]) -> None:
-        """Begin in the initial machine state; the first labels move nothing (Algorithm 3)."""
+    def start(self, labels: Collection[str], time: int = 0) -> None:
+        """Begin in the initial machine state; the first labels move nothing (Algorithm 3).
+
+        `time` is when, in nanoseconds: only differences count.
+        """
         self.labels = frozenset(labels)
         self.state = self.machine.initial
         self.violated: frozenset[str] = frozenset()
@@ -51,6 +66,8 @@ class MissionTracker:
         self.total_reward = 0.0
         self.accepting_visits = 0
         self._recent = RecentTransitions(KEPT_TRANSITIONS)
+        self.began = self.time = time
+        self.clocks = None if self._clock_table is None else Clocks(self._clock_table, time)
 
     @property
     def moves(self) -> int:
@@ -62,37 +79,79 @@ class MissionTracker:
         """The last `KEPT_TRANSITIONS` of the transitions, in order; `moves` counts them all."""
         return list(self._recent)
 
+    def transitions_since(self, moves: int) -> list[Transition]:
+        """Return the transitions after so many, as far as they are remembered."""
+        return self._recent.last(self.moves - moves)
+
     @property
     def latest(self) -> Transition | None:
         """The last transition; None if there was none."""
         return self._recent.latest
 
-    def update(self, labels: Collection[str], prefer: Prefer | None = None) -> float:
-        """Take the labels of the state that was entered; return the reward δ_r.
+    def update(
+        self, labels: Collection[str], prefer: Prefer | None = None, time: int | None = None
+    ) -> float:
+        """Take the labels of the state that was entered, and when it was; return the reward δ_r.
 
-        Where a promise may be made, `prefer` chooses; if there is nobody to ask, it is made.
+        Where a promise may be made, `prefer` chooses; if there is nobody to ask, it is made. What the
+        clock decided before the state was entered counts first: if that was the end of the mission, the
+        state changes nothing any more.
 
         c ← c ∪ ((l̂ ⊕ l̂') ∩ C), emptied when the machine moves on to another state or another round.
         """
         if self.status is not Status.RUNNING:
             raise RuntimeError(f"the mission has already {self.status.value}: start it again")
+        before = self.total_reward
         entered = frozenset(labels)
-        target, reward = self._outcome(entered, prefer)
+        if self.clocks is not None:
+            if time is None:
+                raise ValueError("a mission with bounds in seconds needs the time of every state")
+            self._tick_until(time, prefer, entering=True)
         self.steps += 1
+        if self.status is Status.RUNNING:
+            self._step(entered, prefer)
+        self.labels = entered
+        return self.total_reward - before
+
+    def advance(self, time: int, prefer: Prefer | None = None) -> bool:
+        """Take note of the time while no state is entered; tell whether the machine moved."""
+        before = self.moves
+        if self.clocks is not None and self.status is Status.RUNNING:
+            self._tick_until(time, prefer)
+        return self.moves > before
+
+    def _tick_until(self, time: int, prefer: Prefer | None, *, entering: bool = False) -> None:
+        """Step the machine for every window that has opened or closed by `time`, in turn.
+
+        `entering`: a state is entered at that time; windows that open just then open for it.
+        """
+        assert self.clocks is not None
+        while self.status is Status.RUNNING and (due := self.clocks.due(time, entering=entering)):
+            self.time = due.time
+            self._step(self.labels | {due.tick.name}, prefer)
+        self.time = max(self.time, time)
+        while entering and self.status is Status.RUNNING and (tick := self.clocks.opening(time)):
+            self._step(self.labels | {tick.name}, prefer)
+
+    def _step(self, read: frozenset[str], prefer: Prefer | None) -> None:
+        """Step the machine, and the clocks."""
+        target, reward = self._outcome(read, prefer)
         self.total_reward += reward
         self.accepting_visits += reward > 0
         if target != self.state or reward > 0:
-            self._recent.add(self.steps, self.state, target, entered, reward)
+            self._recent.add(self.steps, self.state, target, read, reward)
             self.violated = frozenset()
-        elif entered is not self.labels:
-            self.violated |= (self.labels ^ entered) & self.constraints
-        self.labels = entered
+        elif read is not self.labels:
+            self.violated |= (self.labels ^ read) & self.constraints
         self.state = target
+        if self.clocks is not None:
+            self.clocks.step(read, self.time)
+            if reward > 0 and self._clock_table is not None and self._clock_table.repeats:
+                self.clocks = Clocks(self._clock_table, self.time)
         if target in self.machine.failure:
             self.status = Status.FAILED
         elif target in self.machine.terminal:
             self.status = Status.ACCEPTED if reward > 0 else Status.FAILED
-        return reward
 
     def _outcome(self, entered: frozenset[str], prefer: Prefer | None) -> Outcome:
         machine = self.machine

@@ -133,9 +133,9 @@ def run_episode(
         with environment_faults(primitives.domain, "step()"):
             observation, _, terminated, truncated, info = env.step(action)
         labels = info["labels"] | happening.at(run.tracker.steps + 1)
+        before = run.tracker.moves
         moved = run.enter(observation, labels)
-        if moved and run.tracker.latest is not None:
-            transitions.append(run.tracker.latest)
+        transitions += run.tracker.transitions_since(before)
         if recorder is not None:
             ends = {"terminated": bool(terminated), "truncated": bool(truncated)}
             recorder.entered(run, observation, labels, moved=moved, **ends)

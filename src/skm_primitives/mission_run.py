@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from skm_machine.errors import SkmError
+from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
-from skm_machine.tracker import MissionTracker, Status
+from skm_machine.tracker import MissionTracker, Prefer, Status
 from skm_primitives.planning.policy import Ahead, Decision, Policy, WantsGoals
 from skm_primitives.planning.progress import Progress
 from skm_primitives.planning.shield import AnyShield, Shield
@@ -41,7 +43,12 @@ class MissionRun:
         self.skills = skills
         self.max_steps = max_steps
         self.machine = policy.mission.machine
-        self.tracker = MissionTracker(self.machine, skills.constraints)
+        self.tracker = MissionTracker(self.machine, skills.constraints, policy.mission.clocks)
+        self._step_seconds = policy.mission.step_seconds
+        self._planned = policy.mission.planned.machine
+        """The machine that the plan is of: its labels say what the robot is after."""
+        clocks = policy.mission.clocks
+        self._ticks = frozenset(() if clocks is None else clocks.names)
         self.decision: Decision | None = None
         self.shield = shield
         self.blocked = False
@@ -59,6 +66,7 @@ class MissionRun:
         """Whether the shield is known to let pass what was chosen ahead."""
         self._fatal: dict[int, tuple[str, ...]] = {}
         self._alike: dict[int, slice | IntArray] = {}
+        self._stamped = False
 
     def study(self) -> None:
         """Work out what people are told in a small machine's states, before the robot is in them."""
@@ -67,14 +75,23 @@ class MissionRun:
         for state in range(self.machine.num_states):
             if not self._is_end(state):
                 self._fatal_in(state)
-                for outcome in self.machine.successors(state):
+                for outcome in self._planned.successors(state):
                     if _moves(state, outcome) and not self.is_fatal(outcome):
                         self._label(state, outcome)
         self._group_goals()
 
-    def begin(self, observation: Any, labels: Collection[str]) -> None:  # noqa: ANN401
-        """Begin in this state; refuses what cannot be achieved from here."""
-        self.tracker.start(labels)
+    def begin(self, observation: Any, labels: Collection[str], time: int | None = None) -> None:  # noqa: ANN401
+        """Begin in this state; refuses what cannot be achieved from here.
+
+        `time` is when, in nanoseconds. Where it is not said, every step takes as long as the mission
+        says; one with bounds in seconds needs one of the two.
+        """
+        self._stamped = time is not None
+        if self.tracker.clocks is not None and not self._stamped and not self._step_seconds:
+            raise SkmError(
+                "the mission has bounds in seconds, and nothing says how long a step takes here"
+            )
+        self.tracker.start(labels, time or 0)
         self._ahead = None
         self._progress.restart()
         self._holds_until = 0
@@ -83,18 +100,18 @@ class MissionRun:
         if self.shield is not None:
             self.shield.start(observation)
 
-    def enter(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
+    def enter(self, observation: Any, labels: Collection[str], time: int | None = None) -> bool:  # noqa: ANN401
         """Take the state that a step has led to; tell whether the machine moved.
 
         `observation` is None where it was unusable: the labels count all the same, and `see` takes
         the observation when it comes.
         """
-        moved = self.track(observation, labels)
+        moved = self.track(observation, labels, time)
         if observation is not None:
             self.see(observation)
         return moved
 
-    def track(self, observation: Any, labels: Collection[str]) -> bool:  # noqa: ANN401
+    def track(self, observation: Any, labels: Collection[str], time: int | None = None) -> bool:  # noqa: ANN401
         """Take the labels of the state that a step has led to; tell whether the machine moved.
 
         The first half of `enter`: enough to know what to ask the primitives. `see` must follow before
@@ -102,12 +119,30 @@ class MissionRun:
         """
         before = self.tracker.moves
         self._ahead = None
+        if time is None and self._step_seconds:
+            time = round((self.tracker.steps + 1) * self._step_seconds * NANOSECONDS)
+        self.tracker.update(labels, self._preference(observation), time)
+        return self._note_move(before)
+
+    def advance(self, observation: Any, time: int) -> bool:  # noqa: ANN401
+        """Take note of the time while the state lasts; tell whether that moved the machine.
+
+        Only for missions that are told when states are entered.
+        """
+        if self.tracker.clocks is None or not self._stamped:
+            return False
+        before = self.tracker.moves
+        self.tracker.advance(time, self._preference(observation))
+        if self.tracker.moves > before:
+            self._ahead = None
+        return self._note_move(before)
+
+    def _preference(self, observation: Any) -> Prefer | None:  # noqa: ANN401
         if observation is None:
-            self.tracker.update(labels)
-        else:
-            self.tracker.update(
-                labels, lambda state, options: self.policy.prefer(state, options, observation)
-            )
+            return None
+        return lambda state, options: self.policy.prefer(state, options, observation)
+
+    def _note_move(self, before: int) -> bool:
         moved = self.tracker.moves > before
         if moved:
             self._progress.restart()
@@ -192,9 +227,18 @@ class MissionRun:
             passed = self.shield.vet(self.tracker.state, self.decision, values, self.policy)
             self.blocked = passed is None
             self.decision = passed or self.decision
-        if not self.decision.waiting and self._progress.watch(self.decision, self._promise):
+        idle = self.decision.waiting or self.waiting
+        if not idle and self._progress.watch(self.decision, self._promise):
             self.policy.doubt()
         return self.decision
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the robot is where it has to be, and only time brings the mission on."""
+        if self.tracker.clocks is None:
+            return False
+        state, labels = self.tracker.state, self.tracker.labels
+        return self._planned.step(state, labels) != self.machine.step(state, labels)
 
     @property
     def values(self) -> AnyGoalValues | None:
@@ -251,20 +295,20 @@ class MissionRun:
 
     def _reach(self, state: int, goal: int) -> str:
         if goal >= 0:
-            outcome = self.machine.step(state, self.skills.goals[goal].labels)
+            outcome = self._planned.step(state, self.skills.goals[goal].labels)
             if _moves(state, outcome):
                 return self._label(state, outcome)
         return str(self._paper.skills[state].reach)
 
     def _label(self, state: int, outcome: Outcome) -> str:
         if (state, outcome) not in self._labels:
-            self._labels[state, outcome] = str(self.machine.label(state, [outcome]))
+            self._labels[state, outcome] = str(self._planned.label(state, [outcome]))
         return self._labels[state, outcome]
 
     @cached_property
     def _paper(self) -> SkillMachine:
         """The paper's plan, for those who watch a run that pursues no goal."""
-        return plan_paper(self.machine, self.skills.gamma)
+        return plan_paper(self._planned, self.skills.gamma)
 
     @property
     def active_constraints(self) -> tuple[str, ...]:
@@ -276,7 +320,8 @@ class MissionRun:
         if state not in self._fatal:
             fatal = [each for each in self.machine.successors(state) if self.is_fatal(each)]
             label = self.machine.label(state, fatal) if fatal else None
-            named = () if label is None else tuple(sorted(label.propositions()))
+            names = () if label is None else label.propositions()
+            named = tuple(sorted(name for name in names if name not in self._ticks))
             self._fatal[state] = named
         return self._fatal[state]
 

@@ -8,6 +8,7 @@ from typing import Any
 from skm.msg import Labels, Verdict
 
 from skm_machine.logic.labels import labels_text
+from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.monitor import Monitor
 from skm_machine.monitor import Verdict as Stand
@@ -35,8 +36,10 @@ class LabelMonitor:
         **options: Any,  # noqa: ANN401
     ) -> None:
         """`options` are those of `compile_mission`; the mission is compiled once names are known."""
-        self._text, self._tell, self._options = mission, tell, options
-        compile_mission(mission, **options)  # a mission that cannot be read is refused at once
+        self._text, self._tell, self._options = mission, tell, {"clock": True, **options}
+        compile_mission(
+            mission, **self._options
+        )  # a mission that cannot be read is refused at once
         self._names: list[str] | None = None
         self._monitor: Monitor | None = None
         self._at: tuple[int, int, int] | None = None
@@ -54,17 +57,27 @@ class LabelMonitor:
         key = int(message.session), int(message.episode), int(message.step)
         pairs = zip(message.names, message.values, strict=False)
         true = frozenset(name for name, holds in pairs if holds)
+        time = self._time(message)
         if self._at is None or key[:2] != self._at[:2] or key[2] < self._at[2]:
-            self._monitor.begin(true)
+            self._monitor.begin(true, time)
             self._known = True
         elif key[2] == self._at[2]:
-            return
+            if not self._known or not self._monitor.advance(time):
+                return
         elif key[2] > self._at[2] + 1:
             self._known = False
         elif self._known:
-            self._monitor.enter(true)
+            self._monitor.enter(true, time)
         self._at = key
         self._judge(message, true)
+
+    def _time(self, message: Labels) -> int:
+        """Return when it is: by the stamp or, where steps have a length, by their number."""
+        seconds = self._options.get("step_seconds")
+        if seconds:
+            return round(int(message.step) * float(seconds) * NANOSECONDS)
+        stamp = message.header.stamp
+        return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
     def _compiled(self) -> Mission:
         return compile_mission(self._text, propositions=self._names, **self._options)

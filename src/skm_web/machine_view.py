@@ -34,14 +34,15 @@ class MachineView:
     ) -> None:
         self.mission = mission
         self.machine: RewardMachine = mission.machine
-        self._parts = MachineParts(self.machine, label_sets)
+        self._parts = MachineParts(self.machine, mission.read_sets(label_sets))
         self._skills: dict[int, Skill] = {}
         if self.machine.num_states <= MOST_PLANNED:
-            shown = shown_everywhere(self.machine, label_sets) if label_sets else None
+            planning = mission.planned.machine
+            shown = shown_everywhere(planning, label_sets) if label_sets else None
             planned = (
-                plan_paper(self.machine, gamma)
+                plan_paper(planning, gamma)
                 if shown is None
-                else plan_possible(self.machine, shown, gamma, events=mission.events)
+                else plan_possible(planning, shown, gamma, events=mission.events)
             )
             self._skills = planned.skills
         self.folded = self.machine.num_states > MOST_STATES and self._is_large()

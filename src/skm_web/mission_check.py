@@ -39,7 +39,7 @@ class MissionContext:
 
     def compiled(self, text: str, **options: Any) -> Mission:  # noqa: ANN401
         """Return a mission's machine."""
-        given = {"step_seconds": self.step_seconds, "events": self.events, **options}
+        given = {"step_seconds": self.step_seconds, "events": self.events, "clock": True, **options}
         return compile_mission(text, propositions=self.propositions, **given)
 
 
@@ -123,7 +123,8 @@ def _meant(mission: Mission, context: MissionContext) -> _Meant:
             )
     if not context.label_sets:
         return _Meant(analyse(mission), remarks=remarks, possible=possible)
-    shown = shown_everywhere(machine, context.label_sets, subsets(mission.events))
+    read = mission.read_sets(context.label_sets)
+    shown = shown_everywhere(machine, read, subsets(mission.events))
     return _Meant(analyse(mission, shown), None, shown, remarks, possible)
 
 

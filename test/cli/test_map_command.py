@@ -162,6 +162,16 @@ def test_check_says_what_the_building_lacks(hall, capsys):
     assert "nothing that the robot can reach satisfies 'coffee & lab'" in text
 
 
+def test_check_takes_the_seconds_that_a_robot_on_the_map_takes(hall, capsys):
+    code, out, _ = said(capsys, "check", "F[0s,5s] office", "--domain", hall)
+    assert code == 0
+    assert "after_5s: the window of 'F[0s,5s] office' is over" in " ".join(out.split())
+    assert "its deadlines can be met at that speed from" in out
+    code, out, _ = said(capsys, "check", "F(coffee & X G[0s,10s] coffee)", "--domain", hall)
+    assert code == 0
+    assert "it can be done from every cell" in out
+
+
 def test_a_margin_keeps_the_way_off_what_is_forbidden(tmp_path, capsys):
     """Along the corridor past the wet floor, with and without a margin of 0.3 m."""
     way = "F lab & G !wet_floor"

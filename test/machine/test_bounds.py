@@ -120,7 +120,8 @@ def test_machines_stay_small(text, states):
         ("F[0,3", 1, "never closed"),
         ("F[now] a", 1, "is no bound: write it as in F"),
         ("F[0,0.5] a", 1, "write 0.5s for seconds"),
-        ("F[0h,1h] a", 1, "only a domain with a rate"),
+        ("F[0d,1d] a", 1, "Known: ms, s, min, h"),
+        ("F[3s,2s] a", 1, "must not be above"),
         ("F[0,5001] a", 1, "at most 5000"),
         ("X[0,3] a", 1, "X takes one number"),
         ("a & ", 2, "nothing follows"),
@@ -138,18 +139,16 @@ def test_errors_point_at_the_bound(text, column, message):
     assert caught.value.position == column
 
 
-def test_seconds_are_steps_of_the_domain():
+def test_seconds_are_a_window_on_the_clock_whatever_a_step_takes():
     def read(text, step):
-        return compile_mission(text, step_seconds=step).formula
+        return str(compile_mission(text, step_seconds=step, clock=True).formula)
 
-    assert read("F[0s,3s] a", 0.5) is parse("F[0,6] a")
-    assert read("F[0,3s] a", 0.1) is parse("F[0,30] a")
-    assert read("G[250ms, 0.1min] a", 0.5) is parse("G[1,12] a")
-    assert read("a U[1s,] b", 0.4) is parse("a U[3,] b")
-    with pytest.raises(MissionError, match="no step falls into"):
-        read("F[0.6s,0.9s] a", 0.5)
-    with pytest.raises(MissionError, match="Known: ms, s, min"):
-        read("F[0h,3h] a", 0.5)
+    assert read("F[0s,3s] a", 0.5) == read("F[0,3s] a", None) == "F[0s,3s] a"
+    assert read("G[250ms, 0.1min] a", 0.5) == "G[0.25s,6s] a"
+    assert read("a U[1s,] b", 0.4) == "a U[1s,] b"
+    assert read("F[0.6s,0.9s] a", 0.5) == "F[0.6s,0.9s] a"
+    with pytest.raises(MissionError, match="there is no clock"):
+        compile_mission("F[0s,3s] a")
 
 
 def test_only_a_world_with_a_clock_has_seconds():

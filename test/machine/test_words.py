@@ -151,7 +151,7 @@ def test_more_words(words, formula):
         ("visit A and then go to B", 8, "write 'then' for what comes after it, ';'"),
         ("visit A, B in order within 3 steps", 20, "in any order"),
         ("visit A within 5 stps", 17, "did you mean 'steps'"),
-        ("visit A within 5 s", 15, "only a domain with a rate"),
+        ("visit A within 5 d", 17, "expected a unit of time"),
         ("whenever A charger", 11, "between 'A' and 'charger'"),
         ("whenever A do B sometimes", 16, "between 'B' and 'sometimes'"),
         ("whenever A do B in a step", 16, "did you mean 'in the next step'"),

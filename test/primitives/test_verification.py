@@ -23,6 +23,7 @@ RUNS = {
         *("office", "G(battery_low -> F office) & G F A & G F B", "--max-steps", "60"),
         *("--events", "battery_low@10-30"),
     ),
+    "seconds": ("safety", "F[0.5s,30s] button", "--seed", "2"),
     "timed out": ("moving_targets", "F(blue & square)", "--max-steps", "3", "--seed", "1"),
 }
 
@@ -65,6 +66,24 @@ def test_labels_that_came_before_the_machines_word_are_no_disagreement(folder, t
     mutations.write(file, kept, tmp_path / "late.mcap")
     found = verify_file(tmp_path / "late.mcap", None, recover=False)
     assert (found.result, found.disagreements, found.steps) == ("incomplete", [], 60)
+
+
+def test_a_mission_ended_by_max_seconds_is_no_false_alarm(folder, tmp_path):
+    """Also of a node that counted the planning: 50 s were up after 28.7 s of running."""
+    file = mutations.read_recording(folder / "timed out.mcap")
+    file.metadata.clear()
+    kept = []
+    for message in file.recorded:
+        if message.name == "mission_log":
+            said = {**vars(message.value), "max_steps": 0, "max_seconds": 50.0}
+            if message.value.kind == mutations.ENDED:
+                said |= {"seconds": 28.7, "reason": "50 s were up"}
+            kept.append(mutations.encoded(message, mutations.Message(**said)))
+        else:
+            kept.append(message)
+    mutations.write(file, kept, tmp_path / "late.mcap")
+    found = verify_file(tmp_path / "late.mcap", None, recover=False)
+    assert (found.result, found.disagreements) == ("not satisfied", [])
 
 
 def test_every_mission_of_a_file_is_judged_and_the_worst_is_the_code(folder, tmp_path, capsys):

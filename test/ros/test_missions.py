@@ -218,6 +218,15 @@ def test_time_out_by_seconds(office):
     assert 0 < result.seconds < 5
 
 
+def test_max_seconds_counts_running_and_not_planning(office):
+    """And so that `skm verify` knows the outcome: the time was up."""
+    patrol = " & ".join(f"G F {name}" for name in ("A", "B", "C", "D", "coffee", "mail", "office"))
+    result = office.run(patrol, max_seconds=1.0, max_steps=0)
+    assert result.reason.startswith("1 s were up")
+    assert 1.0 <= result.seconds < 3.0
+    assert result.steps > 0
+
+
 def test_mission_without_end_is_scored_by_its_rounds(office):
     """Its time is up with rounds completed: that is what a standing order can do."""
     goal = office.send("G F A & G F B & G !decoration", max_steps=120, **start_at(2, 2))

@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         horizon=args.horizon,
         translator=args.translator,
         step_seconds=step_seconds,
+        clock=spec is None or step_seconds is not None,
         events=events,
         max_states=args.max_states,
         max_seconds=args.translation_seconds,
@@ -90,13 +91,15 @@ def run(args: argparse.Namespace) -> int:
     meant = Meaning(
         mission,
         analyse(mission) if ahead is None else ahead.analysis,
-        plan_paper(mission.machine, gamma) if ahead is None else ahead.skills,
+        plan_paper(mission.planned.machine, gamma) if ahead is None else ahead.skills,
         event_verdict(mission.machine, mission.events) if ahead is None else ahead.verdict,
         None if ahead is None else ahead.shown,
         {} if ahead is None else ahead.steps,
     )
-    trace = None if args.trace is None else _parse_trace(args.trace, known or mission.propositions)
-    judgement = None if trace is None else judge(mission, trace)
+    trace = judgement = None
+    if args.trace is not None:
+        trace, seconds = _parse_trace(args.trace, known or mission.propositions)
+        judgement = judge(mission, trace, seconds)
     _write_files(args, meant)
     if args.json:
         document = check_document(meant, trace, judgement)
@@ -115,12 +118,20 @@ def run(args: argparse.Namespace) -> int:
     return 0 if meant.analysis.satisfiable and possible else 1
 
 
-def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
+def _parse_trace(text: str, known: tuple[str, ...]) -> tuple[Trace, list[float] | None]:
+    """Return the label sets of a trace and, where they are said, the seconds at which each begins."""
     from skm_machine.errors import MissionError, did_you_mean  # noqa: PLC0415
 
-    trace = []
+    trace, seconds = [], []
     for step in text.split(";"):
-        labels = frozenset(step.replace(",", " ").split())
+        words, at, second = step.partition("@")
+        if at:
+            try:
+                seconds.append(float(second.strip().removesuffix("s")))
+            except ValueError:
+                hint = "a time in seconds follows '@', as in 'coffee@2.5'"
+                raise MissionError(hint, text, text.find(step)) from None
+        labels = frozenset(words.replace(",", " ").split())
         for name in sorted(labels):
             if name not in known:
                 position = text.find(name)
@@ -130,7 +141,11 @@ def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
                     position,
                 )
         trace.append(labels)
-    return trace
+    if seconds and len(seconds) < len(trace):
+        raise MissionError("either all states of a trace have a time, or none", text)
+    if seconds != sorted(seconds):
+        raise MissionError("the times of a trace must not go back", text)
+    return trace, seconds or None
 
 
 def _write_files(args: argparse.Namespace, meant: Meaning) -> None:

@@ -38,7 +38,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("mission", metavar="MISSION", help="a formula, plain words, or a file")
     add_reading_options(parser)
     parser.add_argument(
-        "--step-seconds", type=float, help="how long a step takes, for missions that name seconds"
+        "--step-seconds",
+        type=float,
+        help="how long a step takes, for missions that name seconds (default: by the labels' stamps)",
     )
     parser.add_argument(
         "--namespace", default="/skm", help="of the system to listen to (default: %(default)s)"

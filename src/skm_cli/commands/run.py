@@ -98,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         propositions=spec.propositions,
         repeat=args.repeat,
         step_seconds=spec.step_seconds,
+        clock=spec.step_seconds is not None,
         horizon=args.horizon,
         events=(*events.names, *spec.events),
         max_states=args.max_states,

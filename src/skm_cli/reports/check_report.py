@@ -65,6 +65,7 @@ def check_document(
         "formula": None if mission.formula is None else str(mission.formula),
         "words": mission.words,
         "propositions": list(mission.propositions),
+        **({} if mission.clocks is None else {"ticks": list(mission.clocks.names)}),
         "satisfiable": analysis.satisfiable,
         "co_safe": machine.co_safe,
         "can_fail": analysis.can_fail,

@@ -30,5 +30,8 @@ def print_journeys(found: Journeys, names: tuple[str, ...]) -> None:
     )
     print(f"\non this map: {mean} on average, {seconds:.0f} s at {found.speed:g} m/s")
     print(f"  from {least} to {most}; it can be done from {everywhere}")
+    if found.in_time is not None:
+        share = f"{100 * found.in_time:.0f} % of the starts that were tried"
+        print(f"  its deadlines can be met at that speed from {share}")
     for state, metres in found.legs:
         print(f"  {names[state]:<6} {metres:.1f} m, {metres / found.speed:.0f} s")

@@ -6,7 +6,7 @@ people read are computed from the diagrams when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -247,6 +247,31 @@ class DecisionTable:
         ]
         roots += [diagrams.leaf(constant) for constant in constants]
         return DecisionTable(self.propositions, diagrams, tuple(roots))
+
+    def given(self, values: Mapping[str, bool]) -> DecisionTable:
+        """Return the table for label sets of which this is known: these propositions are not read."""
+        known = {
+            self.propositions.index(name): value
+            for name, value in values.items()
+            if name in self.propositions
+        }
+        own, diagrams, memo = self._diagrams, Diagrams(), dict[int, int]()
+
+        def copied(node: int) -> int:
+            if node not in memo:
+                value, variable = own.value(node), own.variable[node]
+                if value is not None:
+                    memo[node] = diagrams.leaf(value)
+                elif variable in known:
+                    memo[node] = copied(own.high[node] if known[variable] else own.low[node])
+                else:
+                    memo[node] = diagrams.node(
+                        variable, copied(own.low[node]), copied(own.high[node])
+                    )
+            return memo[node]
+
+        roots = tuple(copied(root) for root in self._roots)
+        return DecisionTable(self.propositions, diagrams, roots)
 
     def condition(self, state: int, outcome: int, into: Diagrams, variables: Sequence[int]) -> int:
         """Return the function in `into` of the label sets that have this outcome in `state`.

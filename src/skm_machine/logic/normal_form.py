@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from skm_machine.logic.syntax import Formula, conjunction, disjunction, negation
+from skm_machine.logic.syntax import TIMED, Formula, conjunction, disjunction, negation
 
 _DUAL: Final = {"X": "X", "F": "G", "G": "F", "U": "R", "R": "U", "W": "M", "M": "W"}
+DUALS: Final = {**_DUAL, **{timed: f"{_DUAL[operator]}@" for timed, operator in TIMED.items()}}
+"""The operator of the negation, with its operands negated."""
 
 
 def negation_normal_form(formula: Formula) -> Formula:
@@ -48,8 +50,9 @@ def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Fo
                 conjunction(forms[left, False], forms[right, not same]),
             )
         case operator:
-            dual = operator if positive else _DUAL[operator]
-            return Formula(dual, tuple(forms[operand, positive] for operand in operands))
+            dual = operator if positive else DUALS[operator]
+            inner = tuple(forms[operand, positive] for operand in operands)
+            return Formula(dual, inner, formula.name)
 
 
 def seen_through(formula: Formula) -> Formula:
@@ -133,4 +136,5 @@ def chains_of_next(formula: Formula) -> dict[Formula, int]:
 
 
 def _is_base(formula: Formula) -> bool:
-    return formula.is_boolean() or formula.operator in ("F", "G", "U", "R", "W", "M")
+    temporal = ("F", "G", "U", "R", "W", "M", *TIMED)
+    return formula.is_boolean() or formula.operator in temporal

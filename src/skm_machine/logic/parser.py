@@ -26,6 +26,7 @@ from skm_machine.logic.syntax import (
     proposition,
 )
 from skm_machine.logic.text import written_size
+from skm_machine.logic.timed import Window, timed
 
 MAX_DEPTH: Final = 3200
 """Formulas nested deeper than this are refused."""
@@ -71,30 +72,26 @@ class _Token(NamedTuple):
     position: int
     text: str
     operand: Formula | None = None
-    bound: Bound | None = None
+    bound: Bound | Window | None = None
 
 
-def parse(
-    text: str, propositions: Collection[str] | None = None, *, step_seconds: float | None = None
-) -> Formula:
+def parse(text: str, propositions: Collection[str] | None = None, *, clock: bool = True) -> Formula:
     """Return the formula that `text` says, or raise a `MissionError` that shows where it goes wrong.
 
     Where the known `propositions` are given, any other name is an error, and a name such as `Goal`
     among them is that proposition (without them, it reads `G oal`, as in Spot; quote it to be sure).
-    Bounds in seconds need to know how long a step takes.
+    Without a `clock`, bounds in seconds are errors.
     """
-    return _Parser(text, propositions, step_seconds).parse()
+    return _Parser(text, propositions, clock).parse()
 
 
 class _Parser:
     """The two stacks of an operator-precedence parser: operators waiting, and operands done."""
 
-    def __init__(
-        self, text: str, propositions: Collection[str] | None, step_seconds: float | None
-    ) -> None:
+    def __init__(self, text: str, propositions: Collection[str] | None, clock: bool) -> None:
         self.text = text
         self.known = propositions
-        self.step_seconds = step_seconds
+        self.clock = clock
         self.operators: list[_Token] = []
         self.operands: list[Formula] = []
         self.bound_steps = 0
@@ -167,9 +164,11 @@ class _Parser:
                 token.position,
             )
         try:
-            bound = read_bound(token.text, operator.kind, self.step_seconds)
+            bound = read_bound(token.text, operator.kind, clock=self.clock)
         except BoundError as error:
             raise self._error(str(error), token.position) from error
+        if isinstance(bound, Window):
+            return operator._replace(bound=bound)
         self.bound_steps += bound.last or bound.first
         self.last_bound = token
         if self.bound_steps > MAX_SIZE:
@@ -268,6 +267,8 @@ class _Parser:
 def _within(token: _Token, operands: tuple[Formula, ...]) -> Formula:
     """Return what an operator with a bound says of its operands."""
     assert token.bound is not None
+    if isinstance(token.bound, Window):
+        return timed(token.kind, token.bound, operands)
     if token.kind != "X":
         return bounded(token.kind, token.bound.first, token.bound.last, operands)
     return bounded("F", token.bound.first, token.bound.first, operands)

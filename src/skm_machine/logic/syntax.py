@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 UNARY: Final = ("!", "X", "F", "G")
 TEMPORAL_BINARY: Final = ("U", "R", "W", "M")
 TEMPORAL: Final = ("X", "F", "G", *TEMPORAL_BINARY)
+TIMED: Final[Mapping[str, str]] = {
+    f"{operator}@": operator for operator in ("F", "G", "U", "R", "W", "M")
+}
+"""Operators with a bound in seconds, and the plain operator of each: see `skm_machine.logic.timed`."""
+
 FLAT: Final = ("&", "|")
 """Operators that are associative and kept as one node with many operands."""
 
@@ -39,6 +44,8 @@ _OPERATOR_PREFIX: Final = re.compile(r"[XFG]+(?=[^\W\d_]|$)")
 
 class Formula:
     """One node of a formula: an operator with its operands, or a proposition with its name.
+
+    An operator with a bound in seconds has its window as a name.
 
     Build formulas with `parse`, or with the functions of this module (`proposition`, `conjunction`, …).
     """
@@ -70,7 +77,11 @@ class Formula:
         object.__setattr__(formula, "name", name)
         depth = 1 + max((operand.depth for operand in operands), default=0)
         object.__setattr__(formula, "depth", depth)
-        boolean = operator not in TEMPORAL and all(operand._boolean for operand in operands)
+        boolean = (
+            operator not in TEMPORAL
+            and operator not in TIMED
+            and all(operand._boolean for operand in operands)
+        )
         object.__setattr__(formula, "_boolean", boolean)
         cls._interned[key] = formula
         return formula

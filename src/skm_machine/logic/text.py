@@ -12,9 +12,11 @@ from skm_machine.logic.syntax import (
     PRECEDENCE,
     RIGHT_ASSOCIATIVE,
     TEMPORAL_BINARY,
+    TIMED,
     Formula,
     quoted,
 )
+from skm_machine.logic.timed import window_of
 
 MANY_NEXTS: Final = 4
 """So many X in a row are written with a number."""
@@ -84,6 +86,8 @@ def _plain_view(sub: Formula, delays: dict[Formula, tuple[int, Formula]]) -> _Vi
         delays[sub] = steps + 1, later
         if steps + 1 >= MANY_NEXTS:
             return _View("X", f"[{steps + 1}]", (later,), "")
+    if sub.operator in TIMED:
+        return _View(TIMED[sub.operator], window_of(sub).text, sub.operands, "")
     return _View(sub.operator, "", sub.operands, sub.name)
 
 

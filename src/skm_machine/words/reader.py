@@ -14,6 +14,7 @@ from skm_machine.logic.bound_text import BoundError, read_bound
 from skm_machine.logic.bounds import bounded
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula, conjunction, disjunction
+from skm_machine.logic.timed import Window, timed
 from skm_machine.words import formulas
 from skm_machine.words.tokens import BEGINNINGS, JOINS, Token, tokenise
 
@@ -37,25 +38,24 @@ _UNITS: Final = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("min", "minute", "minutes"), "min"),
+    **dict.fromkeys(("h", "hour", "hours"), "h"),
 }
 
 
 def read_words(
-    text: str, propositions: Collection[str] | None = None, *, step_seconds: float | None = None
+    text: str, propositions: Collection[str] | None = None, *, clock: bool = True
 ) -> Formula:
     """Return the formula that plain words say, or raise a `MissionError` that shows what is wrong."""
-    return _Reader(text, propositions, step_seconds).mission()
+    return _Reader(text, propositions, clock).mission()
 
 
 class _Reader:
     """Reads tokens from the left to the right; each method reads one part of the grammar."""
 
-    def __init__(
-        self, text: str, propositions: Collection[str] | None, step_seconds: float | None
-    ) -> None:
+    def __init__(self, text: str, propositions: Collection[str] | None, clock: bool) -> None:
         self.text = text
         self.known = propositions
-        self.step_seconds = step_seconds
+        self.clock = clock
         self.tokens = tokenise(text)
         self.index = 0
 
@@ -118,8 +118,8 @@ class _Reader:
             begin = self.token
             if len(groups) > 1 or (len(places) > 1 and mode != "in any order"):
                 raise self._error("only visits in any order can be 'within' a time", begin)
-            bound = self._within()
-            return [bounded("F", *bound, (place,)) for place in places]
+            soon = self._within()
+            return [soon(place) for place in places]
         end: Formula | None = None
         for later, manner in reversed(groups[1:]):
             end = conjunction(*formulas.VISITS[manner](later, end))
@@ -158,7 +158,7 @@ class _Reader:
         effect = self._place()
         position = self.token
         if begin == "whenever" and self.token.text == "within":
-            later = bounded("F", *self._within(), (effect,))
+            later = self._within()(effect)
             return [formulas.always(formulas.implies(cause, later))]
         manners = tuple(end for first, end in formulas.REACTIONS if first == begin and end)
         ended = self.token.kind == "end" or self.token.text == ";"
@@ -206,21 +206,26 @@ class _Reader:
             raise self._error("at least 0 times is no mission", begin)
         return formulas.COUNTS[how](places[0], times)
 
-    def _within(self) -> tuple[int, int | None]:
-        """within N steps | within N seconds."""
+    def _within(self) -> Callable[[Formula], Formula]:
+        """within N steps | within N seconds. Returns what makes F[0,N] of a place."""
         self._expect("within", "within 20 steps")
         number, unit = self.token, self.tokens[min(self.index + 1, len(self.tokens) - 1)]
         if number.kind != "number":
             raise self._unexpected("expected a number, as in 'within 20 steps'")
         self.index += 1
         if unit.text not in _UNITS:
-            hint = did_you_mean(unit.text, ("steps", "s", "ms", "min"))
+            hint = did_you_mean(unit.text, ("steps", "s", "ms", "min", "h"))
             raise self._error(f"expected a unit of time after '{number.text}'{hint}")
         self.index += 1
         try:
-            return read_bound(f"[0,{number.text}{_UNITS[unit.text]}]", "F", self.step_seconds)
+            bound = read_bound(f"[0,{number.text}{_UNITS[unit.text]}]", "F", clock=self.clock)
         except BoundError as error:
             raise self._error(str(error), number) from error
+        if isinstance(bound, Window):
+            window = bound
+            return lambda place: timed("F", window, (place,))
+        first, last = bound
+        return lambda place: bounded("F", first, last, (place,))
 
     def _places(self) -> list[Formula]:
         """Places with commas between them."""

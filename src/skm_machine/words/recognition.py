@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from skm_machine.errors import MissionError
 from skm_machine.logic.bounds import written_with_bounds
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
+from skm_machine.logic.timed import seconds_text, window_of
 from skm_machine.words import formulas
 from skm_machine.words.reader import read_words
 
@@ -80,6 +81,16 @@ def _guesses(conjunct: Formula, left: dict[Formula, None]) -> Iterator[Guess]:
     bound = written_with_bounds(conjunct)
     if bound is not None and (bound.operator, bound.first) == ("F", 0):
         yield f"visit {_say(bound.operands[0])} within {bound.last} steps", [conjunct]
+    if conjunct.operator == "F@" and conjunct.operands[0].is_boolean():
+        for time in _seconds(conjunct):
+            yield f"visit {_say(conjunct.operands[0])} within {time}", [conjunct]
+
+
+def _seconds(formula: Formula) -> list[str]:
+    """Return the time of a window from now on, such as `5 s`, if it is one."""
+    window = window_of(formula)
+    soon = window.first == 0 and window.last is not None
+    return [f"{seconds_text(window.last)[:-1]} s"] if soon and window.last is not None else []
 
 
 def _chain(formula: Formula) -> list[Formula]:
@@ -150,6 +161,9 @@ def _always(conjunct: Formula, inner: Formula) -> Iterator[Guess]:
         yield f"{begin} {_say(cause)} do {_say(then)}", [conjunct]
     if effect.operator == "G":
         yield f"never {_say(negation(then))} after {_say(cause)}", [conjunct]
+    if effect.operator == "F@" and then.is_boolean():
+        for time in _seconds(effect):
+            yield f"{begin} {_say(cause)} do {_say(then)} within {time}", [conjunct]
     bound = written_with_bounds(effect)
     if bound is not None:
         place = _say(bound.operands[0])

@@ -39,7 +39,6 @@ class TaskWorlds:
             self.task.formula,
             propositions=spec.propositions,
             repeat=self.task.repeat,
-            step_seconds=spec.step_seconds,
             events=spec.events,
         )
 

@@ -7,10 +7,11 @@ second tracker follows the labels of the true pose.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
+from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.mission_run import MissionRun
@@ -61,8 +62,10 @@ class TrueJudge:
         self, mission: Mission, places: Places, constraints: Collection[str], pose: Pose
     ) -> None:
         self._places = places
-        self.tracker = MissionTracker(mission.machine, constraints)
+        self.tracker = MissionTracker(mission.machine, constraints, mission.clocks)
         self.tracker.start(self._places.labels_at(*pose[:2]))
+        self.clock: Callable[[], int] = lambda: 0
+        """How late it is, in nanoseconds since the mission began."""
         self._place = pose[:2]
         self.way = 0.0
 
@@ -73,7 +76,7 @@ class TrueJudge:
         sets = self._places.label_sets_along(*self._place, *place)
         for labels in sets[1:] or sets:
             if self.tracker.status is Status.RUNNING:
-                self.tracker.update(labels)
+                self.tracker.update(labels, time=self.clock())
         self._place = place
 
 
@@ -105,7 +108,13 @@ def run_on_robot(
         entered = rig.period(MANNER.period, go=False)
     run = MissionRun(policy, primitives, max_steps, shield)
     state = entered[-1]
-    run.begin(state.value, state.labels)
+    began = rig.now
+
+    def now() -> int:
+        return round((rig.now - began) * NANOSECONDS)
+
+    judge.clock = now
+    run.begin(state.value, state.labels, now())
     limit = rig.now + seconds
     while not run.over and rig.now < limit:
         decision = run.decide(primitives.values(state.value, run.history))
@@ -113,11 +122,11 @@ def run_on_robot(
             break
         drive.take(decision.action, rig.now)
         entered = rig.period(MANNER.period, go=True)
-        while not entered and rig.now < limit:
+        while not entered and rig.now < limit and not run.advance(state.value, now()):
             entered = rig.period(MANNER.period, go=True)
         for state in entered:
             if not run.over:
-                run.enter(state.value, state.labels)
+                run.enter(state.value, state.labels, now())
     for _ in range(COMING_TO_REST):
         rig.period(MANNER.period, go=False)
     truth, mission = str(judge.tracker.status.value), policy.mission.text

@@ -215,7 +215,7 @@ def _run(
     policy = _policy(spec, primitives, mission, options)
     env = spec.make()
     episodes, reference, visits = [], [], []
-    formula = parse(task.formula, spec.propositions, step_seconds=spec.step_seconds)
+    formula = parse(task.formula, spec.propositions, clock=False)
     for index in options.track(range(len(drawn.options)), f"eval {spec.name}/{task.name}"):
         passes = Passes(formula)
         episode = run_episode(

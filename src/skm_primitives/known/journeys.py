@@ -14,6 +14,8 @@ from skm_sim.maps.building import Building
 
 STARTS: Final = 60
 """From how many cells the ways are followed."""
+FEW_STARTS: Final = 20
+"""From how many of them it is found out whether deadlines can be met."""
 SEED: Final = 0
 
 
@@ -28,6 +30,8 @@ class Journeys:
     legs: tuple[tuple[int, float], ...] = ()
     """For each machine state, the mean metres until the machine moves on."""
     speed: float = 1.0
+    in_time: float | None = None
+    """The share of some starts from which no deadline passes, at that speed; None: it has none."""
 
     def document(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return it as JSON."""
@@ -40,6 +44,7 @@ class Journeys:
                 for key, value in zip(("least", "mean", "most"), self.metres, strict=True)
             },
             "speed": self.speed,
+            **({} if self.in_time is None else {"in_time": self.in_time}),
             "legs": [
                 {"state": names[state], "metres": metres, "seconds": metres / self.speed}
                 for state, metres in self.legs
@@ -87,4 +92,6 @@ def journeys(building: Building, policy: KnownWorldPolicy) -> Journeys:
     )
     least, mean, most = min(totals), float(np.mean(totals)), max(totals)
     share = len(possible) / building.floor.num_cells
-    return Journeys(share, (least, mean, most), means, building.file.robot_speed)
+    speed = building.file.robot_speed
+    in_time = policy.share_in_time(starts[:FEW_STARTS].tolist(), building.floor.cell / speed)
+    return Journeys(share, (least, mean, most), means, speed, in_time)

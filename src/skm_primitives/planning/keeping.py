@@ -74,5 +74,6 @@ def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:
                 if sub.operator == "prop" and sub not in negated
             ]
             found.update(dict.fromkeys(positive))
-    uncontrolled = {*skills.constraints, *mission.events}
+    ticks = () if mission.clocks is None else mission.clocks.names
+    uncontrolled = {*skills.constraints, *mission.events, *ticks}
     return tuple(name for name in found if name not in uncontrolled)

@@ -8,6 +8,7 @@ are, for those who watch.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,6 +19,13 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
+from skm_primitives.planning.deadlines import (
+    MOST_SECONDS,
+    WHILE_IT_WAITS,
+    Forecast,
+    can_be_late,
+    soonest,
+)
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
@@ -46,6 +54,13 @@ class KnownWorldPolicy:
         self._goal_of = [numbers.get(labels, -1) for labels in world.label_sets]
         self._pursued: dict[tuple[int, int], int] = {}
         self._cell = 0
+        self._labels = frozenset[str]()
+        self._timed = mission.timed
+        self._in_time: dict[tuple[int, int], int] = {}
+        """The action in each machine state and cell of a way that is fast enough."""
+        self._forecasts: dict[int, Forecast] = {}
+        self.warning = ""
+        """What is to be feared of the clock, as a sentence; empty if nothing is."""
 
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
@@ -98,6 +113,45 @@ class KnownWorldPolicy:
                 f"the mission cannot be achieved from here (cell {self._cell}), though it can from"
                 " elsewhere"
             )
+        self._plan_in_time()
+
+    def look_ahead_from(self, observation: Any) -> None:  # noqa: ANN401
+        """Look for a way in time from where the mission will begin, while there is time for that."""
+        timed, cell = self._timed, self._checked(observation)
+        pace = None if timed is None else timed.step_seconds or timed.expected_step_seconds
+        if timed is not None and pace and can_be_late(timed):
+            self._forecasts[cell] = soonest(timed, self._world, cell, pace)
+
+    def share_in_time(self, cells: Sequence[int], step_seconds: float) -> float | None:
+        """Return the share of these cells from which no deadline passes; None if there is none."""
+        if self._timed is None or not can_be_late(self._timed) or not len(cells):
+            return None
+        found = [soonest(self._timed, self._world, cell, step_seconds) for cell in cells]
+        return sum(each.seconds is not None for each in found) / len(found)
+
+    def _plan_in_time(self) -> None:
+        """Look for a way on which no deadline passes, and say so if there is none."""
+        self._in_time, self.warning = {}, ""
+        timed = self._timed
+        if timed is None or not can_be_late(timed):
+            return
+        pace = timed.step_seconds or timed.expected_step_seconds
+        if not pace:
+            return
+        if self._cell not in self._forecasts:
+            patience = MOST_SECONDS if timed.step_seconds else WHILE_IT_WAITS
+            self._forecasts[self._cell] = soonest(timed, self._world, self._cell, pace, patience)
+        found = self._forecasts[self._cell]
+        self._in_time = found.actions
+        if found.impossible:
+            steps = self.steps_from(self._cell)
+            text = (
+                f"from here (cell {self._cell}) the mission cannot be achieved in time: without its"
+                f" deadlines it takes {steps:.0f} steps, {steps * pace:.1f} s of {pace:.2g} s a step"
+            )
+            if timed.step_seconds:
+                raise UnachievableMissionError(text)
+            self.warning = text.replace("cannot be", "is not expected to be")
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401, ARG002
         """Take note of the cell."""
@@ -113,8 +167,9 @@ class KnownWorldPolicy:
         """Return what a step does: machines with promises are planned otherwise (`standing`)."""
         return options[0]
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
-        """Return no constraint: the machine knows which violations mattered."""
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
+        self._labels = tracker.labels
         return frozenset()
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:  # noqa: ARG002
@@ -135,6 +190,8 @@ class KnownWorldPolicy:
         return found
 
     def _best(self, state: int, cell: int) -> int:
+        if (state, cell) in self._in_time:
+            return self._in_time[state, cell]
         lengths = self._lengths(state, cell)
         return int(np.argmax(lengths <= lengths.min() + EQUAL))
 
@@ -146,7 +203,19 @@ class KnownWorldPolicy:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
         value = float(self._product.length[state, self._cell]) * math.log(self._gamma)
         action, goal = self._best(state, self._cell), self._goal(state, self._cell)
-        return Decision(action, goal, math.exp(value), log_value=value)
+        rest = self._may_rest(state)
+        return Decision(action, goal, math.exp(value), log_value=value, rest=rest)
+
+    def _may_rest(self, state: int) -> bool:
+        """Tell whether only the clock brings the mission on here, and no other place is better."""
+        if self._timed is None or (state, self._cell) in self._in_time:
+            return False
+        # By the labels that hold: at the edge of a place they may be others than those of the cell.
+        planned = self._timed.planned.machine.step(state, self._labels)
+        if planned == self._timed.machine.step(state, self._labels):
+            return False
+        here = 0.0 if planned.reward > 0 else 1 + self._product.length[planned.target, self._cell]
+        return bool(here <= self._lengths(state, self._cell).min() + EQUAL)
 
     def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
         """Return the logarithm of the value of each action: a long way has one, too."""

@@ -99,8 +99,30 @@ class Outlook:
 def outlook(mission: Mission, skills: Skills) -> Outlook:
     """Say what a mission comes to with these skills, by the grounded planner."""
     kept = keeping(mission, skills)
-    found = _found(mission, skills, kept.policy, kept.blocked)
+    found = _found(mission.planned, skills, kept.policy, kept.blocked)
+    if mission.clocks is not None:
+        found = _with_clocks(found, mission, skills)
     return replace(found, unlearned=kept.unlearned, policy=kept.policy)
+
+
+def _with_clocks(found: Outlook, mission: Mission, skills: Skills) -> Outlook:
+    """Return the outlook on a mission with clocks, from that on the mission which is planned.
+
+    What the planner goes for is as planned; what can happen to it, ticks of its clocks among it, is
+    told of the machine itself, where any label set may follow on any other.
+    """
+    behind = skills.behind_goals
+    if isinstance(behind, KnownWorld):
+        own = [behind.label_sets[index] for index in np.unique(behind.label_ids).tolist()]
+    else:
+        own = _own(skills)
+    ticks = () if mission.clocks is None else mission.clocks.names
+    happening = [*subsets(_named_events(mission)), *(frozenset({tick}) for tick in ticks)]
+    shown = shown_everywhere(mission.machine, own, happening)
+    analysis = analyse(mission, shown)
+    if found.blocked:
+        analysis = _with(analysis, witness=None)
+    return replace(found, analysis=analysis, shown=shown)
 
 
 def outlook_in(spec: DomainSpec, mission: Mission) -> Outlook | None:

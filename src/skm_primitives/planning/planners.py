@@ -34,6 +34,12 @@ def make_policy(
     instead of the chosen one, which the grounded planner takes into account where goals are places.
     `"values"` is grounded weights over composed long-range values only, to compare with.
     """
+    policy = _make_policy(mission.planned, skills, planner, slip)
+    policy.mission = mission  # what runs is the mission itself; its states have the same numbers
+    return policy
+
+
+def _make_policy(mission: Mission, skills: Skills, planner: str, slip: float) -> Policy:
     if planner not in EVERY_PLANNER:
         raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, EVERY_PLANNER)}")
     if planner == "values":

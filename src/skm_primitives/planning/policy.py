@@ -44,6 +44,8 @@ class Decision:
     """Whether nothing can be done until an event happens: then no progress is expected."""
     leaving: bool = False
     """Whether it is the shortest way out of where the mission is about to fail (`brittle`)."""
+    rest: bool = False
+    """Whether to stand still is as good: a robot that can does, and waits for the clock."""
     log_value: float = math.nan
     """The logarithm of its value, where the value itself may be too small for a number; else NaN."""
     vain: bool = False

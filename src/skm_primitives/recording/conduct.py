@@ -18,8 +18,16 @@ LATE_SECONDS: Final = 2.0
 """A stop so much later than the mission's last state, or two periods more, was late."""
 
 
-def check_conduct(recorded: RecordedMission, decided: int | None, found: Verification) -> None:
-    """Note what the robot was told that it should not have been; `decided` is the mission's end."""
+def check_conduct(
+    recorded: RecordedMission,
+    decided: int | None,
+    found: Verification,
+    ticked_after: float | None = None,
+) -> None:
+    """Note what the robot was told that it should not have been; `decided` is the mission's end.
+
+    `ticked_after`: the seconds for which its last state had lasted, if the clock decided it.
+    """
     _check_labels(recorded, found)
     _check_order(recorded, found)
     ended = recorded.ended
@@ -27,7 +35,7 @@ def check_conduct(recorded: RecordedMission, decided: int | None, found: Verific
         return
     last = int(ended.step) - recorded.states[0].key[2]
     over = last if decided is None else decided
-    _check_stop(recorded, over, found)
+    _check_stop(recorded, over, found, ticked_after)
 
 
 def _check_order(recorded: RecordedMission, found: Verification) -> None:
@@ -47,7 +55,9 @@ def _check_order(recorded: RecordedMission, found: Verification) -> None:
             return
 
 
-def _check_stop(recorded: RecordedMission, over: int, found: Verification) -> None:
+def _check_stop(
+    recorded: RecordedMission, over: int, found: Verification, ticked_after: float | None
+) -> None:
     first = recorded.states[0].key[2]
     ended_at = next(when for when, entry in recorded.log if entry is recorded.ended)
     before = [action for action in recorded.actions if action.time <= ended_at]
@@ -60,8 +70,10 @@ def _check_stop(recorded: RecordedMission, over: int, found: Verification) -> No
                 "action after the stop", step, "the mission had ended, the robot moved on"
             )
             break
-    # A mission that was not decided, but cancelled or broken off, may have acted in its last state.
-    done = over if found.verdict in (SATISFIED, VIOLATED) else over + 1
+    # A mission that was not decided, but cancelled or broken off, may have acted in its last state;
+    # so may one that the clock decided while that state lasted.
+    by_labels = found.verdict in (SATISFIED, VIOLATED) and ticked_after is None
+    done = over if by_labels else over + 1
     late = next((a for a in before if a.kind != STOP and a.key[2] - first >= done), None)
     if late is not None:
         step = late.key[2] - first
@@ -70,11 +82,15 @@ def _check_stop(recorded: RecordedMission, over: int, found: Verification) -> No
     elif not stops or stops[-1] is not before[-1]:
         found.disagree("no stop", over, "the last action of the mission is no stop")
     else:
-        _measure_stop(recorded, stops[-1], over, found)
+        _measure_stop(recorded, stops[-1], over, found, ticked_after or 0.0)
 
 
 def _measure_stop(
-    recorded: RecordedMission, stop: RecordedAction, over: int, found: Verification
+    recorded: RecordedMission,
+    stop: RecordedAction,
+    over: int,
+    found: Verification,
+    lasted: float,
 ) -> None:
     if stop.key[2] - recorded.states[0].key[2] != over:
         text = f"the mission was decided at step {over}, the stop came later"
@@ -82,7 +98,7 @@ def _measure_stop(
     state = next((state for state in recorded.states if state.step == over), None)
     if state is None or found.verdict not in ("satisfied", "violated"):
         return
-    found.stop_seconds = max(0.0, (stop.time - state.time) / 1e9)
+    found.stop_seconds = max(0.0, (stop.time - state.time) / 1e9 - lasted)
     period = 0.0 if state.observation is None else float(state.observation.period)
     if found.stop_seconds > LATE_SECONDS + 2 * period:
         found.disagree("late stop", over, f"the stop came after {found.stop_seconds:.2f} s")

@@ -92,6 +92,7 @@ class EpisodeRecorder:
         self._pace = round(1e9 * (spec.step_seconds or STEP_SECONDS))
         self._scene: list[Shape] | None = None
         self._numbers = 0
+        self._moves = 0
         self._true_events: frozenset[str] = frozenset()
         self._targets: dict[tuple[int, int], tuple[str, list[str]]] = {}
         self._events = events
@@ -161,7 +162,7 @@ class EpisodeRecorder:
         events = labels.intersection(self._events)
         if moved or events != self._true_events:
             self._true_events = events
-            self._log(run, WENT_ON, moved=moved)
+            self._log(run, WENT_ON)
 
     def end(self, run: MissionRun, outcome: str, reason: str = "") -> None:
         """Take the end of the mission: the robot is stopped, the file is closed."""
@@ -222,24 +223,22 @@ class EpisodeRecorder:
         run: MissionRun,
         kind: int,
         *,
-        moved: bool = False,
         outcome: str = "unknown",
         reason: str = "",
         seconds: float = 0.0,
     ) -> None:
         tracker, step = run.tracker, run.tracker.steps
-        moves = []
-        if moved and tracker.latest is not None:
-            latest = tracker.latest
-            moves = [
-                {
-                    "step": latest.step,
-                    "from_state": latest.source,
-                    "to_state": latest.target,
-                    "labels": sorted(latest.labels),
-                    "reward": float(latest.reward),
-                }
-            ]
+        moves = [
+            {
+                "step": move.step,
+                "from_state": move.source,
+                "to_state": move.target,
+                "labels": sorted(move.labels),
+                "reward": float(move.reward),
+            }
+            for move in tracker.transitions_since(self._moves)
+        ]
+        self._moves = tracker.moves
         entry = {
             **self._head(step),
             **self._asked,

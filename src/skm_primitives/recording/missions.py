@@ -11,10 +11,11 @@ its states, and topics overtake each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission, compile_mission
 from skm_primitives.recording.cdr import Message, message_type
 from skm_primitives.recording.files import Recorded, RunFile
@@ -60,6 +61,8 @@ class RecordedState:
     """The first thing that it was answered with."""
     stamp: int = 0
     """The stamp of its labels: the world's time, in nanoseconds."""
+    clock: int | None = None
+    """The time by which bounds in seconds are judged, in nanoseconds; None: nothing says it."""
     versions: int = 1
     """How many different label sets were recorded for it: more than 1 makes no sense."""
 
@@ -81,6 +84,7 @@ class RecordedMission:
     """The propositions that the labels are about."""
     info: Message | None = None
     """The primitives in use: PrimitivesInfo."""
+    _latest: int = 0
 
     @property
     def began(self) -> Message | None:
@@ -116,6 +120,43 @@ class RecordedMission:
         """How it ended, in words; `unknown` if the recording does not say."""
         return "unknown" if self.ended is None else word(OUTCOMES, self.ended.outcome)
 
+    @property
+    def ended_at(self) -> int | None:
+        """When it ended, by the clock of `RecordedState.clock`; None where nothing says it."""
+        last = self.states[-1] if self.states else None
+        if self.ended is None or last is None or last.clock is None:
+            return None
+        said = stamp_of(self.ended.header)
+        return said if self._real_time and last.clock <= said <= self._latest else last.clock
+
+    @property
+    def _real_time(self) -> bool:
+        """Whether time went by itself, so that the stamps of states say when they were entered."""
+        return any(s.observation is not None and s.observation.period > 0 for s in self.states[:2])
+
+    def set_clocks(self, stamps: Sequence[int], latest: int) -> None:
+        """Give every state its time: in real time its stamp, in lock-step its number of steps.
+
+        A mission begins while its first state lasts, and its log says when: if it goes by the world's
+        clock, as the logs of before did not. `stamps` are those with which that state was shown, and
+        `latest` is the last one of all.
+        """
+        self._latest = latest + NANOSECONDS
+        step = 0.0 if self.about is None else float(self.about.step_seconds)
+        if self._real_time:
+            began = stamps[0] if self.began is None else stamp_of(self.began.header)
+            until = self.states[1].stamp if len(self.states) > 1 else self._latest
+            if not stamps[0] - NANOSECONDS <= began <= until:
+                began = stamps[0]
+            times = [began, *(state.stamp for state in self.states[1:])]
+        elif step > 0:
+            times = [round(state.step * step * NANOSECONDS) for state in self.states]
+        else:
+            return
+        self.states = [
+            replace(state, clock=time) for state, time in zip(self.states, times, strict=True)
+        ]
+
     @cached_property
     def propositions(self) -> tuple[str, ...]:
         """The propositions that a mission can name: those of the labels, and the events."""
@@ -125,9 +166,9 @@ class RecordedMission:
     def compiled(self, text: str | None = None) -> Mission:
         """Return the mission, compiled as the machine did, or another one about the same labels."""
         about = self.about
-        options: dict[str, Any] = {"propositions": self.propositions}
+        options: dict[str, Any] = {"propositions": self.propositions, "clock": True}
         if about is not None:
-            options |= {"events": tuple(about.events), "step_seconds": about.step_seconds or None}
+            options |= {"events": tuple(about.events)}
             if text is None:
                 options |= {
                     "format": about.format or "auto",
@@ -223,9 +264,13 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
                     world.observations.get(key),
                     answers.get(key),
                     shown[0][1],
-                    len({labels for *_, labels in shown}),
+                    versions=len({labels for *_, labels in shown}),
                 )
             )
+    if mission.states:
+        stamps = [stamp for _, stamp, _ in world.labels[mission.states[0].key]]
+        same = [shown for key, shown in world.labels.items() if _same(key, first)]
+        mission.set_clocks(stamps, max(stamp for shown in same for _, stamp, _ in shown))
 
 
 def _span(mission: RecordedMission, world: _World) -> tuple[Key | None, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from skm_machine.clocks import Clocks
 from skm_machine.errors import SkmError
 from skm_machine.logic.labels import labels_text
 from skm_machine.mission import Mission
@@ -25,7 +26,7 @@ from skm_primitives.recording.findings import (
     Verification,
 )
 from skm_primitives.recording.message_words import OUTCOMES, word
-from skm_primitives.recording.missions import RecordedMission, RecordedState
+from skm_primitives.recording.missions import RecordedMission
 from skm_primitives.recording.nearness import nearest
 
 IN_TIME_SECONDS: Final = 0.5
@@ -50,7 +51,7 @@ def verify_mission(recorded: RecordedMission, other: str | None = None) -> Verif
     if not found.other:
         _check_record(recorded, replay, found)
         _check_outcome(recorded, mission, found)
-        check_conduct(recorded, replay.end, found)
+        check_conduct(recorded, replay.end, found, replay.ticked_after)
     found.nearest_steps, found.nearest_metres = nearest(recorded, mission, replay.before)
     return found
 
@@ -65,7 +66,11 @@ class Replay:
         """The machine's state when the robot was in each recorded state, as far as it is known."""
         self.end: int | None = None
         """The step at which the mission was decided, by the labels."""
-        self.rounds: list[int] = [0]
+        self.held: list[list[tuple[int, int]]] = []
+        """For each recorded state, the machine's states and the rounds completed while it lasted."""
+        self.ticked_after: float | None = None
+        """Seconds after the last state at which the clock decided the mission; None: it did not."""
+        self._clocks: Clocks | None = None
         self._moves = {} if found.other else _recorded_moves(recorded)
         self._heard = -1 if found.other else _heard(recorded)
 
@@ -77,8 +82,14 @@ class Replay:
         if not states:
             found.verdict = UNKNOWN
             return
+        if self.mission.clocks is not None:
+            if states[0].clock is None:
+                found.missing.append("when states were entered: nothing says how long a step took")
+                found.verdict = UNKNOWN
+                return
+            self._clocks = Clocks(self.mission.clocks, states[0].clock)
         began = states[0].time
-        state = machine.initial
+        state, labels = machine.initial, states[0].labels
         for expected, entry in enumerate(states):
             if entry.step and not expected:
                 steps = f"steps 0 to {entry.step - 1} were not recorded"
@@ -94,54 +105,112 @@ class Replay:
                 text = f"{entry.versions} different label sets were recorded for one state"
                 found.disagree("doubled step", entry.step, text)
             found.steps, found.seconds = entry.step, (entry.time - began) / 1e9
+            if self._clocks is not None and entry.clock is not None:
+                found.seconds = (entry.clock - (states[0].clock or 0)) / 1e9
             if entry.step and self.end is None:
-                state = self._step(state, entry, found.seconds)
+                state = self._tick(state, labels, entry.step - 1, entry.clock, entering=True)
+                if self.end is None:
+                    state = self._step(state, entry.step, entry.labels, found.seconds, entry.clock)
+                else:
+                    self.end, self.ticked_after = entry.step, None  # the state came too late
+            labels = entry.labels
             self.before.append(state)
-            self.rounds.append(found.rounds)
+            self.held.append([(state, found.rounds)])
+        last = states[-1]
+        if self.end is None and self.recorded.ended_at is not None and last.clock is not None:
+            self._tick(state, labels, last.step, self.recorded.ended_at, entering=False)
 
-    def _step(self, state: int, entry: RecordedState, seconds: float) -> int:
-        found, machine, step = self._found, self.machine, entry.step
-        options = machine.options(state, entry.labels)
-        said = self._moves.get(step)
+    def _tick(
+        self, state: int, labels: frozenset[str], step: int, time: int | None, *, entering: bool
+    ) -> int:
+        """Step the machine for the windows that opened or closed until then; return its state."""
+        found = self._found
+        if self._clocks is None or time is None:
+            return state
+        began, shown = self.recorded.states[0].clock, self.recorded.states[step].stamp
+        assert began is not None
+
+        def ticked(state: int, name: str, at: int) -> int:
+            state = self._step(state, step, labels | {name}, (at - began) / 1e9, at)
+            self.held[step].append((state, found.rounds))
+            if self.end is not None:
+                self.ticked_after = (at - shown) / 1e9
+                found.seconds = (at - began) / 1e9
+            return state
+
+        while self.end is None and (due := self._clocks.due(time, entering=entering)) is not None:
+            state = ticked(state, due.tick.name, due.time)
+        while entering and self.end is None and (tick := self._clocks.opening(time)) is not None:
+            state = ticked(state, tick.name, time)
+        return state
+
+    def _step(
+        self, state: int, step: int, labels: frozenset[str], seconds: float, time: int | None
+    ) -> int:
+        """Step the machine for what it reads: the labels of a state, or with the tick of a clock."""
+        found, machine = self._found, self.machine
+        options = machine.options(state, labels)
+        recorded = self._moves.get((step, labels))
+        said = recorded.pop(0) if recorded else self._odd_move(step, labels)
         took = eager(machine, state, options)
         stays = Outcome(state, 0.0)
         if step > self._heard:
             pass  # nobody has said what the machine did there
         elif said is not None:
             claimed = Outcome(said.target, said.reward)
-            if said.source != state or claimed not in options or said.labels != entry.labels:
-                found.disagree("wrong transition", step, _difference(found, said, entry, took))
+            if said.source != state or claimed not in options or said.labels != labels:
+                found.disagree("wrong transition", step, _difference(found, said, labels, took))
             else:
                 took = claimed
         elif stays in options:
             took = stays
         else:
-            text = f"on {labels_text(entry.labels)} the machine moves; no transition was recorded"
+            text = f"on {labels_text(labels)} the machine moves; no transition was recorded"
             found.disagree("wrong transition", step, text)
         if took.target != state or took.reward > 0:
-            move = Transition(step, state, took.target, entry.labels, took.reward)
+            move = Transition(step, state, took.target, labels, took.reward)
             found.transitions.append((move, seconds))
         found.rounds += took.reward > 0
         if is_fatal(machine, took):
             found.verdict, self.end = VIOLATED, step
-            found.violations.append((step, entry.labels))
+            found.violations.append((step, labels))
         elif took.target in machine.terminal:
             found.verdict, self.end = SATISFIED, step
+        if self._clocks is not None and self.mission.clocks is not None and time is not None:
+            self._clocks.step(labels, time)
+            if took.reward > 0 and self.mission.clocks.repeats:
+                self._clocks = Clocks(self.mission.clocks, time)
         return took.target
 
+    def _odd_move(self, step: int, labels: frozenset[str]) -> Transition | None:
+        """Return a move that was recorded for this step, on labels that nothing here reads."""
+        ticks = frozenset(() if self.mission.clocks is None else self.mission.clocks.names)
+        if ticks & labels:
+            return None
+        odd = [
+            moves for (at, read), moves in self._moves.items() if at == step and not ticks & read
+        ]
+        return next((moves.pop(0) for moves in odd if moves), None)
 
-def _recorded_moves(recorded: RecordedMission) -> dict[int, Transition]:
-    return {
-        int(move.step): Transition(
-            int(move.step),
-            int(move.from_state),
-            int(move.to_state),
-            frozenset(move.labels),
-            float(move.reward),
-        )
-        for _, entry in recorded.log
-        for move in entry.transitions
-    }
+
+def _recorded_moves(
+    recorded: RecordedMission,
+) -> dict[tuple[int, frozenset[str]], list[Transition]]:
+    """Return the moves by their step and by what the machine read."""
+    found: dict[tuple[int, frozenset[str]], list[Transition]] = {}
+    for _, entry in recorded.log:
+        for move in entry.transitions:
+            read = frozenset(move.labels)
+            found.setdefault((int(move.step), read), []).append(
+                Transition(
+                    int(move.step),
+                    int(move.from_state),
+                    int(move.to_state),
+                    read,
+                    float(move.reward),
+                )
+            )
+    return found
 
 
 def _heard(recorded: RecordedMission) -> int:
@@ -153,15 +222,14 @@ def _heard(recorded: RecordedMission) -> int:
     return max((int(message.mission_steps) for message in said), default=-1)
 
 
-def _difference(found: Verification, said: Transition, entry: RecordedState, took: Outcome) -> str:
+def _difference(
+    found: Verification, said: Transition, labels: frozenset[str], took: Outcome
+) -> str:
     def name(state: int) -> str:
         return found.names[state] if 0 <= state < len(found.names) else str(state)
 
     recorded = f"{name(said.source)} → {name(said.target)} on {labels_text(said.labels)}"
-    return (
-        f"recorded was {recorded}; the labels {labels_text(entry.labels)} "
-        f"lead to {name(took.target)}"
-    )
+    return f"recorded was {recorded}; the labels {labels_text(labels)} lead to {name(took.target)}"
 
 
 def _say_what_is_missing(recorded: RecordedMission, found: Verification) -> None:
@@ -201,10 +269,11 @@ def _check_record(recorded: RecordedMission, replay: Replay, found: Verification
                 text = f"the machine was at step {step}; labels were recorded up to {found.steps}"
                 found.disagree("missing step", step, text)
                 break
-        elif (message.state, message.accepted) != (states[step], replay.rounds[step + 1]):
+        elif (message.state, message.accepted) not in replay.held[step]:
+            state, rounds = replay.held[step][-1]
             text = (
                 f"the machine said state {message.state} with {message.accepted} rounds; by the "
-                f"labels it is {states[step]} with {replay.rounds[step + 1]}"
+                f"labels it is {state} with {rounds}"
             )
             found.disagree("wrong state", step, text)
             break
@@ -239,7 +308,9 @@ def _expected(
     ended: Any = recorded.ended
     last = recorded.states[-1].observation
     over = last is not None and bool(last.terminated or last.truncated)
-    late = 0 < ended.max_seconds <= ended.seconds + IN_TIME_SECONDS or over
+    # Time ran from when the mission was taken, in recordings of before it ran from its first state.
+    up = str(ended.reason).startswith(f"{ended.max_seconds:g} s were up")
+    late = 0 < ended.max_seconds <= ended.seconds + IN_TIME_SECONDS or over or up
     right = ["cancelled", "preempted", "error", "no progress"]
     if late or 0 < ended.max_steps <= found.steps:
         kept = mission.machine.endless and found.rounds > 0

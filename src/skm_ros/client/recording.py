@@ -92,6 +92,7 @@ class Recording:
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
                 step_seconds=step_seconds(self._period, self._primitives.domain),
+                clock=True,
             ),
             gamma=self._primitives.gamma,
             outcome=OUTCOMES[result.outcome],

@@ -47,6 +47,7 @@ from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
+from skm_ros.step_time import StepTimes
 
 WATCH_SECONDS: Final = 0.1
 RESULT_SECONDS: Final = 60
@@ -130,6 +131,7 @@ class MachineNode(SkmNode):
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset", callback_group=self.seldom)
         self.events = MissionEvents(self)
+        self.step_times = StepTimes()
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
         self.create_subscription(Observation, "observation", self.states.on_observation, qos.STATE)

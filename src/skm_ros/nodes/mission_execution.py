@@ -11,6 +11,7 @@ import math
 import threading
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rclpy.task import Future
@@ -23,6 +24,7 @@ from skm_machine.event_script import check_events
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun, usual_limit
+from skm_primitives.planning.known_policy import KnownWorldPolicy
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.shield import make_shield
 from skm_ros.nodes.mission_log import MissionLogger
@@ -60,6 +62,7 @@ class Execution:
         self.log = MissionLogger(self)
         self._skills: RemoteSkills | None = None
         self._step_seconds: float | None = None
+        self._warning = ""
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self._moved = self._unseen = False
@@ -100,7 +103,8 @@ class Execution:
         goal, skills = self.goal, self._skills
         assert skills is not None
         answer: MissionRun | tuple[int, str]
-        self._step_seconds = step_seconds(self.node.states.period, skills.domain)
+        period = self.node.states.period
+        self._step_seconds = step_seconds(period, skills.domain)
         try:
             check_events(self.node.events.names, skills.propositions)
             mission = compile_mission(
@@ -110,11 +114,17 @@ class Execution:
                 repeat=goal.repeat,
                 horizon=goal.horizon or "auto",
                 step_seconds=self._step_seconds,
+                clock=period > 0 or self._step_seconds is not None,
                 max_states=self.node.setting("max_states"),
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
             )
+            mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
             policy = make_policy(mission, skills, self.planner)
+            state = self.node.states.latest
+            seen = state is not None and state.value is not None and not goal.reset
+            if seen and state is not None and isinstance(policy, KnownWorldPolicy):
+                policy.look_ahead_from(state.value)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit
             shield = make_shield(mission, skills) if self.node.setting("shield") else None
@@ -175,13 +185,17 @@ class Execution:
             return  # of before the reset; in real time, some steps may have gone by since
         events = self.node.events.true  # what is to change does so with the first step: it counts
         try:
-            self.run.begin(state.value, state.labels | events)
+            self.run.begin(state.value, state.labels | events, state.time)
         except UnachievableMissionError as error:
             self.finish(Result.REJECTED, str(error))
             return
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
+        if isinstance(self.run.policy, KnownWorldPolicy):
+            self._warning = self.run.policy.warning
+        if self._warning:
+            self.node.get_logger().warning(self._warning)
         self.began_at = time.monotonic()
         self.steps = MissionSteps(self, state, self._on_decision)
         self._unseen = True
@@ -217,7 +231,7 @@ class Execution:
         if self.outcome != Result.UNKNOWN:
             return
         seconds = self.goal.max_seconds
-        if 0 < seconds <= now - self.accepted_at:
+        if self.steps is not None and 0 < seconds <= now - self.began_at:
             self._finish_in_time(f"{seconds:g} s were up")
         elif self.steps is not None:
             self.steps.watch(now)
@@ -265,8 +279,10 @@ class Execution:
         if tracker.status is Status.ACCEPTED:
             self.finish(Result.ACCEPTED, f"the mission is accomplished{self._as_read}")
         elif tracker.status is Status.FAILED:
-            shown = ", ".join(sorted(tracker.labels)) or "nothing"
-            self.finish(Result.FAILED, f"the mission cannot be satisfied any more: {shown} held")
+            read = tracker.labels if tracker.latest is None else tracker.latest.labels
+            shown = ", ".join(sorted(read)) or "nothing"
+            reason = f"the mission cannot be satisfied any more: {shown} held"
+            self.finish(Result.FAILED, f"{reason}; {self._warning}" if self._warning else reason)
         elif self.run.stalled:
             reason = "the robot gets nowhere, whichever way it tries"
             self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from builtin_interfaces.msg import Time
 from skm.msg import MissionLog
 
+from skm_machine.logic.timed import NANOSECONDS
 from skm_ros.conversions import transition_message
 
 if TYPE_CHECKING:
@@ -20,31 +22,38 @@ class MissionLogger:
         self._execution = execution
         self._entry = MissionLog()
         """The last entry; what holds for the whole mission stays in it."""
+        self._moves = 0
+        """The moves of the machine that were logged."""
         self._true: frozenset[str] = frozenset()
 
     def began(self, key: Key, events: frozenset[str], shield: bool, step_seconds: float) -> None:
         """Take the state in which the mission begins."""
         self._about = {"shield": shield, "step_seconds": step_seconds}
         self._true = events
+        self._moves = 0
         self._publish(MissionLog.BEGAN, key)
 
     def entered(self, key: Key, events: frozenset[str], moved: bool) -> None:
         """Take the next state; it is logged if the machine moved, or events changed."""
         if moved or events != self._true:
             self._true = events
-            self._publish(MissionLog.WENT_ON, key, moved=moved)
+            self._publish(MissionLog.WENT_ON, key)
+
+    def went_on(self, key: Key) -> None:
+        """Take note that the machine moved while the state lasts: the clock moved it."""
+        self._publish(MissionLog.WENT_ON, key)
 
     def ended(self, seconds: float) -> None:
         """Take the end of the mission."""
         steps = self._execution.steps
         self._publish(MissionLog.ENDED, (0, 0, 0) if steps is None else steps.state.key, seconds)
 
-    def _publish(self, kind: int, key: Key, seconds: float = 0.0, *, moved: bool = False) -> None:
+    def _publish(self, kind: int, key: Key, seconds: float = 0.0) -> None:
         execution, entry = self._execution, self._entry
         node, run = execution.node, execution.run
         if kind != MissionLog.WENT_ON:
             self._fill_in(entry)
-        entry.header.stamp = node.get_clock().now().to_msg()
+        entry.header.stamp = self._stamp()
         entry.kind, entry.seconds = kind, seconds
         entry.transitions = []
         if run is not None and execution.steps is not None:
@@ -53,10 +62,20 @@ class MissionLogger:
             entry.true_events = sorted(self._true)
             entry.mission_steps, entry.accepted = tracker.steps, tracker.accepting_visits
             entry.state = tracker.state
-            if moved and tracker.latest is not None:
-                entry.transitions = [transition_message(tracker.latest)]
+            moves = tracker.transitions_since(self._moves)
+            entry.transitions = [transition_message(move) for move in moves]
+            self._moves = tracker.moves
         node.publish_log(entry)
         entry.number += 1
+
+    def _stamp(self) -> Time:
+        """Return how late it is in the world: bounds in seconds are judged by that clock."""
+        steps = self._execution.steps
+        if steps is None:
+            now: Time = self._execution.node.get_clock().now().to_msg()
+            return now
+        seconds, nanoseconds = divmod(steps.stamp, NANOSECONDS)
+        return Time(sec=seconds, nanosec=nanoseconds)
 
     def _fill_in(self, entry: MissionLog) -> None:
         """Say what changes at the beginning of the mission and at its end only."""

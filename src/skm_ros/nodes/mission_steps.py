@@ -17,6 +17,7 @@ from rclpy.task import Future
 from skm.action import ExecuteMission
 
 from skm_machine.errors import SkmError
+from skm_machine.logic.timed import NANOSECONDS
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision
 from skm_ros.nodes.state_stream import Key, WorldState
@@ -44,6 +45,9 @@ class MissionSteps:
         self._node = execution.node
         self.run: MissionRun = execution.run
         self.state = first
+        self.stamp = first.stamp
+        """How late it is in the world: the latest stamp that was heard."""
+        self._entered_at = first.stamp
         self._finish = execution.finish
         self._log = execution.log
         self._on_decision = on_decision
@@ -60,6 +64,7 @@ class MissionSteps:
         self._replaced = 0
         self._repetitions = 0
         self._over = False
+        self._real_time = first.period > 0
 
     def start(self) -> None:
         """Decide in the first state."""
@@ -85,7 +90,10 @@ class MissionSteps:
             if state.key[1] > episode:
                 self._finish(Result.ERROR, "the world was reset while the mission was running")
         elif state.key[2] == step:
-            self._on_repeated(state)
+            moved = self._on_later(state)
+            if not self.run.over:
+                self._on_repeated(state)
+            return moved
         elif state.key[2] < step:
             self._node.drop("state of an earlier step")
         else:
@@ -97,11 +105,16 @@ class MissionSteps:
     def _on_entered(self, state: WorldState) -> bool:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
-        self.state = state
+        if self._real_time and self.run.decision is not None and not self.run.decision.rest:
+            self._node.step_times.note((state.stamp - self._entered_at) / NANOSECONDS)
+        self.state, self._entered_at = state, state.stamp
+        self.stamp = max(self.stamp, state.stamp)
         self._undecided = not usable
         try:
             events = self._node.events.take()
-            moved = self.run.track(state.value, state.labels | events if events else state.labels)
+            labels = state.labels | events if events else state.labels
+            time = state.stamp if self._real_time else None
+            moved = self.run.track(state.value, labels, time)
             goes_on = usable and not self.run.over
             if goes_on and not state.ended:
                 self._go_on(state)
@@ -116,6 +129,23 @@ class MissionSteps:
             return False
         if goes_on and state.ended:
             self._end_with_world()
+        return moved
+
+    def _on_later(self, state: WorldState) -> bool:
+        """Take note of the time while a state lasts; tell whether that moved the machine."""
+        if not self._real_time:
+            return False
+        try:
+            moved = self.run.advance(state.value, state.stamp)
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return False
+        self.stamp = max(self.stamp, state.stamp)
+        if moved:
+            self._decided_for = None  # what was decided here was for another state of the machine
+            if not self.run.over:
+                self.run.prepare()
+            self._log.went_on(state.key)
         return moved
 
     def _on_repeated(self, state: WorldState) -> None:
@@ -211,7 +241,10 @@ class MissionSteps:
 
     def _act(self, decision: Decision) -> None:
         self._release()
-        self._node.act(self.state, decision.action)
+        if self._real_time and decision.rest and self.run.waiting:
+            self._node.stop_robot(self.state.key)
+        else:
+            self._node.act(self.state, decision.action)
 
     def _count(self, answered_at: float) -> None:
         """Take note of an answer for the diagnostics, once it has been acted on."""

@@ -28,7 +28,7 @@ SETTINGS: Final = (
     Setting(
         "step_seconds",
         0.0,
-        "how long a step takes, for missions that name seconds; 0: unknown",
+        "how long a step takes, for missions that name seconds; 0: by the stamps of the labels",
         low=0.0,
         high=3600.0,
         fixed=True,

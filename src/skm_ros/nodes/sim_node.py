@@ -276,6 +276,8 @@ class SimNode(SkmNode):
 
     def _publish_again(self) -> None:
         """Publish the state once more: a sign of life, with what keeps the robot from moving."""
+        stamp = self._observation.header.stamp
+        stamp.sec, stamp.nanosec = divmod(self._nanoseconds, 1_000_000_000)
         self._observation.stopped = self._gate.stopped
         self._all_labels.publish(self._labels)
         self._observations.publish(self._observation)

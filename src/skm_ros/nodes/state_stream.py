@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from skm.msg import Labels, Observation
 
+from skm_machine.logic.timed import NANOSECONDS
 from skm_primitives.primitives import RemoteSkills
 from skm_ros.conversions import ConversionError, labels_reader, observation_reader
 
@@ -35,7 +36,17 @@ MOST_BYTES: Final = 1 << 24
 class WorldState:
     """A state of the world: what the mission is judged on, and what is decided on. Not to be changed."""
 
-    __slots__ = ("ended", "key", "labels", "observation", "period", "stopped", "value")
+    __slots__ = (
+        "ended",
+        "key",
+        "labels",
+        "observation",
+        "period",
+        "stamp",
+        "stopped",
+        "time",
+        "value",
+    )
 
     def __init__(
         self,
@@ -43,16 +54,20 @@ class WorldState:
         labels: frozenset[str],
         value: Any,  # noqa: ANN401 - whatever the domain observes
         observation: Observation | None,
+        stamp: int = 0,
     ) -> None:
         """`value` is what is observed; `observation` the message that it came in, to ask with.
 
-        Both are None where that could not be used.
+        Both are None where that could not be used. `stamp` is that of the labels, in nanoseconds.
         """
+        self.stamp = stamp
         self.key, self.labels, self.value, self.observation = key, labels, value, observation
         self.period = 0.0 if observation is None else observation.period
         """Seconds from a state to the next; 0 in lock-step."""
         self.stopped = "" if observation is None else observation.stopped
         """Why the robot is kept from moving; empty if it is not."""
+        self.time = stamp if self.period > 0 else None
+        """When it is so, where time goes by itself; None in lock-step."""
         self.ended = observation is not None and (observation.terminated or observation.truncated)
         """Whether the world goes no further."""
 
@@ -72,7 +87,7 @@ class StateStream:
         self._read_observation: Callable[[Observation], Any] | None = None
         self._read_labels: Callable[[Labels], frozenset[str]] | None = None
         self._observations: dict[Key, tuple[Any, Observation]] = {}
-        self._labels: dict[Key, frozenset[str]] = {}
+        self._labels: dict[Key, tuple[frozenset[str], int]] = {}
         self._early: tuple[Observation | None, Labels | None] = (None, None)
 
     @property
@@ -126,7 +141,7 @@ class StateStream:
         if labels is None:
             self._keep(self._observations, key, (value, message))
         else:
-            self._hand_on(key, labels, value, message)
+            self._hand_on(key, *labels, value, message)
 
     def on_labels(self, message: Labels) -> None:
         """Take the other half."""
@@ -142,11 +157,12 @@ class StateStream:
             self._drop("unusable labels", error)
             return
         key = (message.session, message.episode, message.step)
+        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
         half = self._observations.pop(key, None)
         if half is None:
-            self._keep(self._labels, key, labels)
+            self._keep(self._labels, key, (labels, stamp))
         else:
-            self._hand_on(key, labels, *half)
+            self._hand_on(key, labels, stamp, *half)
 
     def _is_owner(self, session: int) -> bool:
         now = time.monotonic()
@@ -180,6 +196,7 @@ class StateStream:
         self,
         key: Key,
         labels: frozenset[str],
+        stamp: int,
         value: Any,  # noqa: ANN401
         message: Observation,
     ) -> None:
@@ -187,7 +204,7 @@ class StateStream:
         if self._labels and self.latest is not None:
             self._hand_on_labels(self.latest.key, key)
         self.heard_at = time.monotonic()
-        self.latest = WorldState(key, labels, value, message)
+        self.latest = WorldState(key, labels, value, message, stamp)
         self._listener(self.latest)
 
     def _hand_on_labels(self, last: Key, present: Key) -> None:
@@ -197,4 +214,6 @@ class StateStream:
             for missed in range(last[2] + 1, min(step, last[2] + UNPAIRED)):
                 alone = self._labels.pop((session, episode, missed), None)
                 if alone is not None:
-                    self._listener(WorldState((session, episode, missed), alone, None, None))
+                    labels, stamp = alone
+                    key = session, episode, missed
+                    self._listener(WorldState(key, labels, None, None, stamp))

@@ -31,6 +31,7 @@ def map_domain(folder: Path) -> DomainSpec:
         propositions=file.places.names,
         constraints=file.constraints,
         gamma=GAMMA,
+        step_seconds=card.cell / card.robot_speed,
         primitive_steps=STEPS,
         tasks=task_table([_tour(card.label_sets, file.constraints)]),
         environments=(
