@@ -76,14 +76,14 @@ def test_an_event_turns_the_robot_round(system):
     (low,) = answers(system, ask(system, "battery_low"))
     assert low.success, low.message
     system.wait_until(lambda: any(wants_the_office(m) for m in feedback), "a reaction")
-    assert system.states.last.true_events == ["battery_low"]
+    system.wait_until(lambda: system.states.last.true_events == ["battery_low"], "its state")
     (off,) = answers(system, ask(system, "battery_low", value=False))
     assert off.success
     assert off.mission_steps > low.mission_steps
     system.wait_until(
         lambda: feedback[-1].machine.mission_steps > low.mission_steps + FARTHEST, "the charger"
     )
-    assert system.states.last.true_events == []
+    system.wait_until(lambda: system.states.last.true_events == [], "its end in the state")
     goal.cancel()
     result = system.finish(goal)
     first = next(m for m in result.transitions if "battery_low" in m.labels)
