@@ -10,6 +10,7 @@ EPILOG = """\
 examples:
   skm eval office --task all --seeds 5 --planner grounded
   skm eval office --task coffee --planner paper --json
+  skm eval zones --task finite --planner paper --possible-only
   skm eval safety --task 2 --layouts test --episodes 20
   skm eval zones --task finite --episodes 500 --seed 7
   skm eval moving_targets --task skills --episodes 500
@@ -46,7 +47,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="instead of tasks: N feasible missions drawn by chance, from --episodes starts each "
         "(default: 100)",
     )
-    parser.add_argument("--planner", choices=("grounded", "paper", "values"), default="grounded")
+    parser.add_argument(
+        "--planner", choices=("grounded", "paper", "values", "printed"), default="grounded"
+    )
+    parser.add_argument(
+        "--possible-only",
+        action="store_true",
+        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
+    )
     parser.add_argument(
         "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"
     )
@@ -89,6 +97,7 @@ def run(args: argparse.Namespace) -> int:
         task=args.task,
         missions=args.missions,
         planner=args.planner,
+        possible_only=args.possible_only,
         seeds=args.seeds,
         epsilon=args.epsilon,
         episodes=args.episodes,

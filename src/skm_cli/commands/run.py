@@ -40,7 +40,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
-        "--planner", choices=("grounded", "paper", "values"), help="default: grounded"
+        "--planner", choices=("grounded", "paper", "values", "printed"), help="default: grounded"
+    )
+    parser.add_argument(
+        "--possible-only",
+        action="store_true",
+        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument("--seed", type=seed_number, default=0, help="of the world (default: 0)")
@@ -100,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     film = Film(args.render, spec)
     env = film.env()
     primitives = load_primitives(spec, args.checkpoint)
-    policy = make_policy(mission, primitives, args.planner)
+    policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
     recorder = run_recorder(args, spec, env, events.names)
@@ -122,6 +127,8 @@ def run(args: argparse.Namespace) -> int:
     film.save(env, mission, primitives.gamma, episode)
     env.close()
     asked = {"domain": args.domain, "mission": mission.text, "planner": args.planner}
+    if args.possible_only:
+        asked["planner"] += ", possible only"
     document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
     if args.json:
         print_json(document)

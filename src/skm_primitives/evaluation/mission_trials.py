@@ -137,7 +137,8 @@ def evaluate_missions(spec: DomainSpec, options: EvaluationOptions) -> MissionsE
         _run(spec, primitives, model, mission, options, rng)
         for mission in options.track(options.chosen(missions), f"eval {spec.name}")
     ]
-    return MissionsEvaluation(spec.name, options.planner, options.seed, primitives.digest, trials)
+    who = spec.name, options.planner_name
+    return MissionsEvaluation(*who, options.seed, primitives.digest, trials)
 
 
 def _tasks(spec: DomainSpec, name: str) -> list[Task]:
@@ -179,7 +180,7 @@ def _run(
     rng: np.random.Generator,
 ) -> MissionTrial:
     """Run one mission from a number of starts."""
-    policy = make_policy(mission, primitives, options.planner)
+    policy = make_policy(mission, primitives, options.planner, possible_only=options.possible_only)
     env = spec.make()
     starts, optimal = _starts(model, mission, options, rng)
     count = len(starts)
