@@ -93,15 +93,20 @@ class PaperPolicy:
         return weights
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
+        """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach.
+
+        Where all are worth nothing, any action is one of the greatest value: the robot stands still.
+        """
         wanted = self._wanted[state]
-        if not len(wanted):
-            still = values.action[0] * 0 if isinstance(values, ContinuousGoalValues) else 0
-            return Decision(still, -1, 0.0)
         if isinstance(values, ContinuousGoalValues):
+            wanted = wanted[values.value[wanted] > 0]
+            if not len(wanted):
+                return Decision(values.action[0] * 0, -1, 0.0)
             goal = int(wanted[values.value[wanted].argmax()])
             noise = noise_of(self._skills, float(values.spread[goal]))
             return Decision(values.action[goal], goal, float(values.value[goal]), noise)
+        if not len(wanted):
+            return Decision(0, -1, 0.0)
         composed = self._of_wanted(state, values)
         number, action = divmod(int(composed.argmax()), composed.shape[1])
         value = float(composed[number, action])
