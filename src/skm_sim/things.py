@@ -61,23 +61,6 @@ class Kinds:
     """The labels that things show by themselves, of which the body tells when they were nearly touched
     (`skm_primitives.deep.near_misses`); empty: it tells of none."""
 
-    def trust(self, labels: frozenset[str], violated: frozenset[str]) -> float:
-        """Return how far a goal can be trusted that asks for things of several kinds at once.
-
-        Not at all if two of them may not be touched before: whoever tries touches one first, but for
-        luck within the length of a step. By half if that holds for one: it takes the right order, and
-        what it gives is had by going to the others first as well. A kind that others lie on (it may be
-        touched wherever they may) is met together with them, and does not count.
-        """
-        under = {
-            kind
-            for kind in labels
-            for other in labels - {kind}
-            if all(kind in some for some in self.allowed if other in some)
-        }
-        met = labels - under
-        return 1.0 if len(met) < 2 else (1.0, 0.5, 0.0)[min(len(met - violated), 2)]
-
     @property
     def inputs(self) -> int:
         """How many features there are in all."""

@@ -278,7 +278,6 @@ class BoxLearner(DeepLearner):
         from skm_primitives.deep.skill_runs import goal_to_goal  # noqa: PLC0415
 
         primitives = BoxPrimitives(arrays, card, self.spec)
-        primitives.trust[:] = 1  # Whoever serves them sees to that.
         worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
             return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}

@@ -6,7 +6,7 @@ Served in plain NumPy: torch is not imported, and a step takes a fraction of a m
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalT
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
-from skm_sim.things import Kinds, Things
+from skm_sim.things import Things
 
 Arrays = Mapping[str, NDArray[Any]]
 MANY_GOALS = 512
@@ -68,9 +68,7 @@ class BoxPrimitives:
         behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
         expect_shape("goal_to_goal", behind, shape)
-        self.trust = _trust(spec, self.goals)
-        """How far each goal is trusted: 1, but where several kinds of things are to be met at once."""
-        self.behind_goals = GoalToGoal(behind * self.trust, rows=rows)
+        self.behind_goals = GoalToGoal(behind, rows=rows)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
@@ -159,7 +157,7 @@ class BoxPrimitives:
         seen = self._check(observations)
         estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
-        value = np.exp(self._power * log_value.mean(0)) * self.trust
+        value = np.exp(self._power * log_value.mean(0))
         gone = ~self.possible(violated)
         return ContinuousGoalValues(
             estimates.action,
@@ -187,13 +185,6 @@ class BoxPrimitives:
                 f"the observation is {seen.dtype} {seen.shape[1:]}, '{self.domain}' has uint8 {shape}."
             )
         return seen
-
-
-def _trust(spec: DomainSpec, goals: Sequence[Goal]) -> Float32Array:
-    """Return how far each goal is trusted: less where several kinds of things are to be met at once."""
-    if not isinstance(spec.things, Kinds):
-        return np.ones(len(goals), np.float32)
-    return np.array([spec.things.trust(goal.labels, goal.violated) for goal in goals], np.float32)
 
 
 def _chance(observations: NDArray[Any]) -> IntArray:
