@@ -29,6 +29,21 @@ def test_every_label_set_has_a_goal_for_each_of_six_sets(primitives):
     assert all("button" in some for some in allowed if "cylinder" in some)
 
 
+def test_only_a_cylinder_in_a_region_is_not_pursued_unless_one_of_them_may_be_touched(primitives):
+    """Networks believe in it where there is none; a button in a region is pursued in any case."""
+    things = DOMAIN.things
+    rare = frozenset({"button", "cylinder", "region"})
+    assert things.pursued(frozenset({"button", "region"}), frozenset())
+    assert things.pursued(rare, frozenset({"region"}))
+    assert not things.pursued(rare, frozenset({"button"}))
+    never = np.flatnonzero(~primitives.pursued)
+    assert {primitives.goals[index].labels for index in never} == {rare}
+    assert len(never) == 2
+    values = primitives.values(DOMAIN.make().reset(seed=1)[0])
+    assert not values.value[never].any()
+    assert (values.value[primitives.pursued] > 0).all()
+
+
 @pytest.mark.parametrize("name", AVOID_SKILLS)
 def test_skills_succeed(primitives, name):
     """Far below the card's rates: this is a small sample."""

@@ -6,7 +6,7 @@ Served in plain NumPy: torch is not imported, and a step takes a fraction of a m
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalT
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
-from skm_sim.things import Things
+from skm_sim.things import Kinds, Things
 
 Arrays = Mapping[str, NDArray[Any]]
 MANY_GOALS = 512
@@ -68,7 +68,9 @@ class BoxPrimitives:
         behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
         expect_shape("goal_to_goal", behind, shape)
-        self.behind_goals = GoalToGoal(behind, rows=rows)
+        self.pursued = _pursued(spec, self.goals)
+        """Which goals are worth going for: all but those that the domain calls unlikely."""
+        self.behind_goals = GoalToGoal(behind * self.pursued, rows=rows)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
@@ -158,7 +160,7 @@ class BoxPrimitives:
         estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
-        gone = ~self.possible(violated)
+        gone = ~(self.possible(violated) & self.pursued)
         return ContinuousGoalValues(
             estimates.action,
             np.where(gone, np.float32(0), value).astype(np.float32),
@@ -185,6 +187,13 @@ class BoxPrimitives:
                 f"the observation is {seen.dtype} {seen.shape[1:]}, '{self.domain}' has uint8 {shape}."
             )
         return seen
+
+
+def _pursued(spec: DomainSpec, goals: Sequence[Goal]) -> BoolArray:
+    """Return which goals the domain does not call unlikely."""
+    if not isinstance(spec.things, Kinds):
+        return np.ones(len(goals), np.bool_)
+    return np.array([spec.things.pursued(goal.labels, goal.violated) for goal in goals], np.bool_)
 
 
 def _chance(observations: NDArray[Any]) -> IntArray:

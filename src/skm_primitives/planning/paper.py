@@ -28,8 +28,8 @@ class PaperPolicy:
     One thing is not as printed, unless `printed` says so. Definition 3.2 composes the values of ⟨a, 0⟩,
     going on after the step; here an action is worth the better of ⟨a, 0⟩ and ⟨a, 1⟩. With ⟨a, 0⟩ alone,
     to step on a goal in the middle of a room is worth the same as to walk away from it (either way it
-    takes two more steps to stop there), and the agent goes to and fro beside its goal: in the office
-    gridworld it then achieves no task from any start.
+    takes two more steps to stop there), and the agent goes to and fro beside its goal; in a gridworld it
+    then achieves no task from any start (docs/planning.md).
 
     With `possible_only`, the machine is restricted to the label sets of the goal buffer, those that some
     state of the world was seen to show. The paper assumes that every transition can be achieved; where
