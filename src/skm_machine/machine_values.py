@@ -7,9 +7,9 @@ iteration converges. Only diagrams are walked, never all transitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, partial
-from typing import Final, Protocol
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Final
 
 from skm_machine.automata.extremes import Extremes, values_of_choices
 from skm_machine.reward_machine import Outcome, RewardMachine
@@ -18,57 +18,8 @@ TOLERANCE: Final = 1e-9
 """Values closer than this are a tie."""
 
 
-class TransitionValues(Protocol):
-    """Q(u, σ) of each transition, for given values of the states."""
-
-    def of(self, state: int) -> float:
-        """Return the greatest value of a transition from `state`."""
-        ...
-
-    def choice(self, state: int) -> int:
-        """Return the index of an outcome of that value."""
-        ...
-
-    def best(self, state: int) -> tuple[Outcome, ...]:
-        """Return the outcomes of the greatest value: several, if they tie."""
-        ...
-
-    def nothing(self, state: int) -> tuple[Outcome, ...]:
-        """Return the outcomes from which no reward can be had any more."""
-        ...
-
-
-def optimal_values(
-    machine: RewardMachine,
-    gamma: float,
-    label_sets: Collection[frozenset[str]] | None = None,
-) -> tuple[float, ...]:
-    """Return V(u) for each state; with `label_sets`, of what these can bring about."""
-    return optimal_worth(machine, gamma, label_sets).values
-
-
-def optimal_worth(
-    machine: RewardMachine,
-    gamma: float,
-    label_sets: Collection[frozenset[str]] | None = None,
-) -> Worth | PossibleWorth:
-    """Return the values of the states and of their transitions: the value iteration of Algorithm 2.
-
-    With `label_sets`, transitions that none of them takes are left out.
-    """
-    make: Callable[[tuple[float, ...]], Worth | PossibleWorth]
-    if label_sets is None:
-        make = partial(Worth, machine, gamma=gamma)
-    else:
-        make = partial(PossibleWorth, machine, gamma=gamma, taken=_taken(machine, label_sets))
-    return make(_converged(machine, gamma, make))
-
-
-def _converged(
-    machine: RewardMachine,
-    gamma: float,
-    make: Callable[[tuple[float, ...]], TransitionValues],
-) -> tuple[float, ...]:
+def optimal_values(machine: RewardMachine, gamma: float) -> tuple[float, ...]:
+    """Return V(u) for each state."""
     targets = [outcome.target for outcome in machine.outcomes]
     rewards = [outcome.reward for outcome in machine.outcomes]
     choices = [-1] * machine.num_states
@@ -77,7 +28,7 @@ def _converged(
     improved = True
     while improved:
         improved = False
-        worth = make(tuple(values))
+        worth = Worth(machine, tuple(values), gamma)
         for state in running:
             if worth.of(state) > values[state] + TOLERANCE * (1 - gamma):
                 choices[state] = worth.choice(state)
@@ -160,49 +111,3 @@ class Worth:
         ]
         possible = [o for way, o in outcomes if way == state or self.machine.keeps(way, o)]
         return tuple(dict.fromkeys(possible))
-
-
-class PossibleWorth:
-    """The same of the transitions that some label set takes, which are listed state by state."""
-
-    def __init__(
-        self,
-        machine: RewardMachine,
-        values: tuple[float, ...],
-        gamma: float,
-        taken: Sequence[tuple[Outcome, ...]],
-    ) -> None:
-        self.machine = machine
-        self.values = values
-        self._worth = [
-            {each: transition_value(machine, state, each, values, gamma) for each in outcomes}
-            for state, outcomes in enumerate(taken)
-        ]
-
-    def of(self, state: int) -> float:
-        """Return the greatest value of a transition from `state`; 0 if there is none."""
-        return max(self._worth[state].values(), default=0.0)
-
-    def choice(self, state: int) -> int:
-        """Return the index of an outcome of that value."""
-        worth = self._worth[state]
-        return self.machine.outcomes.index(max(worth, key=lambda each: worth[each]))
-
-    def best(self, state: int) -> tuple[Outcome, ...]:
-        """Return the outcomes of the greatest value: several, if they tie."""
-        least = self.of(state) * (1 - TOLERANCE)
-        return tuple(each for each, value in self._worth[state].items() if value >= least)
-
-    def nothing(self, state: int) -> tuple[Outcome, ...]:
-        """Return the outcomes from which no reward can be had any more."""
-        return tuple(each for each, value in self._worth[state].items() if value <= 0)
-
-
-def _taken(
-    machine: RewardMachine, label_sets: Collection[frozenset[str]]
-) -> list[tuple[Outcome, ...]]:
-    """Return, for each state, what these label sets do there, also under a promise made there."""
-    return [
-        tuple(dict.fromkeys(each for labels in label_sets for each in machine.options(u, labels)))
-        for u in range(machine.num_states)
-    ]

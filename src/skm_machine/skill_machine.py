@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skm_machine.logic.normal_form import negation_normal_form
-from skm_machine.logic.separation import separating
 from skm_machine.logic.syntax import FALSE, Formula, evaluate
-from skm_machine.machine_values import optimal_worth
+from skm_machine.machine_values import Worth, optimal_values
 from skm_machine.reward_machine import Outcome, RewardMachine
 
 
@@ -36,33 +35,15 @@ class Skill:
     value: float
     """The value of the machine state: γ^(transitions to go − 1), for missions that end."""
 
-    label_sets: tuple[frozenset[str], ...] | None = None
-    """The label sets that occur, if the plan is restricted to them: formulas tell these apart only."""
-
     @cached_property
     def reach(self) -> Formula:
         """σ_P: the label sets of the best transitions, ties or-ed."""
-        return self._label(self.best)
+        return self.machine.label(self.state, self.best)
 
     @cached_property
     def avoid(self) -> Formula:
         """σ_C: the label sets of the worthless transitions."""
-        return self._label(self.worthless)
-
-    def _label(self, outcomes: tuple[Outcome, ...]) -> Formula:
-        if not outcomes:
-            return FALSE
-        if self.label_sets is None:
-            return self.machine.label(self.state, outcomes)
-        read = frozenset(self.machine.propositions)
-        taken: dict[frozenset[str], bool] = {}
-        for labels in self.label_sets:
-            options = self.machine.options(self.state, labels)
-            taken[labels & read] = any(each in outcomes for each in options)
-        return separating(
-            [labels for labels, yes in taken.items() if yes],
-            [labels for labels, yes in taken.items() if not yes],
-        )
+        return self.machine.label(self.state, self.worthless) if self.worthless else FALSE
 
     @property
     def targets(self) -> tuple[int, ...]:
@@ -116,29 +97,11 @@ def as_constraints(formula: Formula) -> Formula:
     return forms[normal_form]
 
 
-def plan_paper(
-    machine: RewardMachine,
-    gamma: float = 0.9,
-    label_sets: Collection[frozenset[str]] | None = None,
-) -> SkillMachine:
-    """Return the skill machine of Algorithm 2, with ties between transitions or-ed.
-
-    With `label_sets`, of the machine restricted to these: transitions that none of them takes are left
-    out of the values, of σ_P and of σ_C. The paper assumes that every transition's expression can be
-    achieved from every state; this keeps those of which some state shows the labels.
-    """
-    worth = optimal_worth(machine, gamma, label_sets)
-    known = None if label_sets is None else tuple(label_sets)
+def plan_paper(machine: RewardMachine, gamma: float = 0.9) -> SkillMachine:
+    """Return the skill machine of Algorithm 2, with ties between transitions or-ed."""
+    worth = Worth(machine, optimal_values(machine, gamma), gamma)
     skills = {
-        state: Skill(
-            machine,
-            state,
-            # A state that is worth nothing, since what it takes never shows, has nothing to reach.
-            worth.best(state) if known is None or worth.of(state) > 0 else (),
-            worth.nothing(state),
-            worth.of(state),
-            known,
-        )
+        state: Skill(machine, state, worth.best(state), worth.nothing(state), worth.of(state))
         for state in range(machine.num_states)
         if state not in machine.terminal and state not in machine.failure
     }

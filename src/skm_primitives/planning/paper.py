@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skm_machine.machine_values import transition_value
 from skm_machine.mission import Mission
+from skm_machine.restricted import plan_restricted
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker
@@ -48,8 +49,11 @@ class PaperPolicy:
         self.mission = mission
         self._skills = skills
         self._printed = printed
-        shown = label_sets_of(skills.goals) if possible_only else None
-        self.skill_machine: SkillMachine = plan_paper(mission.machine, skills.gamma, shown)
+        self.skill_machine: SkillMachine = (
+            plan_restricted(mission.machine, skills.gamma, label_sets_of(skills.goals))
+            if possible_only
+            else plan_paper(mission.machine, skills.gamma)
+        )
         self._wanted: dict[int, NDArray[np.intp]] = {
             state: np.flatnonzero(goal_mask(skill, skills.goals))
             for state, skill in self.skill_machine.skills.items()
