@@ -179,7 +179,7 @@ KINDS = (*MUTATIONS, "tail cut off", "end left out")
 
 def write(file: RunFile, messages: list[Recorded], path: Path) -> None:
     """Write a recording anew, whole and closed."""
-    with RunWriter(path) as writer:
+    with RunWriter(path, overwrite=True) as writer:
         for name, values in file.metadata.items():
             writer.metadata(name, values)
         for message in messages:

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from skm_machine.errors import SkmError
 
@@ -25,6 +26,7 @@ COMMANDS = (
     "up",
     "demo",
     "mission",
+    "event",
     "verify",
     "monitor",
     "runs",
@@ -53,18 +55,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault(
         "OMP_NUM_THREADS", "1"
     )  # small matrices: more threads only get in the way
-    args = build_parser().parse_args(arguments)
     try:
-        return int(args.run(args))
+        code = _run(arguments)
+        sys.stdout.flush()  # or the interpreter would find at its end that nothing can be written
     except SkmError as error:
-        print(f"skm: {error}", file=sys.stderr)
+        _complain(str(error))
         return 2
     except KeyboardInterrupt:
-        print("skm: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
+    except OSError as error:
+        what = "write the output" if error.filename is None else f"use {error.filename}"
+        _complain(f"cannot {what}: {error.strerror or error}.")
+        _drop_output()
+        return 2
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        args = build_parser().parse_args(arguments)
+    except SystemExit:  # after --help, or a usage error
+        sys.stdout.flush()
+        raise
+    return int(args.run(args))
+
+
+def _complain(message: str) -> None:
+    with suppress(OSError):
+        print(f"skm: {message}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere: to write it once more would fail once more."""
+    with suppress(OSError, ValueError):  # of a standard output that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -99,7 +99,10 @@ class _Reader:
         options |= self._limits()
         if "events" in self.content:
             events = self.content["events"]
-            options["events"] = ", ".join(events) if isinstance(events, list) else str(events)
+            names = events if isinstance(events, list) else [events]
+            if not all(isinstance(name, str) for name in names):
+                raise self._error(f"events are names, such as [call, alarm], not {events!r}")
+            options["events"] = ", ".join(names)
         title = ": ".join(texts[key].strip() for key in ("name", "description") if key in texts)
         return MissionFile(self._written_out(texts["mission"]), title, options)
 
@@ -123,7 +126,7 @@ class _Reader:
                 raise self._error(f"limits: unknown key '{key}'{did_you_mean(key, _LIMITS)}")
             option, kind = _LIMITS[key]
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or value <= 0 or (kind is int and value != int(value)):
+            if not number or not 0 < value < 2**63 or (kind is int and value != int(value)):
                 raise self._error(f"limits: {key} must be a number above 0, not {value!r}")
             found[option] = kind(value)
         return found

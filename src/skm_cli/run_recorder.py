@@ -13,7 +13,7 @@ from skm_sim.domain import DomainSpec
 if TYPE_CHECKING:
     from skm_primitives.recording.episode_recorder import EpisodeRecorder
 
-LEFT_OUT: Final = ("run", "record", "render", "json")
+LEFT_OUT: Final = ("run", "record", "overwrite", "render", "json")
 """Arguments that change nothing in the run."""
 
 
@@ -32,6 +32,8 @@ def run_recorder(
     require_mcap()
     if args.record.suffix != ".mcap":
         raise SkmError(f"--record writes .mcap, not '{args.record.name}'")
+    if args.record.exists() and not args.overwrite:  # said before the planning, not after it
+        raise SkmError(f"{args.record} exists; --overwrite replaces it.")
     return EpisodeRecorder(
         args.record,
         spec,
@@ -43,4 +45,5 @@ def run_recorder(
         repeat=args.repeat,
         planner=args.planner,
         events=tuple(dict.fromkeys((*events, *spec.events))),
+        overwrite=args.overwrite,
     )

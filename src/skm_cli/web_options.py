@@ -6,7 +6,6 @@ import argparse
 import importlib.util
 import os
 import signal
-import threading
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -70,8 +69,10 @@ def keep_token(given: MutableMapping[str, Any]) -> None:
 
 def serve_until_interrupted(url: str) -> None:
     """Say where the page is, and wait for Ctrl-C or SIGTERM."""
+    from skm_primitives.interrupts import InterruptFlag  # noqa: PLC0415
+
     print(f"the page is at {url}", flush=True)
-    over = threading.Event()
+    over = InterruptFlag()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     over.wait()

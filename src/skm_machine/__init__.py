@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from skm_machine.formats.hoa import read_hoa
     from skm_machine.formats.hoa_omega import read_hoa_omega
     from skm_machine.formats.rm_file import read_reward_machine
-    from skm_machine.grounding import ground
     from skm_machine.logic.parser import parse
     from skm_machine.logic.semantics import holds
     from skm_machine.logic.syntax import Formula
     from skm_machine.mission import Mission, compile_mission
+    from skm_machine.possible import shown_everywhere
     from skm_machine.recent_transitions import Transition
     from skm_machine.reward_machine import Edge, RewardMachine, from_automaton
-    from skm_machine.skill_machine import Skill, SkillMachine, plan_paper
+    from skm_machine.skill_machine import Skill, SkillMachine, plan_paper, plan_possible
     from skm_machine.tracker import MissionTracker, Status
     from skm_machine.translators import accepts_lasso, translate, translate_omega
     from skm_machine.words.reader import read_words
@@ -52,14 +52,14 @@ __getattr__ = front_door(
         "formats.hoa": ("read_hoa",),
         "formats.hoa_omega": ("read_hoa_omega",),
         "formats.rm_file": ("read_reward_machine",),
-        "grounding": ("ground",),
         "logic.parser": ("parse",),
         "logic.semantics": ("holds",),
         "logic.syntax": ("Formula",),
         "mission": ("Mission", "compile_mission"),
+        "possible": ("shown_everywhere",),
         "recent_transitions": ("Transition",),
         "reward_machine": ("Edge", "RewardMachine", "from_automaton"),
-        "skill_machine": ("Skill", "SkillMachine", "plan_paper"),
+        "skill_machine": ("Skill", "SkillMachine", "plan_paper", "plan_possible"),
         "tracker": ("MissionTracker", "Status"),
         "translators": ("accepts_lasso", "translate", "translate_omega"),
         "words.reader": ("read_words",),
@@ -89,15 +89,16 @@ __all__ = [
     "analyse",
     "compile_mission",
     "from_automaton",
-    "ground",
     "holds",
     "judge",
     "parse",
     "plan_paper",
+    "plan_possible",
     "read_hoa",
     "read_hoa_omega",
     "read_reward_machine",
     "read_words",
+    "shown_everywhere",
     "to_dot",
     "to_hoa",
     "translate",

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from skm_machine.automata.extremes import Extremes
 from skm_machine.logic.syntax import Formula
 from skm_machine.mission import Mission
+from skm_machine.possible import Shown, possible_label, possible_outcomes
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import eager
 
@@ -40,19 +41,31 @@ class Analysis:
     """What leads to failure, from one state or another, each formula once; the first few."""
 
 
-def analyse(mission: Mission, label_sets: Collection[frozenset[str]] = ()) -> Analysis:
+def analyse(mission: Mission, shown: Shown | None = None) -> Analysis:
     """Return what can be known of a mission from its machine alone.
 
     Where the world is known to show some label sets only, traces are made of these.
     """
     machine = mission.machine
-    witness = shortest_trace(machine, lambda outcome: outcome.reward > 0, label_sets)
     if not machine.satisfiable:
         return Analysis(False, True, None, [frozenset()], ())
+    witness = shortest_trace(machine, lambda outcome: outcome.reward > 0, shown)
     counterexample = shortest_trace(
-        machine, lambda outcome: outcome.target in machine.failure, label_sets
+        machine, lambda outcome: outcome.target in machine.failure, shown
     )
-    return Analysis(True, counterexample is not None, witness, counterexample, _failures(machine))
+    failures = _failures(machine) if shown is None else possible_failures(machine, shown)
+    return Analysis(True, counterexample is not None, witness, counterexample, failures)
+
+
+def possible_failures(machine: RewardMachine, shown: Shown) -> tuple[Formula, ...]:
+    """Return what leads to failure where some label sets can show only, up to `NAMED_FAILURES`."""
+    found: dict[Formula, None] = {}
+    for state in sorted(shown):
+        outcomes = possible_outcomes(machine, state, shown)
+        fatal = [outcome for outcome in outcomes if outcome.target in machine.failure]
+        if fatal and state not in machine.failure:
+            found.setdefault(possible_label(machine, state, fatal, shown[state]))
+    return tuple(found)[:NAMED_FAILURES]
 
 
 def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
@@ -76,16 +89,16 @@ def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
 def shortest_trace(
     machine: RewardMachine,
     wanted: Callable[[Outcome], bool],
-    label_sets: Collection[frozenset[str]] = (),
+    shown: Shown | None = None,
     start: int | None = None,
 ) -> Trace | None:
     """Return a shortest trace whose last step has a wanted outcome, with few labels at each step.
 
-    It begins in the machine state `start`, or the initial one; it is made of `label_sets`, if any are
-    given.
+    It begins in the machine state `start`, or the initial one; it is made of what can show in each
+    state, if that is given.
     """
     first = machine.initial if start is None else start
-    steps = _steps_among(machine, label_sets) if label_sets else _all_steps(machine)
+    steps = _all_steps(machine) if shown is None else _steps_among(machine, shown)
     came_from: dict[int, tuple[int, _Step]] = {}
     queue = deque([first])
     while queue:
@@ -116,13 +129,11 @@ class _Step(NamedTuple):
     labels: Callable[[], frozenset[str]]
 
 
-def _steps_among(
-    machine: RewardMachine, label_sets: Collection[frozenset[str]]
-) -> Callable[[int], Iterator[_Step]]:
-    """Return what can happen in a state on these label sets, those with few labels first."""
-    examples = sorted(label_sets, key=lambda labels: (len(labels), sorted(labels)))
+def _steps_among(machine: RewardMachine, shown: Shown) -> Callable[[int], Iterator[_Step]]:
+    """Return what can happen in a state on what can show in it, few labels first."""
 
     def steps(state: int) -> Iterator[_Step]:
+        examples = sorted(shown.get(state, ()), key=lambda labels: (len(labels), sorted(labels)))
         for way in (state, *machine.promises(state)):
             for labels in examples:
                 yield _Step(machine.step(way, labels), partial(frozenset[str], labels))

@@ -7,10 +7,10 @@ ever. What the robot can do in a world is less: the game says which missions are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import Final
+from typing import Any, Final
 
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.reward_machine import Outcome, RewardMachine
@@ -28,6 +28,18 @@ class Story:
     steps: tuple[LabelSet, ...]
     forever: tuple[LabelSet, ...] = ()
     """What follows again and again, if the mission does not fail but never succeeds either."""
+
+    @classmethod
+    def told(cls, steps: Sequence[LabelSet], forever: Sequence[LabelSet] = ()) -> Story:
+        """Return the story with nothing told twice."""
+        first, again = list(steps), list(forever)
+        for length in range(1, len(again)):
+            if again == again[:length] * (len(again) // length):
+                again = again[:length]
+                break
+        while again and first and first[-1] == again[-1]:
+            again = [first.pop(), *again[:-1]]
+        return cls(tuple(first), tuple(again))
 
 
 class EventGame:
@@ -120,13 +132,13 @@ class EventGame:
             return None
         steps, state = self._failing()
         if state in self.machine.failure:
-            return Story(tuple(steps))
+            return Story.told(steps)
         seen: dict[int, int] = {}
         while state not in seen:
             seen[state] = len(steps)
             labels, state = self._withheld(state)
             steps.append(labels)
-        return Story(tuple(steps[: seen[state]]), tuple(steps[seen[state] :]))
+        return Story.told(steps[: seen[state]], steps[seen[state] :])
 
     def _failing(self) -> tuple[list[LabelSet], int]:
         """Return the steps by which the events force failure, as far as they can, and its end."""
@@ -187,23 +199,69 @@ class Risk:
 
     events: tuple[str, ...]
     story: Story
+    starts: tuple[int, int] | None = None
+    """From how many places they can, and from how many the mission can be begun; None: from all."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "events": list(self.events),
+            "story": [sorted(labels) for labels in self.story.steps],
+            "forever": [sorted(labels) for labels in self.story.forever],
+            "starts": None
+            if self.starts is None
+            else {"lost": self.starts[0], "possible": self.starts[1]},
+        }
 
 
-def event_risks(machine: RewardMachine, events: Collection[str]) -> tuple[Risk, ...]:
-    """Return which events can make a mission fail: each alone, or else all of them together."""
+@dataclass(frozen=True)
+class EventVerdict:
+    """What events can do to a mission, and what that was proved for."""
+
+    declared: tuple[str, ...]
+    risks: tuple[Risk, ...]
+    proved_for: str
+    """The robots or the places for which the declared events that are no risk are none."""
+
+
+ANY_LABELS: Final = "if the robot could show any labels (--domain says what it can do)"
+
+
+def event_verdict(
+    machine: RewardMachine,
+    events: Collection[str],
+    label_sets: Collection[LabelSet] | None = None,
+    proved_for: str = ANY_LABELS,
+) -> EventVerdict:
+    """Return what events can do to a robot that shows any label set at any time, or any of these."""
+    risks = event_risks(machine, events, label_sets)
+    return EventVerdict(tuple(events), risks, proved_for)
+
+
+def event_risks(
+    machine: RewardMachine,
+    events: Collection[str],
+    label_sets: Collection[LabelSet] | None = None,
+) -> tuple[Risk, ...]:
+    """Return which events can make a mission fail: each alone, or else all of them together.
+
+    `label_sets` are those that the robot can show, if not all.
+    """
     named = tuple(name for name in events if name in machine.propositions)
-    alone = [(name,) for name in named]
-    risks = [Risk(some, story) for some in alone if (story := _story(machine, some, named))]
-    if not risks and len(named) > 1 and (story := _story(machine, named, named)):
-        risks = [Risk(named, story)]
+    risks: list[Risk] = []
+    for some in sets_to_blame(named):
+        absent = [name for name in named if name not in some]
+        if (len(some) == 1 or not risks) and (
+            story := EventGame(machine, some, absent, label_sets).story()
+        ):
+            risks.append(Risk(some, story))
     return tuple(risks)
 
 
-def _story(
-    machine: RewardMachine, events: tuple[str, ...], declared: tuple[str, ...]
-) -> Story | None:
-    absent = [name for name in declared if name not in events]
-    return EventGame(machine, events, absent).story()
+def sets_to_blame(events: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the sets of events that are tried: each alone, then all of them together."""
+    together = [events] if len(events) > 1 else []
+    return [*((name,) for name in events), *together]
 
 
 def subsets(names: Collection[str]) -> tuple[LabelSet, ...]:

@@ -7,6 +7,7 @@ iteration converges. Only diagrams are walked, never all transitions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
@@ -15,26 +16,78 @@ from skm_machine.automata.extremes import Extremes, values_of_choices
 from skm_machine.reward_machine import Outcome, RewardMachine
 
 TOLERANCE: Final = 1e-9
-"""Values closer than this are a tie."""
+"""Values that differ by less than this share are a tie: a share, since γ^k is small where k is large."""
+LEAST: Final = math.ulp(0.0)
+"""What is worth less than any number is worth this: it must not be taken for what is worth nothing."""
 
 
 def optimal_values(machine: RewardMachine, gamma: float) -> tuple[float, ...]:
-    """Return V(u) for each state."""
+    """Return V(u) for each state, by policy iteration from the fewest steps to a reward."""
     targets = [outcome.target for outcome in machine.outcomes]
     rewards = [outcome.reward for outcome in machine.outcomes]
-    choices = [-1] * machine.num_states
-    values = [0.0] * machine.num_states
+    choices = _nearest_rewards(machine)
+    values = values_of_choices(choices, targets, rewards, gamma)
     running = [state for state in range(machine.num_states) if state not in machine.terminal]
     improved = True
     while improved:
         improved = False
         worth = Worth(machine, tuple(values), gamma)
         for state in running:
-            if worth.of(state) > values[state] + TOLERANCE * (1 - gamma):
+            best, now = worth.of(state), values[state]
+            if best > now + max(TOLERANCE * (1 - gamma) * abs(now), LEAST):
                 choices[state] = worth.choice(state)
                 improved = True
         values = values_of_choices(choices, targets, rewards, gamma)
     return tuple(values)
+
+
+def _nearest_rewards(machine: RewardMachine) -> list[int]:
+    """Return, for each state, the outcome to begin with on the shortest way to a reward; −1: none.
+
+    Breadth-first and backwards on the diagrams, each part of which is walked once. Machines with
+    promises begin with no choice: what may be counted there depends on the promise.
+    """
+    choices = [-1] * machine.num_states
+    if machine.promised:
+        return choices
+    layout, above = machine.table.layout, _parents(machine)
+    states_at: dict[int, list[int]] = {}
+    for state, root in enumerate(layout.roots):
+        if state not in machine.terminal:
+            states_at.setdefault(root, []).append(state)
+    leaves_to: dict[int, list[int]] = {}
+    level: list[tuple[int, int]] = []  # a part of the diagrams, and the leaf below it that counts
+    for leaf, outcome in enumerate(layout.leaves):
+        leaves_to.setdefault(machine.outcomes[outcome].target, []).append(leaf)
+        if machine.outcomes[outcome].reward > 0:
+            level.append((leaf, outcome))
+    seen = {part for part, _ in level}
+    while level:
+        later: list[tuple[int, int]] = []
+        for part, outcome in level:  # grows while it is walked
+            for state in states_at.get(part, ()):
+                choices[state] = outcome
+                for leaf in leaves_to.get(state, ()):
+                    if leaf not in seen:
+                        seen.add(leaf)
+                        later.append((leaf, layout.leaves[leaf]))
+            for parent in above[part]:
+                if parent not in seen:
+                    seen.add(parent)
+                    level.append((parent, outcome))
+        level = later
+    return choices
+
+
+def _parents(machine: RewardMachine) -> list[list[int]]:
+    """Return the nodes right above each leaf and node of the machine's diagrams."""
+    layout = machine.table.layout
+    first = len(layout.leaves)
+    above: list[list[int]] = [[] for _ in range(first + len(layout.nodes))]
+    for index, children in enumerate(layout.nodes):
+        for child in children:
+            above[child].append(first + index)
+    return above
 
 
 def transition_value(
@@ -57,8 +110,12 @@ class Worth:
         self.machine = machine
         self.values = values
         possible = range(machine.num_states)  # outcomes that no state has may lead nowhere
+        lost = machine.terminal | machine.failure
         self._worth = [
-            outcome.reward + gamma * values[outcome.target] if outcome.target in possible else 0.0
+            (outcome.reward + gamma * values[outcome.target])
+            or (0.0 if outcome.target in lost else LEAST)
+            if outcome.target in possible
+            else 0.0
             for outcome in machine.outcomes
         ]
         self._kept_worth = [

@@ -6,10 +6,11 @@ from itertools import groupby
 from typing import Final
 
 from skm_machine.analysis import Analysis, Trace
-from skm_machine.event_game import event_risks
+from skm_machine.event_game import EventVerdict, Story, event_verdict
 from skm_machine.logic.labels import labels_text
 from skm_machine.logic.syntax import TRUE
 from skm_machine.mission import Mission
+from skm_machine.possible import Shown
 from skm_machine.reward_machine import Edge, RewardMachine
 
 MOST_PROMISES: Final = 6
@@ -17,10 +18,20 @@ MANY_STEPS: Final = 4
 """So many equal steps in a row are told by their number."""
 
 
-def meaning(mission: Mission, analysis: Analysis) -> list[str]:
-    """Return, in sentences, how the mission succeeds and fails."""
+def meaning(
+    mission: Mission,
+    analysis: Analysis,
+    verdict: EventVerdict | None = None,
+    shown: Shown | None = None,
+) -> list[str]:
+    """Return, in sentences, how the mission succeeds and fails.
+
+    `verdict` and `shown` are what events can do, and what can show, in the world that it is for.
+    """
     machine = mission.machine
     states = "1 state" if machine.num_states == 1 else f"{machine.num_states} states"
+    if shown is not None and len(shown) < machine.num_states:
+        states = f"{len(shown)} of its {states}, the others cannot be reached,"
     count = f"{states} over {', '.join(mission.propositions) or 'no propositions'}"
     if not analysis.satisfiable:
         return [count, "unsatisfiable: no trace can ever succeed"]
@@ -42,9 +53,11 @@ def meaning(mission: Mission, analysis: Analysis) -> list[str]:
     if analysis.counterexample is not None:
         lines.append(f"shortest failure:  {trace_text(analysis.counterexample)}")
         lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
-    else:
+    elif analysis.witness is not None:
         lines.append("cannot fail: success stays possible whatever happens")
-    return lines + _events_meaning(mission)
+    if mission.events:
+        lines += _events_meaning(verdict or event_verdict(machine, mission.events))
+    return lines
 
 
 def _promised(machine: RewardMachine, edge: Edge) -> str:
@@ -59,21 +72,34 @@ def _promised(machine: RewardMachine, edge: Edge) -> str:
     return f"{machine.label(state, paid)}, again and again"
 
 
-def _events_meaning(mission: Mission) -> list[str]:
+def _events_meaning(verdict: EventVerdict) -> list[str]:
     """Return, in sentences, what events can do to the mission."""
-    if not mission.events:
-        return []
-    risks = event_risks(mission.machine, mission.events)
-    if not risks:
-        return [f"no event can make it fail, of: {', '.join(mission.events)}"]
     lines = []
-    for risk in risks:
-        story = [trace_text(list(part)) for part in (risk.story.steps, risk.story.forever) if part]
-        if risk.story.forever:
-            story[-1] += ", and so for ever"
+    for risk in verdict.risks:
+        where = ""
+        if risk.starts is not None:
+            lost, possible = risk.starts
+            where = (
+                f", from {lost} of {possible} places" if lost < possible else ", from every place"
+            )
         names = " and ".join(risk.events)
-        lines.append(f"{names} can make it fail whatever the robot does: {' ; then '.join(story)}")
+        lines.append(
+            f"{names} can make it fail whatever the robot does{where}: {story_text(risk.story)}"
+        )
+    blamed = {name for risk in verdict.risks for name in risk.events}
+    others = [name for name in verdict.declared if name not in blamed]
+    if others:
+        what = "no other event alone" if blamed else "no event"
+        lines.append(f"{what} can make it fail {verdict.proved_for}, of: {', '.join(others)}")
     return lines
+
+
+def story_text(story: Story) -> str:
+    """Return on one line how events defeat the robot."""
+    parts = [trace_text(list(part)) for part in (story.steps, story.forever) if part]
+    if story.forever:
+        parts[-1] += ", and so for ever"
+    return " ; then ".join(parts)
 
 
 def trace_text(trace: Trace) -> str:

@@ -145,7 +145,9 @@ def _compile_formula(
     translator: str,
     limits: _Limits,
 ) -> Mission:
-    translated = cache(lambda: translate(formula, translator, **limits._asdict()))
+    # Who asks for finite traces gets them by definition; else what is bounded is seen through.
+    through = horizon != "finite"
+    translated = cache(lambda: translate(formula, translator, through=through, **limits._asdict()))
     reading = read_formula(formula, horizon, translated)
     if reading.standing:
         machine = endless_machine(formula, translator, **limits._asdict())

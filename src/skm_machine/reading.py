@@ -1,22 +1,41 @@
-"""How a formula is read: as a mission with an end, or as a standing order.
+"""How a formula is read: as a mission with an end, or as a recurring mission (a standing order).
 
-A formula is a **standing order** if it says something about every future (a response `G(a -> F b)`,
-`G F a`, `F G a`), if doing nothing would fulfil it at once, but only so far (`G !a`), or if it only says
-what must hold (`G a`). Every other formula is a **mission with an end**: it is over at the first step at
-which the trace satisfies it.
+The reading depends on the infinite traces that satisfy a formula, not on how it is written: formulas
+that mean the same are read the same. A formula is a **recurring mission** in two cases.
+
+1. At no step can it be told whether it is satisfied so far: runs that satisfy it and runs that do not
+   leave the same things to be done (`G F a`, `F G a`, `F(a & G a)`, `G(a -> F b)`). See
+   `skm_machine.automata.residual_language`.
+2. There is nothing to bring about: what is to be done at the start, or after a first step that shows
+   nothing, can stay so for ever and satisfies it then (`G a`, `G !a`, `a W b`, `(a -> F b) & G !c`),
+   while something is still forbidden. Steps in which nothing matters (`X X G a`) are passed over.
+
+Every other formula is a **mission with an end**: it is over at the first step at which the trace so far
+satisfies it. There, bounds are seen through: `G[0,9] a` takes ten steps.
+
+Deciding this takes an automaton. It is looked for within a fixed amount of work, not of time, so that
+the reading is the same on every machine; where that is not enough, the form of the formula decides, and
+`Reading.why` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from skm_machine.automata.automaton import Automaton
-from skm_machine.logic.normal_form import normal_forms
+from skm_machine.automata.limit_deterministic import clauses
+from skm_machine.automata.limits import LimitReachedError, deep_diagrams_are_a_limit
+from skm_machine.automata.residual_language import SAMPLES, ResidualLanguage, Sample
+from skm_machine.logic.bounds import with_short_bounds
+from skm_machine.logic.normal_form import negation_normal_form, normal_forms
 from skm_machine.logic.syntax import Formula
 
-EVENTUALLY = ("F", "U", "M")
-ALWAYS = ("G", "R", "W")
+EVENTUALLY: Final = ("F", "U", "M")
+ALWAYS: Final = ("G", "R", "W")
+LONG: Final = 8
+"""Bounds of more steps than this are taken for shorter ones here; which ends first stays the same."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,93 @@ class Reading:
     def kind(self) -> str:
         """What the mission is, in words."""
         return "a standing order" if self.standing else "a mission with an end"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}"
+
+
+def read_formula(
+    formula: Formula, horizon: str, finite_automaton: Callable[[], Automaton]
+) -> Reading:
+    """Return how `formula` is read; the finite automaton is asked for only if it decides."""
+    if horizon == "infinite":
+        return Reading(True, "as asked for (horizon infinite)", _OTHER_FINITE)
+    if horizon == "finite":
+        return Reading(False, "as asked for (horizon finite)", _OTHER_INFINITE)
+    try:
+        with deep_diagrams_are_a_limit():
+            return _by_language(formula)
+    except LimitReachedError:
+        found = _by_form(formula, finite_automaton)
+        return Reading(found.standing, f"{found.why}{_TOO_LARGE}", found.other)
+
+
+def _by_language(formula: Formula) -> Reading:
+    """Return the reading by the infinite traces that satisfy a formula; quick answers come first."""
+    formula = with_short_bounds(formula, LONG)
+    parts = clauses(formula)
+    lasting = [_has(part, ALWAYS) for part in parts]
+    if not any(lasting):
+        return _ONCE
+    work = ResidualLanguage(formula)
+    pure = all(not (a and _has(p, EVENTUALLY)) for p, a in zip(parts, lasting, strict=True))
+    for size in SAMPLES:
+        found = _by_sample(formula, work.sample(*size), pure)
+        if found is not None:
+            return found
+    automaton = work.automaton()
+    if not automaton.tells:
+        return _undecided(formula)
+    standing = automaton.lasting - automaton.universal
+    state = automaton.decisive()
+    if state in standing:
+        return _must_hold(formula, _MUST_HOLD)
+    return _must_hold(formula, _NOTHING_TO_DO) if automaton.nothing[state] in standing else _ONCE
+
+
+def _by_sample(formula: Formula, sample: Sample, pure: bool) -> Reading | None:
+    """Return the reading, if a sample of the residuals shows it; `pure`: no clause has both G and F."""
+    if sample.mixed:
+        return _undecided(formula)
+    idle = sample.idle()
+    for state, found in zip(idle, (_MUST_HOLD, _NOTHING_TO_DO), strict=False):
+        if state in sample.lasting and state in sample.demanding:
+            return _must_hold(formula, found)
+    if pure and sample.waiting.issuperset(idle):
+        # A safe and a co-safe property together, with the co-safe one still to come. Were such a
+        # residual lasting, going round would fulfil that, and leave nothing to wait for.
+        return _ONCE
+    return None
+
+
+def _undecided(formula: Formula) -> Reading:
+    """Return the reading of a formula that does not tell whether it is satisfied so far."""
+    return _must_hold(formula, _NEVER_TOLD)
+
+
+def _must_hold(formula: Formula, found: Reading) -> Reading:
+    """Return a reading as a recurring mission, with the part that makes it one, if one stands out."""
+    part = about_every_future(formula)
+    if part is None:
+        return found
+    return replace(found, why=f"'{part}' says something about every future", other=_OTHER_FINITE)
+
+
+def _has(formula: Formula, operators: tuple[str, ...]) -> bool:
+    return any(sub.operator in operators for sub in formula.subformulas())
+
+
+def _by_form(formula: Formula, finite_automaton: Callable[[], Automaton]) -> Reading:
+    """Return the reading by how a formula is written, and by what it asks of finite traces."""
+    if about_every_future(formula) is not None:
+        return _undecided(formula)
+    automaton = finite_automaton()
+    first = automaton.table.outcome(automaton.initial, frozenset())
+    if first in automaton.accepting and first not in automaton.settled:
+        return _NOTHING_TO_DO
+    if not _has(negation_normal_form(formula), (*EVENTUALLY, "X")):
+        return _MUST_HOLD
+    return _ONCE
 
 
 def about_every_future(formula: Formula) -> Formula | None:
@@ -62,67 +168,23 @@ def about_every_future(formula: Formula) -> Formula | None:
     return None
 
 
-def brings_nothing_about(formula: Formula) -> bool:
-    """Tell whether a formula only says what must hold: `G a`, `G[0,9] a`, `a W b`, and both of two such.
-
-    Nothing in it asks for a step to come: no F, U, M or X, nor a G, R or W that is denied.
-    """
-    clauses = [formula]
-    for clause in clauses:  # grows while it is walked
-        if clause.operator == "&":
-            clauses += clause.operands
-        elif clause.operator != "G" and not _never_asks(clause):
-            return False
-    return True
-
-
-def _never_asks(formula: Formula) -> bool:
-    signs: dict[Formula, frozenset[bool]] = {formula: frozenset({True})}
-    """Of each part, whether it is said, denied, or both."""
-    for sub in reversed(list(formula.subformulas())):  # a part comes after all that it is in
-        said = signs[sub]
-        denied = frozenset(not sign for sign in said)
-        if True in said and sub.operator in (*EVENTUALLY, "X"):
-            return False
-        if False in said and sub.operator in ALWAYS:
-            return False
-        for place, operand in enumerate(sub.operands):
-            if sub.operator in ("<->", "xor"):
-                sign = said | denied
-            elif sub.operator == "!" or (sub.operator == "->" and place == 0):
-                sign = denied
-            else:
-                sign = said
-            signs[operand] = signs.get(operand, frozenset()) | sign
-    return True
-
-
-def read_formula(
-    formula: Formula, horizon: str, finite_automaton: Callable[[], Automaton]
-) -> Reading:
-    """Return how `formula` is read; the finite automaton is asked for only if it decides."""
-    if horizon == "infinite":
-        return Reading(True, "as asked for (horizon infinite)", _OTHER_FINITE)
-    if horizon == "finite":
-        return Reading(False, "as asked for (horizon finite)", _OTHER_INFINITE)
-    part = about_every_future(formula)
-    if part is not None:
-        return Reading(True, f"'{part}' says something about every future", _OTHER_FINITE)
-    automaton = finite_automaton()
-    first = automaton.table.outcome(automaton.initial, frozenset())
-    if first in automaton.accepting and first not in automaton.settled:
-        why = "doing nothing would fulfil it at once, but only so far"
-        return Reading(True, why, _OTHER_AT_ONCE)
-    if brings_nothing_about(formula) and not automaton.accepting <= automaton.settled:
-        why = "it says what must hold, and nothing that is to be brought about"
-        return Reading(True, why, _OTHER_FINITE)
-    return Reading(
-        False, "it can be fulfilled once, and says nothing about every future", _OTHER_INFINITE
-    )
-
-
-_OTHER_FINITE = "horizon finite: over at the first step at which all that came so far satisfies it"
-_OTHER_AT_ONCE = "horizon finite: over after the first step that does nothing wrong"
-_OTHER_INFINITE = (
+_OTHER_FINITE: Final = (
+    "horizon finite: over at the first step at which all that came so far satisfies it"
+)
+_OTHER_AT_ONCE: Final = "horizon finite: over after the first step that does nothing wrong"
+_OTHER_INFINITE: Final = (
     "horizon infinite: judged over the whole of an endless run, and what it forbids stays forbidden"
+)
+_TOO_LARGE: Final = " (by its form: it is too large to be read by the runs that satisfy it)"
+_NEVER_TOLD: Final = Reading(
+    True, "at no step can it be told whether it is satisfied so far", _OTHER_FINITE
+)
+_ONCE: Final = Reading(
+    False, "it can be fulfilled once, and says nothing about every future", _OTHER_INFINITE
+)
+_MUST_HOLD: Final = Reading(
+    True, "it says what must hold, and nothing that is to be brought about", _OTHER_FINITE
+)
+_NOTHING_TO_DO: Final = Reading(
+    True, "after a step that shows nothing, it only says what must hold", _OTHER_AT_ONCE
 )

@@ -9,6 +9,7 @@ from skm_machine.automata.automaton import Automaton
 from skm_machine.automata.omega import OmegaAutomaton, Trace
 from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_automaton
 from skm_machine.errors import MissionError, did_you_mean
+from skm_machine.logic.normal_form import seen_through
 from skm_machine.logic.parser import parse
 from skm_machine.logic.syntax import Formula
 from skm_machine.recurrence import standing_machine
@@ -26,17 +27,21 @@ def translate(
     formula: Formula,
     translator: str = "builtin",
     *,
+    through: bool = False,
     max_states: int = MAX_STATES,
     max_seconds: float = MAX_SECONDS,
 ) -> Automaton:
     """Return the minimal deterministic automaton of the non-empty finite traces that satisfy `formula`.
 
+    With `through`, bounds are seen through: `G[0,9] a` takes ten steps (`seen_through`).
     The built-in translator refuses what takes more states on its way, or more seconds of computing.
     `translator="spot"` asks Spot's Python package instead, where it is installed.
     """
     if check_choice("translator", translator, TRANSLATORS) == "spot":
-        return translate_with_spot(formula)
-    return minimal_automaton(formula, max_states=max_states, max_seconds=max_seconds)
+        return translate_with_spot(seen_through(formula) if through else formula)
+    return minimal_automaton(
+        formula, through=through, max_states=max_states, max_seconds=max_seconds
+    )
 
 
 def translate_omega(

@@ -63,13 +63,7 @@ def watch_finite(automaton: Automaton) -> Watch:
         for state in range(automaton.num_states)
         for target in automaton.table.outcomes(state)
     }
-    calm = []
-    for state in range(automaton.num_states):
-        path = [automaton.table.outcome(state, frozenset())]
-        while path[-1] not in path[:-1]:
-            path.append(automaton.table.outcome(path[-1], frozenset()))
-        if automaton.accepting.issuperset(path[path.index(path[-1]) :]):
-            calm.append(state)
+    calm = _calm([automaton.table.outcome(s, ()) for s in range(automaton.num_states)], automaton)
     successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
     lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
     hopeful = {state for component in lasting for state in component}
@@ -79,7 +73,16 @@ def watch_finite(automaton: Automaton) -> Watch:
         credit,
         automaton.initial,
         frozenset(range(automaton.num_states)) - reaching(successors, hopeful),
-        frozenset(calm),
+        calm,
+    )
+
+
+def _calm(idle: Sequence[int], automaton: Automaton) -> frozenset[int]:
+    """Return the states from which steps that show nothing, `idle`, end in a cycle that is accepted."""
+    rounds = cyclic_components([[after] for after in idle])
+    return reaching(
+        [[after] for after in idle],
+        {state for found in rounds if automaton.accepting.issuperset(found) for state in found},
     )
 
 

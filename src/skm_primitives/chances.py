@@ -63,6 +63,13 @@ class Chances:
         shaped: FloatArray = mean.reshape(len(arriving), arriving.shape[1], -1, *arriving.shape[2:])
         return shaped
 
+    def log_expected(self, arriving: FloatArray) -> FloatArray:
+        """Return the same of logarithms: no mean is too small for a number."""
+        chance = np.log(self.chance).reshape(-1, *(1,) * (arriving.ndim - 2))
+        mean = np.logaddexp.reduceat(arriving[:, self.place] + chance, self._first, axis=1)
+        shaped: FloatArray = mean.reshape(len(arriving), arriving.shape[1], -1, *arriving.shape[2:])
+        return shaped
+
     def reached(self, actions: int) -> IntArray:
         """Return `[place, …]`: every place that some action leads to, the first again as filling."""
         source = self.pair // actions

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from skm_machine.documents import read_json
 from skm_machine.errors import SkmError
 
 FORMAT = "skm-checkpoint"
@@ -84,6 +86,14 @@ class Card:
     """Anything else as JSON: settings, names, counters, states of random generators."""
     digest: str = ""
     """SHA-256 of the file of arrays; `save` fills it in."""
+
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("domain", "learner", "command", "digest"), str),
+    **dict.fromkeys(("seed", "steps"), int),
+    **dict.fromkeys(("scores", "details"), dict),
+}
+"""What the entries of a card must be."""
 
 
 def card_path(path: Path) -> Path:
@@ -226,7 +236,7 @@ def _check_whole(path: Path, data: bytes) -> None:
             f"{path} is truncated: it ends inside its header. Copy it again, or train anew."
         )
     try:
-        header = json.loads(data[8 : 8 + length])
+        header = read_json(data[8 : 8 + length])
         ends = [entry["data_offsets"][1] for name, entry in header.items() if name[:2] != "__"]
         expected = 8 + length + max(ends, default=0)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
@@ -240,9 +250,11 @@ def _check_whole(path: Path, data: bytes) -> None:
 def _read_card(path: Path) -> Card:
     """Parse a card, and say what is wrong with one that is not ours or not of our version."""
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = read_json(path.read_text("utf-8"))
     except ValueError:
         raise ForeignFileError(f"{path} is no JSON, so it is no card of a checkpoint.") from None
+    except OSError as error:
+        raise CheckpointError(f"cannot read the card {path}: {error.strerror or error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ForeignFileError(f"{path} is no card of a checkpoint: it lacks 'format': '{FORMAT}'.")
     if document.get("version") != VERSION:
@@ -256,4 +268,13 @@ def _read_card(path: Path) -> Card:
         raise ForeignFileError(f"{path} is no whole card: its details are no JSON object.")
     if missing:
         raise ForeignFileError(f"{path} is no whole card: it lacks {', '.join(missing)}.")
+    for name, kind in _KINDS.items():
+        if not isinstance(document[name], kind) or isinstance(document[name], bool):
+            raise ForeignFileError(
+                f"{path} is no whole card: its {name} is {reprlib.repr(document[name])}."
+            )
+    for name in ("propositions", "constraints"):
+        found = document["details"].get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise ForeignFileError(f"{path} is no whole card: its {name} are no list of names.")
     return Card(**{name: document[name] for name in names})

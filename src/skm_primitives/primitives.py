@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -12,6 +12,9 @@ from gymnasium.spaces import Space
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+UNKNOWN: Final = -1
+"""Stands in messages for the place that an action leads to where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class PlaceWorld:
     """Where actions lead to several places: to which, how often. None in a deterministic world."""
     goal_values: Float32Array | None = None
     """`[g, h]`: the value of goal h at the place of goal g; None where it is not known."""
+    tried: BoolArray | None = None
+    """`[place, action]`: whether it is known where the action leads; None: everywhere."""
+    ended: BoolArray | None = None
+    """`[place]`: whether the world ends on arriving there (a run may begin there all the same); None: it
+    ends nowhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +121,8 @@ class KnownWorld:
     constraints: tuple[str, ...] = ()
     near: IntArray | None = None
     """`[cell]`: bits over `constraints` that the cell does not show but comes close to; None: none."""
+    end: int | None = None
+    """The cell that stands for what comes after the end of the world: nobody arrives; None: no such."""
 
     def as_places(self, goals: int) -> PlaceWorld:
         """Return the same world with every cell a place, for planners of places."""

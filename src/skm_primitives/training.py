@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import Card, CheckpointError, checkpoint_path, understood
+from skm_primitives.interrupts import InterruptFlag
 from skm_primitives.run_lock import locked
 from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute
@@ -58,7 +59,7 @@ class Learner(Protocol):
 
     @property
     def default_steps(self) -> int:
-        """How long a run is if nobody says."""
+        """How long a run is if nobody says: it may depend on what was learned so far."""
         ...
 
     @property
@@ -171,12 +172,14 @@ def begin_learner(
 
 def train(
     learner: Learner,
-    steps: int,
+    steps: int | None,
     out: Path,
     command: str,
     report: Callable[[int], None] = lambda _: None,
 ) -> TrainingResult:
     """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
+
+    With None, the learner says after each round how many it takes (`default_steps`).
 
     An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
     ends it at once. A round that fails, say in the environment, ends it too, with all rounds
@@ -185,7 +188,7 @@ def train(
     _check_writable(out)
     saved = time.monotonic()
     with locked(out), _interrupts() as interrupted:
-        while learner.steps < steps and not interrupted.is_set():
+        while learner.steps < (steps or learner.default_steps) and not interrupted.is_set():
             try:
                 learner.run_round()
             except SkmError as error:
@@ -216,22 +219,22 @@ def _check_writable(out: Path) -> None:
 
 
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Give an event that the first interrupt sets; the second has its usual effect."""
-    event = threading.Event()
+def _interrupts() -> Iterator[InterruptFlag]:
+    """Give a flag that the first interrupt sets; the second has its usual effect."""
+    flag = InterruptFlag()
     if threading.current_thread() is not threading.main_thread():
-        yield event
+        yield flag
         return
     usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        event.set()
+        flag.set()
         signal.signal(number, usual[signal.Signals(number)])
 
     for number in usual:
         signal.signal(number, on_signal)
     try:
-        yield event
+        yield flag
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)

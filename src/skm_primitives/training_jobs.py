@@ -58,7 +58,7 @@ def train_seed(
     learner = make_learner(spec, options, path, resume=resume, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     begun.touch()
-    result = train(learner, steps or learner.default_steps, path, command)
+    result = train(learner, steps, path, command)
     if result.interrupted:
         raise KeyboardInterrupt
     begun.unlink()

@@ -9,19 +9,30 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Final
+
+from skm_primitives.interrupts import InterruptFlag
 
 LAST_LINES: Final = 15
 ASK_SECONDS: Final = 6.0
 """How long children are asked to end with SIGINT; then SIGTERM for half of that, then SIGKILL."""
 
 
+DEAF_TO_CTRL_C: Final = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
+"""Put in front of a command, it lets that ignore SIGINT until it has a handler of its own. To ignore
+the signal here while the child is made would lose one that comes just then."""
+
+
 def say(name: str, line: str) -> None:
-    """Print one line of a child with its name in front."""
-    print(f"[{name}] {line}", file=sys.stderr, flush=True)
+    """Print one line of a child with its name in front; where nothing can be printed, go on.
+
+    Whoever reads a child's output must not stop, even on a full disk: the child would wait for it.
+    """
+    with suppress(OSError, ValueError):
+        print(f"[{name}] {line}", file=sys.stderr, flush=True)
 
 
 class Child:
@@ -30,23 +41,25 @@ class Child:
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.name = name
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
-        with _interrupts_ignored():
-            self.process = subprocess.Popen(
-                command,
-                env={**environment, "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            )
+        # A terminal's Ctrl-C reaches children, too: they must not break off while they still import.
+        self.process = subprocess.Popen(
+            [*DEAF_TO_CTRL_C, *command],
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         self._reader = threading.Thread(target=self._read, name=name, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        for line in self.process.stdout or ():
-            self.last_lines.append(line.rstrip("\n"))
-            say(self.name, self.last_lines[-1])
+        assert self.process.stdout is not None
+        with self.process.stdout as output:
+            for line in output:
+                self.last_lines.append(line.rstrip("\n"))
+                say(self.name, self.last_lines[-1])
 
     @property
     def exit_code(self) -> int | None:
@@ -66,19 +79,6 @@ class Child:
         return f"{self.name} ended with {how}; its last lines:{lines or ' none'}"
 
 
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Let children inherit that Ctrl-C is ignored: they must not break off while they still import.
-
-    Once a node runs, it handles the signal itself.
-    """
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class Processes:
     """Children with a common end. Use it in a `with` statement: whatever happens, all of them end.
 
@@ -88,7 +88,7 @@ class Processes:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self.environment = dict(os.environ if environment is None else environment)
         self.children: list[Child] = []
-        self.interrupted = threading.Event()
+        self.interrupted = InterruptFlag()
 
     def __enter__(self) -> Processes:
         handled = (signal.SIGINT, signal.SIGTERM)

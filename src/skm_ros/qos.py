@@ -37,6 +37,14 @@ COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE,
 """`action`. Reliable, since lock-step waits for it and a stop must arrive; volatile, since an old
 command must never reach a robot that joins late."""
 
+EVENT: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 100)
+"""`event/NAME`, as any sensor publishes it. Deep: that an event was true must not be missed."""
+
+LATCHED_EVENT: Final = _profile(
+    ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, EVENT.depth
+)
+"""`event/NAME` again, for what sensors that latch have said before the machine was there."""
+
 LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
 """`image`, `decision`: only the last one counts, also for late joiners."""
 
@@ -56,7 +64,8 @@ ALIVE: Final = QoSProfile(
 death of a node, or its freezing, is known in little more than a second. Any subscriber matches."""
 
 REQUESTS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 2000)
-"""Requests of `execute_mission`: deep, since each must be answered, however many come at once."""
+"""Requests of `execute_mission` and `set_event`: deep, since each must be answered, however many come at
+once. Whoever asks many at once takes it, too: so many answers come at once."""
 
 MARKERS: Final = STATE
 """`markers`. RViz needs the last one only, but a recording of the path (`skm mission --picture`) wants

@@ -14,6 +14,7 @@ from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 from skm_primitives.chances import Chances
 from skm_primitives.goals import Goal, label_sets_of
 from skm_primitives.primitives import (
+    UNKNOWN,
     Behind,
     GoalToGoal,
     KnownWorld,
@@ -29,7 +30,7 @@ from skm_ros.conversions import (
     table,
 )
 from skm_ros.step_time import decision_steps
-from skm_sim.arrays import IntArray
+from skm_sim.arrays import BoolArray, IntArray
 
 MOST_NUMBERS: Final = 100_000_000
 """The largest observation that anyone could mean."""
@@ -91,19 +92,24 @@ def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> KnownWorld:
     shown, near = np.array(info.state_goals, np.int64), np.array(info.state_near, np.int64)
     if not cells or successors.size != cells * int(info.action_count) or shown.size != cells:
         raise ConversionError(f"primitives_info has {successors.size} successors of {cells} states")
-    inside = ((successors >= 0) & (successors < cells)).all() and (shown < len(goals)).all()
+    leads = successors.reshape(cells, -1)
+    ends: BoolArray = np.all(leads == -1, axis=1)
+    inside = (leads[~ends] >= 0).all() and (leads < cells).all() and (shown < len(goals)).all()
     if not inside or near.size not in (0, cells):
         raise ConversionError(
             "primitives_info has successors or labels of states that are not there"
         )
     label_sets = label_sets_of(goals)
-    number = np.array([label_sets.index(goal.labels) for goal in goals])
+    label_ids = np.array([label_sets.index(goal.labels) for goal in goals])[shown]
+    end = None
+    if ends.any():  # One more cell, as the primitives have it: what comes after the end.
+        end = cells
+        leads = np.vstack([np.where(ends[:, None], end, leads), np.full((1, leads.shape[1]), end)])
+        label_sets = tuple(dict.fromkeys([*label_sets, frozenset[str]()]))
+        label_ids = np.append(label_ids, label_sets.index(frozenset()))
+        near = np.append(near, 0) if near.size else near
     return KnownWorld(
-        successors.reshape(cells, -1),
-        number[shown],
-        label_sets,
-        tuple(info.constraints),
-        near if near.size else None,
+        leads, label_ids, label_sets, tuple(info.constraints), near if near.size else None, end
     )
 
 
@@ -123,7 +129,8 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     successors = np.array(info.place_successors, np.int64)
     if successors.size != len(places) * int(info.action_count):
         raise ConversionError(f"primitives_info has {successors.size} successors of places")
-    if ((successors < 0) | (successors >= len(places))).any() or set(visit_labels) != set(places):
+    inside = (successors >= UNKNOWN) & (successors < len(places))
+    if not inside.all() or set(visit_labels) != set(places):
         raise ConversionError(
             "primitives_info has successors or labels of places that are not there"
         )
@@ -131,7 +138,16 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     if not ((probability > 0) & (probability <= 1)).all():
         raise ConversionError("primitives_info has chances that are not between 0 and 1")
     leads = successors.reshape(len(places), -1)
-    return PlaceWorld(places, leads, visit_labels, probability, _chances(info, leads))
+    tried = leads != UNKNOWN
+    leads = np.where(tried, leads, np.arange(len(places))[:, None])
+    return PlaceWorld(
+        places,
+        leads,
+        visit_labels,
+        probability,
+        _chances(info, leads),
+        tried=None if tried.all() else tried,
+    )
 
 
 def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:

@@ -21,6 +21,7 @@ from rclpy.node import Node
 
 from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import Message, codec_of
+from skm_primitives.recording.definitions import ExistingRecordingError
 from skm_primitives.recording.episode_recorder import run_metadata
 from skm_primitives.recording.files import require_mcap
 from skm_primitives.recording.log_entries import KIND as LOG
@@ -213,8 +214,7 @@ class TopicRecorder:
     def _begin(self, entry: Message, *, taking: bool = True) -> None:
         """Open a file; `taking`: the latest entry of the log is about to be written to it."""
         goal = goal_id(entry)
-        path = _free_path(self._folder, str(entry.mission))
-        run = _Run(goal, RunWriter(path))
+        run = _Run(goal, _new_file(self._folder, str(entry.mission)))
         run.writer.metadata(
             "skm.run",
             run_metadata(
@@ -241,8 +241,8 @@ class TopicRecorder:
         for message, topic in sorted(latest + own, key=lambda pair: pair[0][1]):
             self._write(run, topic, message)
         self._runs.append(run)
-        self.files.append(path)
-        self._note(f"recording {path}")
+        self.files.append(run.writer.path)
+        self._note(f"recording {run.writer.path}")
 
     def _about(self, entry: Message) -> dict[str, object]:
         infos = self._topics[self._node.resolve_topic_name("primitives_info")]
@@ -328,13 +328,15 @@ class TopicRecorder:
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
-def _free_path(folder: Path, mission: str) -> Path:
-    """Return a new file's name: when, and what."""
+def _new_file(folder: Path, mission: str) -> RunWriter:
+    """Begin a new file, whose name says when, and what: never one that is there."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", mission).strip("-")[:40].strip("-")
     when = time.strftime("%Y%m%d-%H%M%S")
     name, number = f"{when}_{words or 'mission'}", 1
     path = folder / f"{name}.mcap"
-    while path.exists():
-        number += 1
-        path = folder / f"{name}_{number}.mcap"
-    return path
+    while True:
+        try:
+            return RunWriter(path)
+        except ExistingRecordingError:  # of this second, maybe by another recorder
+            number += 1
+            path = folder / f"{name}_{number}.mcap"

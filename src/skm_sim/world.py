@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Space
 from gymnasium.wrappers import OrderEnforcing
 
+from skm_machine.documents import read_json
 from skm_sim.arrays import ByteArray
 from skm_sim.domain import DomainError, DomainSpec
 from skm_sim.faults import environment_faults, making_faults
@@ -117,8 +117,8 @@ def _read_options(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        options = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        options = read_json(text)
+    except ValueError as error:
         raise DomainError(f"reset options are no JSON: {str(error)[:200]}") from None
     if not isinstance(options, dict):
         raise DomainError(

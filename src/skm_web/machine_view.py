@@ -12,8 +12,9 @@ from skm_machine.drawing.machine_picture import draw_parts
 from skm_machine.drawing.sketch import sketch_machine
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
+from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
-from skm_machine.skill_machine import Skill, plan_paper
+from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_web.machine_content import page_content
 
 MOST_STATES: Final = 30
@@ -36,7 +37,13 @@ class MachineView:
         self._parts = MachineParts(self.machine, label_sets)
         self._skills: dict[int, Skill] = {}
         if self.machine.num_states <= MOST_PLANNED:
-            self._skills = plan_paper(self.machine, gamma).skills
+            shown = shown_everywhere(self.machine, label_sets) if label_sets else None
+            planned = (
+                plan_paper(self.machine, gamma)
+                if shown is None
+                else plan_possible(self.machine, shown, gamma, events=mission.events)
+            )
+            self._skills = planned.skills
         self.folded = self.machine.num_states > MOST_STATES and self._is_large()
 
     def _is_large(self) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from skm_machine.analysis import Trace, analyse
+from skm_machine.analysis import Analysis, Trace, analyse
 from skm_machine.errors import MissionError, SkmError
+from skm_machine.event_game import EventVerdict, subsets
 from skm_machine.logic.syntax import quoted
 from skm_machine.meaning import meaning
 from skm_machine.mission import Mission, compile_mission
+from skm_machine.possible import Shown, shown_everywhere
 from skm_machine.words.catalogue import PATTERNS, Pattern
-from skm_primitives.planning.keeping import keeping
+from skm_primitives.planning.outlook import outlook
 from skm_primitives.primitives import Skills
 
 MOST_CHARACTERS: Final = 4000
@@ -49,8 +51,7 @@ def check_mission(text: str, context: MissionContext) -> dict[str, Any]:
         return {"ok": False, "error": f"a mission has at most {MOST_CHARACTERS} characters here"}
     try:
         mission = context.compiled(text, max_states=MOST_STATES, max_seconds=MOST_SECONDS)
-        analysis = analyse(mission, context.label_sets)
-        remarks, possible = _remarks(mission, context)
+        meant = _meant(mission, context)
     except MissionError as error:
         return {
             "ok": False,
@@ -65,14 +66,14 @@ def check_mission(text: str, context: MissionContext) -> dict[str, Any]:
         "ok": True,
         "formula": None if mission.formula is None else str(mission.formula),
         "words": mission.words,
-        "reading": None if reading is None else f"{reading.kind}: {reading.why}",
-        "sentences": meaning(mission, analysis),
-        "remarks": remarks,
-        "possible": analysis.satisfiable and possible,
+        "reading": None if reading is None else str(reading),
+        "sentences": meaning(mission, meant.analysis, meant.verdict, meant.shown),
+        "remarks": meant.remarks,
+        "possible": meant.analysis.satisfiable and meant.possible,
         "states": mission.machine.num_states,
         "endless": mission.machine.endless,
-        "witness": _steps(analysis.witness),
-        "counterexample": _steps(analysis.counterexample),
+        "witness": _steps(meant.analysis.witness),
+        "counterexample": _steps(meant.analysis.counterexample),
     }
 
 
@@ -94,14 +95,36 @@ def offered(propositions: tuple[str, ...], constraints: tuple[str, ...]) -> list
     ]
 
 
-def _remarks(mission: Mission, context: MissionContext) -> tuple[list[str], bool]:
-    if context.skills is None or not mission.machine.satisfiable:
-        return [], True
-    try:
-        found = keeping(mission, context.skills)
-    except SkmError as error:
-        return [str(error)], False
-    return found.sentences, not found.blocked
+@dataclass(frozen=True)
+class _Meant:
+    """What a mission comes to in the world of the page."""
+
+    analysis: Analysis
+    verdict: EventVerdict | None = None
+    shown: Shown | None = None
+    remarks: list[str] = field(default_factory=list)
+    possible: bool = True
+
+
+def _meant(mission: Mission, context: MissionContext) -> _Meant:
+    """Say it as the planner will do it; without skills, over the label sets that the world shows."""
+    machine = mission.machine
+    if not machine.satisfiable:
+        return _Meant(analyse(mission))
+    remarks, possible = [], True
+    if context.skills is not None:
+        try:
+            ahead = outlook(mission, context.skills)
+        except SkmError as error:
+            remarks, possible = [str(error)], False
+        else:
+            return _Meant(
+                ahead.analysis, ahead.verdict, ahead.shown, ahead.sentences, ahead.possible
+            )
+    if not context.label_sets:
+        return _Meant(analyse(mission), remarks=remarks, possible=possible)
+    shown = shown_everywhere(machine, context.label_sets, subsets(mission.events))
+    return _Meant(analyse(mission, shown), None, shown, remarks, possible)
 
 
 def _steps(trace: Trace | None) -> list[list[str]] | None:

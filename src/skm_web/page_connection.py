@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from websockets.asyncio.server import ServerConnection
 
+from skm_machine.documents import read_json
 from skm_web.hub import Hub, Seen
 
 UPDATE_SECONDS: Final = 1 / 15
@@ -82,8 +83,8 @@ class PageConnection:
     def _take(self, message: str | bytes) -> None:
         """Answer a request, in its own time; what cannot be read, or comes too fast, is refused."""
         try:
-            request = json.loads(message)
-        except (ValueError, RecursionError):
+            request = read_json(message)
+        except ValueError:
             request = None
         if not isinstance(request, dict) or not isinstance(request.get("type"), str):
             self._answer(None, {"ok": False, "message": "a request is a JSON object with a type"})

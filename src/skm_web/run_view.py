@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -118,13 +119,7 @@ class RunView:
         period = float(message.period)
         seconds = period or None
         if seconds != self.context.step_seconds:
-            self.context = MissionContext(
-                self.context.propositions,
-                self.context.events,
-                self.context.label_sets,
-                seconds,
-                self.context.skills,
-            )
+            self.context = replace(self.context, step_seconds=seconds)
         self.hub.put(
             "world",
             {
@@ -155,6 +150,7 @@ class RunView:
         known = self._mission_key[:1] == (goal_id,)
         if state.mission and not known and int(state.states):
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
+        self._on_events(state)
         self._state = int(state.state)
         if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
             self._way.append(self._state)
@@ -183,6 +179,14 @@ class RunView:
             },
         )
         self._show_position()
+
+    def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
+        """Take which events there are, and which are true; older recordings do not say."""
+        events = tuple(getattr(state, "events", ()))
+        if events != self.context.events:
+            self.context = replace(self.context, events=events)
+        true = set(getattr(state, "true_events", ()))
+        self.hub.put("events", [{"name": name, "true": name in true} for name in events])
 
     def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
         """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""

@@ -200,3 +200,53 @@ def test_json_gives_as_many_edges_as_a_program_may_want(capsys):
     assert not report["complete"]
     assert len(report["edges"]) == 1000
     assert check_json(capsys, "F a & F b")[1]["complete"]
+
+
+def test_a_domain_leaves_out_of_text_json_and_drawing_what_never_holds_together(capsys, tmp_path):
+    """In Zones no place has two colours; check showed 'reach blue & green & yellow' all the same."""
+    mission, drawing = "F blue & F green & F yellow", tmp_path / "machine.svg"
+    _, out, _ = check(capsys, mission, "--domain", "zones", "--draw", str(drawing))
+    assert "shortest success:  {blue} ; {green} ; {yellow}" in out
+    assert "blue | green | yellow" in out
+    assert "blue & green" not in out
+    assert "∨ yellow" in drawing.read_text()  # the box of the first state, in two lines
+    assert "∧ yellow" not in drawing.read_text()
+    assert "∧ green" not in drawing.read_text()
+    code, report = check_json(capsys, mission, "--domain", "zones")
+    assert code == 0
+    assert report["witness"] == [["blue"], ["green"], ["yellow"]]
+    assert {skill["expression"] for skill in report["skills"]} == {
+        "blue",
+        "green",
+        "yellow",
+        "blue | green",
+        "blue | yellow",
+        "green | yellow",
+        "blue | green | yellow",
+    }
+    assert {edge["label"] for edge in report["edges"] if edge["source"] != edge["target"]} == {
+        "blue", "green", "yellow",
+    }  # fmt: skip
+    _, alone = check_json(capsys, mission)
+    assert alone["witness"] == [["blue", "green", "yellow"]]  # the formula's own meaning stays
+
+
+def test_events_are_judged_where_they_meet_the_robot_and_check_says_for_whom(capsys):
+    mission = "G F office & G(low -> ((!A & !office) U coffee))"
+    _, alone = check_json(capsys, mission, "--events", "low")
+    assert alone["events"]["can_make_it_fail"] == []
+    assert "could show any labels" in alone["events"]["proved_for"]
+    _, report = check_json(capsys, mission, "--events", "low", "--domain", "office")
+    (risk,) = report["events"]["can_make_it_fail"]
+    assert risk["events"] == ["low"]
+    assert {"low", "office"} <= set(risk["story"][-1])
+    assert risk["starts"] == {"lost": 120, "possible": 120}
+    assert report["domain"]["achievable"]
+
+
+def test_a_mission_that_cannot_be_achieved_shows_no_success(capsys):
+    code, out, _ = check(capsys, "F(coffee & mail & X F office)", "--domain", "office")
+    assert code == 1
+    assert "the mission cannot be achieved" in out
+    assert "shortest success" not in out
+    assert "success stays possible" not in out

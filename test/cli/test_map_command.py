@@ -141,7 +141,9 @@ def test_check_knows_the_building(hall, capsys, tmp_path):
     code, text, _ = said(capsys, "check", mission, "--domain", hall, "--json", "--draw", drawing)
     found = json.loads(text)
     assert code == 0
-    assert found["witness"] == [["coffee", "kitchen"], ["office"], ["dock"]]
+    visited = [labels for labels in found["witness"] if labels not in ([], ["kitchen"])]
+    assert visited == [["coffee", "kitchen"], ["office"], ["dock"]]
+    assert len(found["witness"]) > 40  # from place to place, step by step
     assert found["counterexample"] == [["lobby", "stairs"]]
     metres, seconds = found["map"]["metres"], found["map"]["seconds"]
     assert 3 < metres["least"] < metres["mean"] < metres["most"] < 60

@@ -6,6 +6,8 @@ import pytest
 from PIL import Image
 
 from skm_cli.main import main
+from skm_sim import get_domain
+from skm_web.mission_check import MissionContext, check_mission
 
 COFFEE = "F(coffee & X F office) & G !decoration"
 
@@ -23,6 +25,17 @@ def test_run_reports_what_happened(capsys):
     assert report["outcome"] == "accepted"
     assert report["steps"] == 8 == len(report["actions"])
     assert [step["labels"][0] for step in report["transitions"]] == ["coffee", "office"]
+
+
+def test_run_and_check_say_which_reading_was_taken_and_so_does_the_page(capsys):
+    """`X G !p` had an end, unlike `G !p`, and `skm run` did not say how it was read."""
+    context = MissionContext(get_domain("office").propositions)
+    for text, kind in (("X G !decoration", "a standing order"), (COFFEE, "a mission with an end")):
+        for command in ("run", "office", text, "--max-steps", "60"), ("check", text):
+            assert f"read as {kind}: " in call(capsys, *command)[1]
+        report = json.loads(call(capsys, "run", "office", text, "--max-steps", "60", "--json")[1])
+        assert report["reading"]["standing"] == (kind == "a standing order")
+        assert check_mission(text, context)["reading"].startswith(kind)
 
 
 def test_run_says_that_a_mission_gets_nowhere(capsys):

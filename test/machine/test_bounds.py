@@ -66,7 +66,7 @@ def test_printing_and_parsing_bounds_is_the_identity():
         "X X X a",
         "X[4] a",
         "F X[5](a & X[20] b)",
-        "X[5] X[1000] X[1000] a",
+        "X[5] X[5000] a",
     ],
 )
 def test_bounds_are_written_as_they_were_given(text):
@@ -121,11 +121,11 @@ def test_machines_stay_small(text, states):
         ("F[now] a", 1, "is no bound: write it as in F"),
         ("F[0,0.5] a", 1, "write 0.5s for seconds"),
         ("F[0h,1h] a", 1, "only a domain with a rate"),
-        ("F[0,5000] a", 1, "at most 1000"),
+        ("F[0,5001] a", 1, "at most 5000"),
         ("X[0,3] a", 1, "X takes one number"),
         ("a & ", 2, "nothing follows"),
         ("F[0,2]", 0, "nothing follows"),
-        ("G[0,900](a -> F[0,900] b)", 0, "3200 deep, where each step of a bound counts"),
+        ("G[0,2600](a -> F[0,2600] b)", 0, "10100 deep, where each step of a bound counts"),
         (" & ".join(30 * ["F[0,1000] a"]), 281, "steps in bounds"),
         ("(" * 30 + "a" + " U[2,2] b)" * 30, 323, "too long"),
     ],

@@ -10,7 +10,7 @@ from skm_primitives.baselines import METHODS, best_return, make_problem, run_met
 from skm_primitives.baselines import compiled as compiled_module
 from skm_primitives.baselines.options import make_options, unachievable_edges
 from skm_primitives.baselines.runs import Experiment, collected, jobs_of
-from skm_primitives.tabular.exact_evaluation import best_success
+from skm_primitives.tabular.optimum import best_success
 from skm_primitives.workers import run_jobs
 from skm_sim import get_domain
 from skm_sim.tabular import TabularModel, tabular_model

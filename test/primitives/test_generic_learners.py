@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
+from skm_cli.reports.train_report import print_training
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.checkpoint import load
 from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.training import learner_class, make_learner, train
+from skm_primitives.training import TrainingResult, learner_class, make_learner, train
 from skm_sim import DomainSpec
 
 SIDE = 4
@@ -137,3 +138,27 @@ def test_more_controls_than_a_grid_can_have_are_learned_by_td3(tmp_path):
         BoxLearner.start(spec, {"algorithm": "dqn"})
     with pytest.raises(SkmError, match="td3 does not fit the actions"):
         BoxLearner.start(spec_of(Line, "Pit", pit=True, limit=9), {"algorithm": "td3"})
+
+
+class Hidden(Line):
+    """A line on which nothing ever shows `gold`."""
+
+    propositions = ("left", "right", "gold")
+
+
+def test_networks_say_which_skills_were_never_achieved_and_what_to_change(tmp_path, capsys):
+    spec = spec_of(Hidden, "Hidden")
+    learner = trained(spec, tmp_path / "hidden.safetensors", 4, validate_rounds=2)
+    (warning,) = load(tmp_path / "hidden.safetensors")[1].details["warnings"]
+    assert "'gold'" in warning
+    assert f"In {learner.steps} steps no state showed gold" in warning
+    assert "check its predicate" in warning
+    short = trained(spec, tmp_path / "short.safetensors", 4, validate_rounds=50)
+    card = load(tmp_path / "short.safetensors")[1]
+    assert card.scores == {}
+    assert (
+        f"before its first validation, at {50 * short.round_steps} steps"
+        in (card.details["warnings"][0])
+    )
+    print_training(TrainingResult(card, False), short, tmp_path, 0, 0.0, as_json=False)
+    assert "before its first validation" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from skm_machine import compile_mission
 from skm_primitives.goals import Goal
 from skm_primitives.planning.goal_outcomes import goal_outcomes
-from skm_primitives.planning.grounded_goals import goal_weights
+from skm_primitives.planning.grounded_goals import log_goal_weights
 from skm_primitives.planning.lookahead import CARELESS_STEPS, DEPTH, Lookahead
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.primitives import GoalToGoal, GoalValues
@@ -36,9 +36,9 @@ def primitives(*allowances):
 def looking(mission, served):
     machine = compile_mission(mission, propositions=NAMES, repeat=True).machine
     outcomes = goal_outcomes(machine, served)
-    weights, anywhere = goal_weights(outcomes, served, served.behind_goals)
+    weights, anywhere = log_goal_weights(outcomes, served, served.behind_goals)
     ahead = Lookahead(served, served.behind_goals, outcomes, anywhere)
-    return machine, weights, anywhere, ahead
+    return machine, np.exp(weights), np.exp(anywhere), ahead
 
 
 def onward(served, **values):
@@ -57,7 +57,7 @@ def test_a_goal_is_worth_what_it_leaves_near():
     machine, weights, anywhere, ahead = looking("F((a | b) & X F c)", served)
     start = machine.initial
     assert weights[start, 0] == weights[start, 1]
-    here = ahead.weights(start, onward(served, ac=0.8, bc=0.2))
+    here = np.exp(ahead.log_weights(start, onward(served, ac=0.8, bc=0.2)))
     assert here[0] > here[1] > 0
     assert here[2] == 0
     # a, then c, then a again, which counts as on average (b, at 0.1, would be worse).
@@ -91,21 +91,25 @@ def test_weights_are_the_best_over_all_sequences():
                     again = label in sequence[:place]
                     value *= AVERAGE if again else table[sequence[place - 1], label]
             expected[sequence[0]] = max(expected[sequence[0]], value)
-        assert ahead.weights(state, table) == pytest.approx(expected)
+        assert np.exp(ahead.log_weights(state, table)) == pytest.approx(expected)
 
 
 def test_a_way_that_may_spoil_what_comes_next_counts_as_longer():
     """On the way to a, one goal may touch b and c, the other nothing; b is needed next, c is not."""
     served = primitives("", "abc")
     machine, _, _, ahead = looking("F(a & X F b)", served)
-    careful, careless = ahead.weights(machine.initial, onward(served, ab=0.9, ba=0.9))[:2]
+    careful, careless = np.exp(ahead.log_weights(machine.initial, onward(served, ab=0.9, ba=0.9)))[
+        :2
+    ]
     assert careless == pytest.approx(careful * GAMMA**CARELESS_STEPS)
 
 
 def test_a_way_that_may_fail_the_mission_is_worth_nothing():
     served = primitives("", "b", "c")
     machine, _, _, ahead = looking("F a & G !b", served)
-    nothing, may_touch_b, may_touch_c = ahead.weights(machine.initial, onward(served, aa=0.9))[:3]
+    nothing, may_touch_b, may_touch_c = np.exp(
+        ahead.log_weights(machine.initial, onward(served, aa=0.9))
+    )[:3]
     assert nothing > 0
     assert may_touch_b == 0
     assert may_touch_c == nothing
@@ -115,9 +119,9 @@ def test_missions_that_end_are_worth_no_more_after_it():
     served = primitives("")
     machine = compile_mission("F(a & X F b)", propositions=NAMES).machine
     outcomes = goal_outcomes(machine, served)
-    _, anywhere = goal_weights(outcomes, served, served.behind_goals)
+    _, anywhere = log_goal_weights(outcomes, served, served.behind_goals)
     ahead = Lookahead(served, served.behind_goals, outcomes, anywhere)
-    weights = ahead.weights(machine.initial, onward(served, ab=0.7))
+    weights = np.exp(ahead.log_weights(machine.initial, onward(served, ab=0.7)))
     assert weights == pytest.approx([GAMMA * 0.7, 0, 0])
 
 

@@ -8,9 +8,10 @@ from gymnasium.spaces import Box
 
 from skm_machine import compile_mission
 from skm_machine.errors import UnachievableMissionError
-from skm_primitives import load_primitives, make_policy
+from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.deep.relative_goals import RelativeGoals
-from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
+from skm_primitives.planning.goal_outcomes import goal_outcomes
+from skm_primitives.planning.grounded_goals import GroundedGoalPolicy, log_goal_weights
 from skm_primitives.planning.narrowing import goals_of_mission
 from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
 from skm_sim import get_domain
@@ -98,3 +99,60 @@ def test_where_there_are_two_goals_of_each_label_set_both_are_kept(ten):
     skills = replace(ten, goals=goals, behind_goals=behind)
     mission = compile_mission("F a", propositions=TEN)
     assert len(goals) == len(goals_of_mission(mission, skills)) == 20
+
+
+WITH_NETWORKS = ("safety", "zones", "moving_targets")
+
+
+@pytest.mark.parametrize("domain", WITH_NETWORKS)
+def test_every_proposition_can_be_promised_to_last(domain):
+    """`F G p` was refused: any way to p that may touch more than p was taken to break the promise."""
+    skills = load_primitives(get_domain(domain))
+    for p in skills.propositions:
+        for text in (f"F G {p}", f"F({p} & X {p})"):
+            mission = compile_mission(text, propositions=skills.propositions)
+            policy = make_policy(mission, skills)
+            machine = mission.machine
+            for state in machine.promised or {1}:
+                reached = [skills.goals[g] for g in np.flatnonzero(policy.wanted(state))]
+                assert any(p in goal.labels for goal in reached), text
+
+
+def test_a_weaker_mission_is_not_refused_where_a_stronger_one_runs():
+    skills = load_primitives(get_domain("zones"))
+    for text in ("F G yellow & G !(green | blue | magenta)", "F G yellow", "F G (blue | green)"):
+        make_policy(compile_mission(text, propositions=skills.propositions), skills)
+
+
+@pytest.mark.parametrize("domain", ["safety", "zones"])
+def test_what_shall_last_lasts(domain):
+    spec = get_domain(domain)
+    skills = load_primitives(spec)
+    p = skills.propositions[-1]
+    mission = compile_mission(f"F G {p}", propositions=skills.propositions)
+    episode = run_episode(spec.make(), skills, make_policy(mission, skills), max_steps=250, seed=3)
+    rounds = [move.step for move in episode.transitions if move.reward > 0]
+    assert rounds[-50:] == list(range(201, 251))
+
+
+@pytest.mark.parametrize("domain", [*WITH_NETWORKS, "office"])
+def test_a_mission_with_no_goal_to_reach_runs(domain):
+    """No goal was wanted, so that networks that are asked about each goal had no input to look at."""
+    spec = get_domain(domain)
+    skills = load_primitives(spec)
+    everything = " | ".join(skills.propositions)
+    for text in (f"G !({everything})", f"G[0,2] !({everything})", "G true", "X X true"):
+        mission = compile_mission(text, propositions=skills.propositions)
+        episode = run_episode(spec.make(), skills, make_policy(mission, skills), max_steps=4)
+        assert episode.steps
+        assert episode.outcome in ("accepted", "satisfied so far", "timed out"), text
+
+
+def test_goals_that_lead_nowhere_are_worth_nothing(ten):
+    """Of 5,120 goals, none can be reached here without failing: planning took seven minutes."""
+    mission = compile_mission(f"G !({' | '.join(TEN)})", propositions=TEN)
+    outcomes = goal_outcomes(mission.machine, ten)
+    assert not len(outcomes.leading_somewhere())
+    weights, anywhere = log_goal_weights(outcomes, ten, ten.behind_goals)
+    assert not np.isfinite(weights).any()
+    assert anywhere[mission.machine.initial] > 0, "doing nothing is worth more than 1"

@@ -176,3 +176,22 @@ def test_no_action_is_taken_that_an_event_could_turn_into_failure():
     mission = compile_mission(text, propositions=OFFICE.propositions, events=["call"])
     game = make_policy(mission, skills()).game
     assert game.kept[mission.machine.initial].all()
+
+
+def test_a_promise_that_events_can_break_is_not_planned_on_where_none_is_needed():
+    """The plan was to promise that nobody calls, which the robot then did not dare: it did nothing."""
+    mission = compile_mission(
+        "F A | F G !call", propositions=OFFICE.propositions, horizon="infinite", events=["call"]
+    )
+    policy = make_policy(mission, skills())
+    for start in ((2, 2), (6, 9)):
+        episode = run_episode(
+            OFFICE.make(),
+            skills(),
+            policy,
+            max_steps=80,
+            options={"start": start},
+            events=EventScript("call"),
+        )
+        assert episode.outcome == "satisfied so far"
+        assert any("A" in move.labels for move in episode.transitions)

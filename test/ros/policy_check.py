@@ -14,6 +14,7 @@ ONLY_IF_ASKED = {
     "/skm/image",
     "/skm/markers",
     "/skm/verdict",
+    "/skm/event/*",
     "/skm/bridge/list_parameters",
     "/skm/bridge/get_parameters",
     "/clock",

@@ -226,8 +226,15 @@ def test_mission_without_end_is_scored_by_its_rounds(office):
     assert (result.outcome, goal.status) == expected
     assert result.accepted >= 2
     assert f"{result.accepted} rounds" in result.reason
+    assert "read as a standing order: 'G F B'" in result.reason
     none = office.run("G F A & G F B & G !decoration", max_steps=5, **start_at(2, 2))
     assert none.outcome == RESULT.TIMED_OUT
+
+
+def test_the_result_says_how_the_mission_was_read(office):
+    result = office.run("F coffee", **start_at(2, 2))
+    assert result.outcome == RESULT.ACCEPTED
+    assert "read as a mission with an end" in result.reason
 
 
 def test_late_joiner_sees_the_machine_state(office):

@@ -17,7 +17,7 @@ MISSION = "F(coffee & X F office) & G !decoration"
 PATROL = "G F A & G F B & G !decoration"
 ADDRESS = r"the page is at (\S+)", "the page's address"
 PARAMETERS = {  # slow and patient: a busy machine must not end a mission
-    "machine": {"resume_after": 60.0, "peer_timeout": 60.0},
+    "machine": {"resume_after": 60.0, "peer_timeout": 60.0, "events": "call"},
     "sim": {"mode": "realtime", "rate": 5.0, "render": "markers", "marker_rate": 15.0},
 }
 
@@ -112,6 +112,18 @@ def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
     assert way(page) > before
     assert page.locator("#graph .edge.taken").count() >= 1
     assert page.locator("#graph .state.been").count() >= 1
+
+
+def test_an_event_is_shown_and_set_and_missions_may_name_it(page):
+    until_text(page, "#events", "call: false")
+    page.click("#events button")
+    until_text(page, "#answer", "call: not set: no mission is under way")
+    send(page, "G(call -> F office) & G F A & G F B")
+    page.wait_for_selector("#phase[data-phase=running]")
+    for value in ("true", "false"):
+        page.click("#events button")
+        until_text(page, "#answer", "the mission has taken it at its step")
+        until_text(page, "#events", f"call: {value}")
 
 
 def test_edges_that_cannot_happen_here_are_left_out_and_labels_are_short(page):

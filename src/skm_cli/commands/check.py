@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skm_cli.output import add_reading_options, print_json, written
 
 if TYPE_CHECKING:
-    from skm_machine import Mission, SkillMachine
+    from skm_cli.reports.check_report import Meaning
     from skm_machine.analysis import Trace
 
 
@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
-        "--domain", help="check the propositions against this domain's, such as office"
+        "--domain", help="what it comes to in this domain, such as office, with its skills"
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(
@@ -50,8 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Check one mission; one that can never succeed gives exit code 1, one that cannot be read 2."""
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
-    from skm_cli.reports.check_report import check_document, print_check  # noqa: PLC0415
+    from skm_cli.reports.check_report import Meaning, check_document, print_check  # noqa: PLC0415
     from skm_machine import analyse, compile_mission, judge, plan_paper  # noqa: PLC0415
+    from skm_machine.event_game import event_verdict  # noqa: PLC0415
     from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
 
     text = mission_text(args)
@@ -77,36 +78,41 @@ def run(args: argparse.Namespace) -> int:
         max_states=args.max_states,
         max_seconds=args.translation_seconds,
     )
-    label_sets: tuple[frozenset[str], ...] = ()
-    found = kept = None
-    if spec is not None:
+    ahead = found = None
+    if spec is not None and mission.machine.satisfiable:
         from skm_primitives.known.journeys import on_building  # noqa: PLC0415
-        from skm_primitives.planning.keeping import keeping_in  # noqa: PLC0415
+        from skm_primitives.planning.outlook import outlook_in  # noqa: PLC0415
 
-        mission, label_sets, found = on_building(spec, mission)
-        kept = keeping_in(spec, mission) if found is None else None
+        ahead = outlook_in(spec, mission)
+        found = None if ahead is None else on_building(spec, ahead.policy)
     if not args.json and "title" in args and args.title:
         print(args.title)
-    analysis = analyse(mission, label_sets)
-    skills = plan_paper(mission.machine, gamma)
+    meant = Meaning(
+        mission,
+        analyse(mission) if ahead is None else ahead.analysis,
+        plan_paper(mission.machine, gamma) if ahead is None else ahead.skills,
+        event_verdict(mission.machine, mission.events) if ahead is None else ahead.verdict,
+        None if ahead is None else ahead.shown,
+        {} if ahead is None else ahead.steps,
+    )
     trace = None if args.trace is None else _parse_trace(args.trace, known or mission.propositions)
     judgement = None if trace is None else judge(mission, trace)
-    _write_files(args, mission, skills)
+    _write_files(args, meant)
     if args.json:
-        document = check_document(mission, analysis, skills, trace, judgement)
+        document = check_document(meant, trace, judgement)
         if found is not None:
             document["map"] = found.document(mission.machine.names)
-        if kept is not None:
-            document["domain"] = kept.document()
+        if ahead is not None:
+            document["domain"] = ahead.document()
         print_json(document)
     else:
-        print_check(mission, analysis, skills, trace, judgement, kept.sentences if kept else ())
+        print_check(meant, trace, judgement, ahead.sentences if ahead else ())
         if found is not None:
             from skm_cli.reports.map_report import print_journeys  # noqa: PLC0415
 
             print_journeys(found, mission.machine.names)
-    possible = (found is None or not found.blocked) and (kept is None or not kept.blocked)
-    return 0 if analysis.satisfiable and possible else 1
+    possible = ahead is None or ahead.possible
+    return 0 if meant.analysis.satisfiable and possible else 1
 
 
 def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
@@ -127,17 +133,18 @@ def _parse_trace(text: str, known: tuple[str, ...]) -> Trace:
     return trace
 
 
-def _write_files(args: argparse.Namespace, mission: Mission, skills: SkillMachine) -> None:
+def _write_files(args: argparse.Namespace, meant: Meaning) -> None:
     from skm_machine import to_dot, to_hoa  # noqa: PLC0415
     from skm_machine.errors import SkmError  # noqa: PLC0415
 
+    mission = meant.mission
     title = mission.text if mission.formula is not None else ""
     if args.draw:
         from skm_machine.drawing import draw_machine  # noqa: PLC0415
 
         if args.draw.suffix != ".svg":
             raise SkmError(f"--draw writes SVG: name the file {args.draw.with_suffix('.svg')}")
-        drawing = draw_machine(mission.machine, skills.skills, title)
+        drawing = draw_machine(mission.machine, meant.skills.skills, title, shown=meant.shown)
         with written(args.draw) as path:
             path.write_text(drawing, encoding="utf-8")
     if args.export:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from skm_cli.output import add_keep_option, add_workers_option, print_json, seed_number, track
+from skm_machine.errors import SkmError
 
 EPILOG = """\
 examples:
@@ -15,7 +17,8 @@ examples:
   skm eval zones --task finite --episodes 500 --seed 7
   skm eval moving_targets --task skills --episodes 500
   skm eval safety --task 5 --finetuned runs/finetune_safety_5
-  skm eval office --missions 20 --seed 3 --json
+  skm eval office --missions 20 --seed 3 --save-missions set.txt
+  skm eval office --mission-set set.txt --planner values --json
   skm eval zones --task all --workers auto --keep runs/zones_eval
 """
 
@@ -44,8 +47,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         default=0,
         metavar="N",
-        help="instead of tasks: N feasible missions drawn by chance, from --episodes starts each "
-        "(default: 100)",
+        help="instead of tasks: N missions drawn at random from the domain and the seed alone, from "
+        "--episodes starts each (default: 100); in finite worlds feasible ones, from starts where "
+        "they are",
+    )
+    parser.add_argument(
+        "--mission-set",
+        metavar="FILE",
+        help="instead of tasks: the missions of a file, a formula a line (# begins a comment)",
+    )
+    parser.add_argument(
+        "--save-missions",
+        metavar="FILE",
+        help="write the missions that were run to a file for --mission-set",
     )
     parser.add_argument(
         "--planner", choices=("grounded", "paper", "values", "printed"), default="grounded"
@@ -91,11 +105,17 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate one domain, and print a table or JSON."""
     from skm_cli.reports.eval_report import print_evaluation  # noqa: PLC0415
     from skm_primitives.evaluation import EvaluationOptions  # noqa: PLC0415
+    from skm_primitives.evaluation.mission_trials import (  # noqa: PLC0415
+        MissionsEvaluation,
+        mission_set_text,
+        read_mission_set,
+    )
     from skm_primitives.evaluation.spread import evaluate_spread  # noqa: PLC0415
 
     options = EvaluationOptions(
         task=args.task,
         missions=args.missions,
+        mission_set=read_mission_set(args.mission_set) if args.mission_set else (),
         planner=args.planner,
         possible_only=args.possible_only,
         seeds=args.seeds,
@@ -108,9 +128,24 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         track=track,
     )
+    if args.save_missions and not (options.missions or options.mission_set):
+        raise SkmError(
+            "--save-missions writes the missions of --missions or --mission-set; give one."
+        )
+    if args.save_missions and Path(args.save_missions).exists():
+        raise SkmError(f"{args.save_missions} exists; give --save-missions another name.")
     evaluation = evaluate_spread(args.domain, options, args.workers, args.keep)
+    if args.save_missions and isinstance(evaluation, MissionsEvaluation):
+        _save(Path(args.save_missions), mission_set_text(evaluation))
     if args.json:
         print_json(evaluation.document())
     else:
         print_evaluation(evaluation)
     return 0
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SkmError(f"cannot write {path}: {error.strerror or error}.") from error

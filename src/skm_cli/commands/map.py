@@ -55,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--example", action="store_true", help="take the map and the places that come with skm"
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace the domain at --out")
     parser.add_argument("--no-picture", action="store_true", help="leave picture.png out")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
@@ -74,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
         robot_radius=args.radius,
         neighbours=args.neighbours,
         picture=not args.no_picture,
+        overwrite=args.overwrite,
         command=shlex.join(["skm", "map", str(map_path), "--places", str(places_path)]),
     )
     if args.json:

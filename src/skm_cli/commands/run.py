@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skm_cli.output import add_reading_options, print_json, seed_number
 from skm_machine.errors import SkmError
+
+if TYPE_CHECKING:
+    from skm_machine.event_game import Risk
 
 MAX_STEPS = 1000
 EPILOG = """\
@@ -67,6 +70,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
     parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file at --record")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -79,9 +83,11 @@ def run(args: argparse.Namespace) -> int:
     from skm_cli.run_recorder import run_recorder  # noqa: PLC0415
     from skm_machine import compile_mission  # noqa: PLC0415
     from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
+    from skm_machine.meaning import story_text  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
     from skm_primitives.mission_run import usual_limit  # noqa: PLC0415
     from skm_primitives.planning.keeping import unlearned  # noqa: PLC0415
+    from skm_primitives.planning.outlook import risks_from  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
 
     text = mission_text(args)
@@ -108,8 +114,15 @@ def run(args: argparse.Namespace) -> int:
     policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
-    recorder = run_recorder(args, spec, env, events.names)
     options = start_options(args.start)
+    risks: tuple[Risk, ...] = ()
+    if mission.events:
+        observation, _ = env.reset(seed=args.seed, options=options)  # as the run will
+        risks = risks_from(policy, primitives, observation)
+    for risk in risks:
+        said = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
+        print(f"skm: {said}: {story_text(risk.story)}", file=sys.stderr)
+    recorder = run_recorder(args, spec, env, events.names)
     if args.render:
         env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too
         film.step(env)
@@ -126,10 +139,11 @@ def run(args: argparse.Namespace) -> int:
     )
     film.save(env, mission, primitives.gamma, episode)
     env.close()
-    asked = {"domain": args.domain, "mission": mission.text, "planner": args.planner}
-    if args.possible_only:
-        asked["planner"] += ", possible only"
+    planner = args.planner + ", possible only" * args.possible_only
+    asked = {"domain": args.domain, "mission": mission.text, "planner": planner}
     document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
+    if mission.events:
+        document["can_make_it_fail"] = [risk.document() for risk in risks]
     if args.json:
         print_json(document)
     else:

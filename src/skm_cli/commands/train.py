@@ -46,8 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--steps",
         type=int,
-        help="environment steps in all, rounded up to whole rounds (default: 100000; networks: as"
-        " many as their preset plans)",
+        help="environment steps in all, rounded up to whole rounds (default: tables: 100000, and in"
+        " stochastic worlds until transition probabilities are known well enough; networks: as many"
+        " as their preset plans)",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
     parser.add_argument(
@@ -119,19 +120,19 @@ def run(args: argparse.Namespace) -> int:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before = learner.steps
-    steps = args.steps or learner.default_steps
     with steps_bar() as progress:
-        bar = progress.add_task(f"train {spec.name}", total=steps, completed=before)
+        total = args.steps or learner.default_steps
+        bar = progress.add_task(f"train {spec.name}", total=total, completed=before)
         shown = ""
 
         def report(done: int) -> None:
             nonlocal shown
-            progress.update(bar, completed=done)
+            progress.update(bar, completed=done, total=args.steps or learner.default_steps)
             if (status := learner.status) != shown:
                 shown = status
                 progress.console.print(f"step {done}: {status}")
 
-        result = train(learner, steps, out, shlex.join(["skm", *sys.argv[1:]]), report)
+        result = train(learner, args.steps, out, shlex.join(["skm", *sys.argv[1:]]), report)
     seconds = time.process_time() - started
     print_training(result, learner, out, learner.steps - before, seconds, as_json=args.json)
     return 130 if result.interrupted else 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -12,9 +14,12 @@ from rich.table import Table
 from skm_cli.output import console
 from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace
-from skm_machine.event_game import event_risks
+from skm_machine.drawing.machine_parts import DrawnMachine, MachineParts
+from skm_machine.event_game import EventVerdict
 from skm_machine.logic.labels import labels_text
 from skm_machine.meaning import meaning
+from skm_machine.possible import Shown
+from skm_machine.reward_machine import Edge
 
 MOST_ROWS = 40
 """Larger machines are cut short in the table; --json gives more of them."""
@@ -23,20 +28,37 @@ MOST_EDGES, MOST_SKILLS = 1000, 500
 """What --json gives at most; `complete` says whether that is all."""
 
 
+@dataclass(frozen=True)
+class Meaning:
+    """What a mission means: by itself, or in a domain with its skills."""
+
+    mission: Mission
+    analysis: Analysis
+    skills: SkillMachine
+    verdict: EventVerdict
+    shown: Shown | None = None
+    """The label sets that can show in each machine state; None: any."""
+    steps: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Steps to go in each machine state, the least and the most, if these are known."""
+
+    @cached_property
+    def drawn(self) -> DrawnMachine:
+        """The states and edges that can be, as they are drawn."""
+        return MachineParts(self.mission.machine, self.shown or ()).whole()
+
+
 def check_document(
-    mission: Mission,
-    analysis: Analysis,
-    skills: SkillMachine,
-    trace: Trace | None,
-    judgement: Judgement | None,
+    meant: Meaning, trace: Trace | None, judgement: Judgement | None
 ) -> dict[str, Any]:
     """Return everything that the report says, for programs."""
+    mission, analysis, skills = meant.mission, meant.analysis, meant.skills
     machine, names = mission.machine, mission.machine.names
+    states = range(machine.num_states) if meant.shown is None else sorted(meant.shown)
 
     def as_lists(found: Trace | None) -> list[list[str]] | None:
         return None if found is None else [sorted(labels) for labels in found]
 
-    edges = list(islice(machine.iterate_edges(), MOST_EDGES + 1))
+    edges = list(islice(_edges(meant), MOST_EDGES + 1))
     document: dict[str, Any] = {
         "mission": mission.text,
         "format": mission.format,
@@ -47,16 +69,16 @@ def check_document(
         "co_safe": machine.co_safe,
         "can_fail": analysis.can_fail,
         "infinite": machine.endless,
-        "reading": _reading(mission),
+        "reading": reading_document(mission),
         "states": [
             {
-                "name": name,
+                "name": names[state],
                 "initial": state == machine.initial,
                 "accepted": state in machine.terminal - machine.failure,
                 "failed": state in machine.failure,
                 "value": skills.values[state],
             }
-            for state, name in enumerate(names)
+            for state in states
         ],
         "edges": [
             {
@@ -87,17 +109,12 @@ def check_document(
                 "keep": str(edge.label),
             }
             for edge in machine.promise_edges
+            if edge.source in states and edge.target in states
         ],
         "events": {
             "declared": list(mission.events),
-            "can_make_it_fail": [
-                {
-                    "events": list(risk.events),
-                    "story": as_lists(list(risk.story.steps)),
-                    "forever": as_lists(list(risk.story.forever)),
-                }
-                for risk in event_risks(machine, mission.events)
-            ],
+            "can_make_it_fail": [risk.document() for risk in meant.verdict.risks],
+            "proved_for": meant.verdict.proved_for if mission.events else None,
         },
         "witness": as_lists(analysis.witness),
         "counterexample": as_lists(analysis.counterexample),
@@ -113,22 +130,41 @@ def check_document(
     return document
 
 
-def _reading(mission: Mission) -> dict[str, Any] | None:
+def _steps(span: tuple[int, int] | None) -> str:
+    """Return the steps to go, from the best place and from the worst."""
+    if span is None:
+        return ""
+    least, most = span
+    return f"{least}" if least == most else f"{least}–{most}"
+
+
+def reading_document(mission: Mission) -> dict[str, Any] | None:
+    """Return how a mission was read, for programs; None where its file says it."""
     reading = mission.reading
     if reading is None:
         return None
     return {"standing": reading.standing, "why": reading.why, "other": reading.other}
 
 
+def _edges(meant: Meaning) -> Iterator[Edge]:
+    """Yield the edges that can be, with the machine's own numbers."""
+    machine = meant.mission.machine
+    if meant.shown is None:
+        yield from machine.iterate_edges()
+        return
+    numbers = meant.drawn.numbers
+    for edge in meant.drawn.edges:
+        yield replace(edge, source=numbers[edge.source], target=numbers[edge.target])
+
+
 def print_check(
-    mission: Mission,
-    analysis: Analysis,
-    skills: SkillMachine,
+    meant: Meaning,
     trace: Trace | None,
     judgement: Judgement | None,
     remarks: Sequence[str] = (),
 ) -> None:
     """Print what a mission means, its skills in a table, and how a trace is judged."""
+    mission, skills = meant.mission, meant.skills
     machine, names, out = mission.machine, mission.machine.names, console()
     text = str(mission.formula) if mission.formula is not None else f"a {mission.format} file"
     out.print(f"[bold]{escape(text)}[/bold]")
@@ -136,20 +172,21 @@ def print_check(
         out.print(f"  in words: {escape(mission.words)}")
     reading = mission.reading
     if reading is not None:
-        out.print(f"  read as {escape(f'{reading.kind}: {reading.why}')}", soft_wrap=True)
+        out.print(f"  read as {escape(str(reading))}", soft_wrap=True)
         out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
-    for line in meaning(mission, analysis):
-        out.print(f"  {escape(line)}")
+    for line in meaning(mission, meant.analysis, meant.verdict, meant.shown):
+        out.print(f"  {escape(line)}", soft_wrap=True)
     for remark in remarks:
         out.print(f"  [yellow]{escape(remark)}[/yellow]", soft_wrap=True)
     if skills.skills:
         table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-        for column in ("state", "reach", "keep off", "then", "value"):
-            table.add_column(column, justify="right" if column == "value" else "left")
+        last = "steps" if meant.steps else "value"
+        for column in ("state", "reach", "keep off", "then", last):
+            table.add_column(column, justify="right" if column == last else "left")
         for skill in list(skills.skills.values())[:MOST_ROWS]:
             targets = ", ".join(names[target] for target in skill.targets)
             avoid = "" if skill.avoid.operator == "false" else str(skill.avoid)
-            value = f"{skill.value:.3g}"
+            value = _steps(meant.steps.get(skill.state)) if meant.steps else f"{skill.value:.3g}"
             table.add_row(
                 names[skill.state], escape(str(skill.reach)), escape(avoid), targets, value
             )

@@ -114,28 +114,56 @@ def _print_rounds(found: RoundsEvaluation) -> None:
 
 def _print_missions(found: MissionsEvaluation) -> None:
     title = f"{found.domain}, planner {found.planner}, seed {found.seed}, zero-shot"
-    headers = (
-        "mission",
-        "states",
-        "success",
-        "steps",
-        "optimal",
-        "return /\noptimum",
-        "violations",
-    )
-    table = plain_table(title, headers)
-    for trial in found.trials:
-        figures = trial.document()
-        shown = ("success", "mean_steps", "optimal_steps", "return_ratio", "violations")
-        row = [_figure(figures[key]) for key in shown]
-        table.add_row(trial.mission, str(trial.machine_states), *row)
+    columns = {
+        "success": "success",
+        "best_success": "best\npossible",
+        "mean_steps": "steps",
+        "optimal_steps": "optimal",
+        "return_ratio": "return /\noptimum",
+        "violations": "violations",
+    }
+    rows = [trial.document() for trial in found.trials]
+    optional = {"best_success": 1, "optimal_steps": None, "return_ratio": None}
+    shown = [
+        key
+        for key in columns
+        if key not in optional or any(row[key] not in (None, optional[key]) for row in rows)
+    ]
+    table = plain_table(title, ["mission", "states", *(columns[key] for key in shown)])
+    for row in rows:
+        figures = [_figure(row[key]) for key in shown]
+        table.add_row(row["mission"], str(row["machine_states"]), *figures)
     console().print(table)
     low, high = found.success_interval
-    ratio = "" if found.return_ratio is None else f", return / optimum {found.return_ratio:.3f}"
     console().print(
-        f"{found.runs} runs: success {found.success:.3f} (95 %: {low:.3f}–{high:.3f}){ratio},"
-        f" {found.violations} violations"
+        f"{found.runs} runs: success {found.success:.3f} (95 %: {low:.3f}–{high:.3f})"
+        f"{_beside_optimum(found)}, {found.violations} violations"
     )
+    if infeasible := sum(row["infeasible_starts"] for row in rows):
+        console().print(f"{infeasible} more starts, from which no policy can do it, do not count.")
+    if refused := sum(row["refused"] for row in rows):
+        console().print(f"{refused} runs were refused by the planner, which counts as no success.")
+    if found.optimum == "unknown":
+        console().print(
+            "The world is not finite: whether a mission is feasible is not known, and there is no"
+            " optimum to compare with."
+        )
+    elif found.optimum == "estimated":
+        console().print("The optimum is of a world estimated by trying every action often.")
+
+
+def _beside_optimum(found: MissionsEvaluation) -> str:
+    """Return what the success and the return are beside the best possible."""
+    text = ""
+    if (
+        found.best_success is not None
+        and found.best_success < 1
+        and found.success_ratio is not None
+    ):
+        text = f" of {found.best_success:.3f} possible, ratio {found.success_ratio:.3f}"
+    if found.return_ratio is not None:
+        text += f", return / optimum {found.return_ratio:.3f}"
+    return text
 
 
 def _print_skills(found: SkillReport) -> None:

@@ -21,9 +21,6 @@ def print_map(document: dict[str, Any]) -> None:
 
 def print_journeys(found: Journeys, names: tuple[str, ...]) -> None:
     """Print how far a mission is on its map."""
-    if found.blocked:
-        print(f"\non this map: {found.blocked}")
-        return
     least, mean, most = (f"{metres:.1f} m" for metres in found.metres)
     seconds = found.metres[1] / found.speed
     everywhere = (

@@ -7,6 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from skm_cli.output import console, counted
+from skm_cli.reports.check_report import reading_document
 from skm_machine import Mission
 from skm_machine.logic.labels import labels_text
 from skm_primitives import Episode, Primitives
@@ -16,6 +17,7 @@ def run_document(mission: Mission, primitives: Primitives, episode: Episode) -> 
     """Return what happened, for programs."""
     names = mission.machine.names
     return {
+        "reading": reading_document(mission),
         "outcome": episode.outcome,
         "steps": episode.steps,
         "accepting_visits": episode.accepting_visits,
@@ -48,6 +50,8 @@ def print_run(mission: Mission, document: dict[str, Any]) -> None:
     """Print the machine's moves, of a mission without end its rounds and events, and the outcome."""
     out = console()
     out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
+    if mission.reading is not None:
+        out.print(f"  read as {escape(str(mission.reading))}", soft_wrap=True)
     rounds = began = 0
     for move in _told(mission, document["transitions"]):
         labels = escape(labels_text(move["labels"]))

@@ -27,6 +27,10 @@ def print_status(document: dict[str, Any]) -> None:
     if document["machine"]:
         out.print(f"phase       {document['machine']['phase']}", end="")
         out.print(escape(_phase_details(document["machine"])), soft_wrap=True)
+        true = set(document["machine"]["true_events"])
+        events = [f"{name} {name in true}".lower() for name in document["machine"]["events"]]
+        if events:
+            out.print(f"events      {', '.join(events)}", soft_wrap=True)
 
 
 def _phase_details(machine: dict[str, Any]) -> str:

@@ -58,6 +58,8 @@ def print_training(
             " than speed; the paper's planner does not.",
             file=sys.stderr,
         )
+    for warning in result.card.details.get("warnings", ()):
+        print(f"skm: {warning}", file=sys.stderr)
     if result.interrupted:
         print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
 

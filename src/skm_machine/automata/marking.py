@@ -113,6 +113,23 @@ class Marking:
             return Unmarked(component, accepting.kept_promises())
         return {state: self.diagrams.negation(bad[state]) for state in component}
 
+    def obviously_accepted(self, structure: Structure, component: list[int]) -> bool | None:
+        """Tell whether all words that stay in a component are accepted, or none; None: not obvious."""
+        obvious = self._obvious(structure, component)
+        return None if obvious is None else ONE in obvious.values()
+
+    def lasting(self, structure: Structure, component: list[int]) -> tuple[set[int], bool]:
+        """Return the states of a component that accepted words come back to for ever;
+
+        and whether all words are accepted that stay among these.
+        """
+        entries = entry_states(structure, component)
+        accepting = _Product(self, structure, component, entries, lambda function: function)
+        labels = accepting.accepting_labels()
+        kept = {state for state, label in labels.items() if label != ZERO}
+        rejecting = _Product(self, structure, kept, sorted(kept), self.diagrams.negation)
+        return kept, not rejecting.has_accepting_cycle(dict.fromkeys(kept, ONE))
+
     def starts(self, function: int) -> list[Start]:
         """Return the acceptors of the promises for `function`, with the states to start in."""
         found = (self.acceptors.of(promise) for promise in self.promises.of(function))

@@ -23,10 +23,10 @@ from skm_machine.automata.decision import DecisionTable
 from skm_machine.automata.growth import too_large
 from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
 from skm_machine.automata.minimise import minimise
-from skm_machine.logic.normal_form import chains_of_next
+from skm_machine.logic.normal_form import chains_of_next, seen_through
 from skm_machine.logic.syntax import TRUE, Formula, conjunction, negation
 
-MAX_OBLIGATIONS: Final = 4000
+MAX_OBLIGATIONS: Final = 12_000
 MAX_STATES: Final = 20_000
 MAX_SECONDS: Final = 2.0
 """So that a mission is refused within three of being asked for: Python starts, a reason is sought."""
@@ -35,18 +35,31 @@ SMALL: Final = 50_000
 
 
 def minimal_automaton(
-    formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
+    formula: Formula,
+    *,
+    through: bool = False,
+    max_states: int = MAX_STATES,
+    max_seconds: float = MAX_SECONDS,
 ) -> Automaton:
     """Return the minimal deterministic automaton of the non-empty finite traces of `formula`.
 
-    A translation that would take more states on its way, or more seconds of computing, is refused
-    with the clause to blame.
+    With `through`, of the formula with its bounds seen through. A translation that would take more
+    states on its way, or more seconds of computing, is refused with the clause to blame.
     """
     limits = Limits(max_states, max_seconds)
+    form = seen_through if through else _as_it_is
     try:
-        return translated(formula, limits)
+        return translated(form(formula), limits)
     except LimitReachedError as problem:
-        raise too_large(formula, problem, _count) from problem
+
+        def count(part: Formula, trial: Limits) -> int:
+            return translated(form(part), trial).num_states
+
+        raise too_large(formula, problem, count) from problem
+
+
+def _as_it_is(formula: Formula) -> Formula:
+    return formula
 
 
 def translated(formula: Formula, limits: Limits) -> Automaton:
@@ -56,10 +69,6 @@ def translated(formula: Formula, limits: Limits) -> Automaton:
             return _Translation(formula, limits, small=True).automaton()
         except _GrowingError:
             return _Translation(formula, limits, small=False).automaton()
-
-
-def _count(formula: Formula, limits: Limits) -> int:
-    return translated(formula, limits).num_states
 
 
 class _GrowingError(Exception):

@@ -7,19 +7,13 @@ folded: the way so far, the present state with what can happen next, and the bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from skm_machine.logic.syntax import (
-    TRUE,
-    Formula,
-    conjunction,
-    disjunction,
-    evaluate,
-)
 from skm_machine.machine_values import optimal_values, transition_value
+from skm_machine.possible import Shown, possible_label, possible_outcomes
 from skm_machine.reward_machine import Edge, Outcome, RewardMachine
 
 MOST_BEFORE: Final = 4
@@ -65,11 +59,14 @@ def whole_machine(machine: RewardMachine) -> DrawnMachine:
 
 
 class MachineParts:
-    """A machine in a world that shows these label sets; in any world, if there are none."""
+    """A machine in a world that shows some label sets only, or in any world."""
 
-    def __init__(self, machine: RewardMachine, label_sets: Collection[frozenset[str]] = ()) -> None:
+    def __init__(
+        self, machine: RewardMachine, shown: Shown | Collection[frozenset[str]] = ()
+    ) -> None:
+        """`shown`: the label sets that can show, in each state or in all; (): any."""
         self.machine = machine
-        self._label_sets = sorted(label_sets, key=sorted)
+        self._shown = shown
         self._outcomes: dict[int, list[Outcome]] = {}
 
     def outcomes(self, state: int) -> list[Outcome]:
@@ -78,14 +75,17 @@ class MachineParts:
             machine = self.machine
             found: list[Outcome] = []
             if state not in machine.terminal and state not in machine.failure:
-                found = machine.successors(state)
-                if self._label_sets:
-                    possible = {
-                        o for shown in self._label_sets for o in machine.options(state, shown)
-                    }
-                    found = [outcome for outcome in found if outcome in possible]
+                found = (
+                    possible_outcomes(machine, state, {state: self._sets(state)})
+                    if self._shown
+                    else machine.successors(state)
+                )
             self._outcomes[state] = found
         return self._outcomes[state]
+
+    def _sets(self, state: int) -> Collection[frozenset[str]]:
+        """Return the label sets that can show in a state."""
+        return self._shown.get(state, ()) if isinstance(self._shown, Mapping) else self._shown
 
     @cached_property
     def reachable(self) -> list[int]:
@@ -93,7 +93,10 @@ class MachineParts:
         found = [self.machine.initial]
         known = set(found)
         for state in found:
-            ways = [*(o.target for o in self.outcomes(state)), *self.machine.promises(state)]
+            promises = self.machine.promises(state)
+            if isinstance(self._shown, Mapping) and self._shown:
+                promises = tuple(promise for promise in promises if promise in self._shown)
+            ways = [*(o.target for o in self.outcomes(state)), *promises]
             fresh = sorted(set(ways) - known)
             known.update(fresh)
             found += fresh
@@ -136,7 +139,11 @@ class MachineParts:
             if left_out:
                 hidden[number[state]] = left_out
             for outcome in shown:
-                label = self._shortened(machine.label(state, [outcome]))
+                label = (
+                    possible_label(machine, state, [outcome], self._sets(state))
+                    if self._shown
+                    else machine.label(state, [outcome])
+                )
                 edges.append(Edge(number[state], number[outcome.target], label, outcome.reward))
         return DrawnMachine(
             tuple(machine.names[state] for state in states),
@@ -152,39 +159,3 @@ class MachineParts:
             ),
             hidden,
         )
-
-    def _shortened(self, label: Formula) -> Formula:
-        """Return a shorter formula that is true on the same of the label sets."""
-        if not self._label_sets or label.operator not in ("&", "|"):
-            return label
-        wanted = [evaluate(label, shown) for shown in self._label_sets]
-        operands = list(label.operands)
-        join = conjunction if label.operator == "&" else disjunction
-
-        def fits(parts: Sequence[Formula]) -> bool:
-            formula = join(*parts)
-            return [evaluate(formula, shown) for shown in self._label_sets] == wanted
-
-        # What is false first: what must not hold is the less telling half.
-        for operand in sorted(operands, key=lambda part: (part.operator != "!", str(part))):
-            rest = [part for part in operands if part is not operand]
-            if rest and fits(rest):
-                operands = rest
-        if label.operator == "|":
-            operands = [self._shortened_part(part, operands, fits) for part in operands]
-        return join(*operands) if operands else TRUE
-
-    @staticmethod
-    def _shortened_part(
-        part: Formula, among: list[Formula], fits: Callable[[Sequence[Formula]], bool]
-    ) -> Formula:
-        """Return one of several alternatives with what is not needed left out of it."""
-        if part.operator != "&":
-            return part
-        others = [other for other in among if other is not part]
-        literals = list(part.operands)
-        for literal in sorted(literals, key=lambda each: (each.operator != "!", str(each))):
-            rest = [each for each in literals if each is not literal]
-            if rest and fits([*others, conjunction(*rest)]):
-                literals = rest
-        return conjunction(*literals)

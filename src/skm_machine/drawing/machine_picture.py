@@ -28,10 +28,11 @@ from skm_machine.drawing.edge_paths import Paths, Piece, Shape
 from skm_machine.drawing.layering import Node
 from skm_machine.drawing.lettering import LINE_HEIGHT, broken, symbolic, text_width
 from skm_machine.drawing.machine_layout import MachineLayout, Route, lay_out
-from skm_machine.drawing.machine_parts import DrawnMachine, whole_machine
+from skm_machine.drawing.machine_parts import DrawnMachine, MachineParts, whole_machine
 from skm_machine.drawing.sketch import sketch_machine
 from skm_machine.drawing.svg import svg_document
 from skm_machine.logic.syntax import FALSE
+from skm_machine.possible import Shown
 from skm_machine.reward_machine import Edge, RewardMachine
 from skm_machine.skill_machine import Skill
 
@@ -52,27 +53,33 @@ def draw_machine(
     skills: Mapping[int, Skill] | None = None,
     title: str = "",
     outlines: Mapping[int, str] | None = None,
+    shown: Shown | None = None,
 ) -> str:
     """Return an SVG document that shows `machine`, with the skill of each state where given.
 
-    `outlines` are colours of states, such as those that a picture of a run has them in. Machines of
-    more than `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
+    `outlines` are colours of states, such as those that a picture of a run has them in. `shown` are the
+    label sets that can show in each state: what cannot happen is left out. Machines of more than
+    `MAX_STATES` states or `MAX_EDGES` edges are sketched without labels.
     """
-    return svg_document(machine_canvas(machine, skills, outlines), title)
+    return svg_document(machine_canvas(machine, skills, outlines, shown), title)
 
 
 def machine_canvas(
     machine: RewardMachine,
     skills: Mapping[int, Skill] | None = None,
     outlines: Mapping[int, str] | None = None,
+    shown: Shown | None = None,
 ) -> Canvas:
     """Return the same as plain parts."""
     canvas = Canvas()
-    small = machine.num_states <= MAX_STATES
-    if not small or sum(map(len, map(machine.successors, range(machine.num_states)))) > MAX_EDGES:
-        sketch_machine(canvas, machine, skills or {}, machine.successors)
+    parts = MachineParts(machine, shown or ())
+    states = parts.reachable if shown else range(machine.num_states)
+    outcomes = parts.outcomes if shown else machine.successors
+    if len(states) > MAX_STATES or sum(map(len, map(outcomes, states))) > MAX_EDGES:
+        sketch_machine(canvas, machine, skills or {}, outcomes)
     else:
-        draw_parts(canvas, whole_machine(machine), skills or {}, outlines or {})
+        drawn = parts.whole() if shown else whole_machine(machine)
+        draw_parts(canvas, drawn, skills or {}, outlines or {})
     return canvas
 
 

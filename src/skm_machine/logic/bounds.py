@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from skm_machine.logic.syntax import FLAT, Formula, negation
 
-MAX_BOUND: Final = 1000
+MAX_BOUND: Final = 5000
 """Bounds of more steps than this are refused."""
 
 _DUALS: Final = {"G": "F", "R": "U", "M": "W"}
@@ -66,6 +66,33 @@ def _later(operator: str, formula: Formula) -> Formula:
 def written_with_bounds(formula: Formula) -> Bounded | None:
     """Return how `formula` is written with bounds, if it is."""
     return _written(formula).get(formula)
+
+
+def with_short_bounds(formula: Formula, longest: int) -> Formula:
+    """Return `formula` with positions after `longest` moved nearer: which comes first stays the same."""
+    later = {end for bound in all_bounds(formula) for end in bound[1:3] if end > longest}
+    nearer = {end: longest + 1 + rank for rank, end in enumerate(sorted(later))}
+    if all(end == near for end, near in nearer.items()):
+        return formula
+    known = _written(formula)
+    forms: dict[Formula, Formula] = {}
+    stack = [formula]
+    while stack:
+        sub = stack[-1]
+        bound = known.get(sub)
+        operands = sub.operands if bound is None else bound.operands
+        missing = [operand for operand in operands if operand not in forms]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        inner = tuple(forms[operand] for operand in operands)
+        if bound is None:
+            forms[sub] = Formula(sub.operator, inner, sub.name)
+        else:
+            first, last = (nearer.get(end, end) for end in (bound.first, bound.last))
+            forms[sub] = bounded(bound.operator, first, last, inner)
+    return forms[formula]
 
 
 def all_bounds(formula: Formula) -> list[Bounded]:

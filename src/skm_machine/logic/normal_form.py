@@ -52,6 +52,72 @@ def _form(formula: Formula, positive: bool, forms: dict[tuple[Formula, bool], Fo
             return Formula(dual, tuple(forms[operand, positive] for operand in operands))
 
 
+def seen_through(formula: Formula) -> Formula:
+    """Return a formula, equal on infinite traces, of which a finite trace skips nothing at its end.
+
+    On finite traces, `!X !a` asks nothing of a step that does not come, so that `G[0,9] a` would hold at
+    the first step. Where a is still to be brought about, or to be seen through, the next step must come:
+    `X a`. Only what lasts for ever (G, R, W) is judged by what came so far.
+    """
+    forms: dict[tuple[Formula, bool], Formula] = {}
+    changed = False
+
+    def weak_next(later: Formula) -> Formula:
+        """Return the next step of a form: the strong one, but for what lasts."""
+        nonlocal changed
+        if not open_ended[later]:
+            changed = True
+            return Formula("X", (later,))
+        if later.operator in ("&", "|"):
+            return Formula(later.operator, tuple(map(weak_next, later.operands)))
+        return negation(Formula("X", (negation(later),)))
+
+    open_ended = _OpenEnded()
+    signs = _signs(formula)
+    for sub in formula.subformulas():
+        for positive in signs[sub]:
+            if sub.operator == "X" and not positive:
+                forms[sub, positive] = weak_next(forms[sub.operands[0], False])
+            else:
+                forms[sub, positive] = _form(sub, positive, forms)
+    return forms[formula, True] if changed else formula
+
+
+def _signs(formula: Formula) -> dict[Formula, frozenset[bool]]:
+    """Return of each part whether it is said (True), denied (False), or both."""
+    signs = {formula: frozenset({True})}
+    for sub in reversed(list(formula.subformulas())):  # a part comes after all that it is in
+        said = signs[sub]
+        denied = frozenset(not sign for sign in said)
+        for place, operand in enumerate(sub.operands):
+            if sub.operator in ("<->", "xor"):
+                sign = said | denied
+            elif sub.operator == "!" or (sub.operator == "->" and place == 0):
+                sign = denied
+            else:
+                sign = said
+            signs[operand] = signs.get(operand, frozenset()) | sign
+    return signs
+
+
+class _OpenEnded(dict[Formula, bool]):
+    """Whether each formula has a G, R or W in it, or a next step that need not come."""
+
+    def __missing__(self, formula: Formula) -> bool:
+        stack = [formula]
+        while stack:
+            sub = stack[-1]
+            missing = [operand for operand in sub.operands if operand not in self]
+            if missing:
+                stack += missing
+                continue
+            weak = sub.operator == "!" and not sub.operands[0].is_boolean()
+            below = any(self[operand] for operand in sub.operands)
+            self[sub] = weak or below or sub.operator in ("G", "R", "W")
+            stack.pop()
+        return self[formula]
+
+
 def chains_of_next(formula: Formula) -> dict[Formula, int]:
     """Return what stands below two X or more, with only Boolean operators between: and how many.
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.logic.bound_text import Bound, BoundError, read_bound
-from skm_machine.logic.bounds import bounded
+from skm_machine.logic.bounds import MAX_BOUND, bounded
 from skm_machine.logic.syntax import (
     FALSE,
     FLAT,
@@ -29,6 +29,9 @@ from skm_machine.logic.text import written_size
 
 MAX_DEPTH: Final = 3200
 """Formulas nested deeper than this are refused."""
+
+MAX_BOUND_DEPTH: Final = 2 * MAX_BOUND + 100
+"""The same for formulas with bounds: each step of a bound nests twice at most."""
 
 MAX_SIZE: Final = 20_000
 """Formulas with more steps in bounds, or with bounds that take more operators to write, are refused."""
@@ -140,7 +143,7 @@ class _Parser:
             self.operators.append(token)
             self.open_levels += token.kind not in FLAT
             if self.open_levels > MAX_DEPTH:
-                raise self._too_deep(token)
+                raise self._error(f"nested more than {MAX_DEPTH} deep", token.position)
 
     def _apply_last(self) -> None:
         """Replace the operands of the last waiting operator by the formula that it makes of them."""
@@ -152,7 +155,7 @@ class _Parser:
             count += 1
         operands = tuple(self.operands[-count:])
         formula = Formula(token.kind, operands) if token.bound is None else _within(token, operands)
-        if formula.depth > MAX_DEPTH:
+        if formula.depth > self._max_depth:
             raise self._too_deep(token)
         self.operands[-count:] = [formula]
 
@@ -250,9 +253,13 @@ class _Parser:
             raise self._error(f"unknown proposition '{name}'{read_as}{hint}", position)
         return _Token("operand", position, text, proposition(name))
 
+    @property
+    def _max_depth(self) -> int:
+        return MAX_DEPTH if self.last_bound is None else MAX_BOUND_DEPTH
+
     def _too_deep(self, token: _Token) -> MissionError:
         counted = "" if self.last_bound is None else ", where each step of a bound counts"
-        return self._error(f"nested more than {MAX_DEPTH} deep{counted}", token.position)
+        return self._error(f"nested more than {self._max_depth} deep{counted}", token.position)
 
     def _error(self, message: str, position: int) -> MissionError:
         return MissionError(message, self.text, position)

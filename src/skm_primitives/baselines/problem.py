@@ -178,8 +178,9 @@ def best_return(problem: Problem, epsilon: float, steps: int) -> float:
         onward = reward + np.where(over, 0.0, value[target, after])
         promised = onward.max(axis=1)  # [u, state, move]
         best = (1 - epsilon) * promised.max(axis=2) + epsilon * promised.mean(axis=2)
+        spreads = bool(((best > 0) & (value == 0)).any())  # a far start is not reached yet
         settled = np.abs(best - value).max() < 1e-9
         value = best
-        if settled:
+        if settled and not spreads:
             break
     return float(value[np.ix_(machines.initial, world.starts)].mean())

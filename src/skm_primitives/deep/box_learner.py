@@ -39,7 +39,7 @@ from skm_primitives.deep.kept_off_dqn import KeptOffDqn
 from skm_primitives.deep.relative_goals import RelativeGoals, goal_space
 from skm_primitives.deep.replay import Replay
 from skm_primitives.deep.score_curve import ScoreCurve
-from skm_primitives.deep.trainer import DeepLearner
+from skm_primitives.deep.trainer import MORE_STEPS, DeepLearner
 from skm_primitives.deep.untried_actions import UntriedActions
 from skm_primitives.deep.validation import Validator
 from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
@@ -263,6 +263,20 @@ class BoxLearner(DeepLearner):
         card = super().save(path, command)
         self.curve.write(path)
         return card
+
+    def what_helps(self) -> str:
+        """Return for people what to change: for what was never seen, labels and starts; else steps."""
+        bits, shown = 0, np.flatnonzero(np.any(self.goal_seen, axis=1)).tolist()
+        for slot in shown:
+            bits |= self.space.label_bits[slot]
+        unseen = [n for i, n in enumerate(self.spec.propositions) if not bits >> i & 1]
+        if not unseen:
+            return MORE_STEPS
+        return (
+            f"In {self.steps} steps no state showed {', '.join(unseen)}, so there was nothing to learn"
+            " it from: check its predicate, start episodes nearer to it, or let them be longer"
+            f" (primitive_steps of the spec). For the others: {MORE_STEPS[0].lower()}{MORE_STEPS[1:]}"
+        )
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""

@@ -20,10 +20,12 @@ def relative_inputs(
     count, kinds = kept_off.shape
     rows = np.arange(count)
     seen = features[:, things.own :].reshape(count, kinds, things.each, things.features)
-    wanted = seen[rows, kind].reshape(count, -1)
-    others = (seen * kept_off[..., None, None]).reshape(count, -1, things.features)
+    # All sizes are given: where no goal is asked about there are no rows to tell them from.
+    wanted = seen[rows, kind].reshape(count, things.each * things.features)
+    others = (seen * kept_off[..., None, None]).reshape(count, kinds * things.each, things.features)
     order = np.argsort(-others[..., things.nearness], axis=1, kind="stable")[:, : things.kept_off]
-    nearest = np.take_along_axis(others, order[..., None], axis=1).reshape(count, -1)
+    nearest = np.take_along_axis(others, order[..., None], axis=1)
+    nearest = nearest.reshape(count, order.shape[1] * things.features)
     return np.concatenate([features[:, : things.own], wanted, nearest], axis=1)
 
 

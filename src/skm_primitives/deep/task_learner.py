@@ -219,6 +219,10 @@ class TaskLearner(DeepLearner):
             self._best_scores = _scores(found)
         return super().save(path, command)
 
+    def warnings(self) -> list[str]:
+        """Return nothing: its scores are not of skills, and it is kept only if it is better."""
+        return []
+
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and the range of observations."""
         return {**self.values.served_arrays(), **self.features.arrays()}

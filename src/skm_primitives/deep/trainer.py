@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 SERVED = ("best", "last")
+NAMED: Final = 5
+"""Skills that a warning names."""
+MORE_STEPS: Final = "What helps as a rule is more steps: --resume with a larger --steps."
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,22 @@ class DeepLearner(ABC):
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what `training_arrays` and `served_details` gave."""
 
+    def warnings(self) -> list[str]:
+        """Return for people which skills were never achieved, and what to change."""
+        scores = {name: rate for name, rate in self._best_scores.items() if name != "validation"}
+        if not self._best_scores:
+            short = self._settings.validate_rounds * self.round_steps
+            return [
+                f"The run ended before its first validation, at {short} steps, so nobody knows how good"
+                f" the skills are. {MORE_STEPS}"
+            ]
+        never = [name for name, rate in scores.items() if rate == 0]
+        return [f"{_skills(never)} in no validation world. {self.what_helps()}"] if never else []
+
+    def what_helps(self) -> str:
+        """Return for people what to change where skills were never achieved."""
+        return MORE_STEPS
+
     def finish(self, arrays: Arrays, card: Card) -> Arrays:  # noqa: ARG002
         """Return what to serve, with what is measured on it, such as goal-to-goal values.
 
@@ -220,6 +239,8 @@ class DeepLearner(ABC):
             "constraints": list(self.spec.constraints),
             **self.served_details(),
         }
+        if warnings := self.warnings():
+            details["warnings"] = warnings
         card = Card(
             domain=self.spec.name,
             learner=self.learner,
@@ -239,6 +260,13 @@ class DeepLearner(ABC):
         everything = Card(**{**asdict(card), "details": {**details, **best}})
         checkpoint.save(resume_path(path), whole, everything)
         return checkpoint.save(path, served, card)
+
+
+def _skills(names: Sequence[str]) -> str:
+    """Return which skills were not achieved, as the beginning of a sentence."""
+    listed = "; ".join(f"'{name}'" for name in names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{'The skill' if len(names) == 1 else 'The skills'} {listed}{more} succeeded"
 
 
 def resume_path(path: str | Path) -> Path:

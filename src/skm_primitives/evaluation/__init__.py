@@ -16,6 +16,7 @@ from skm_primitives.evaluation.task_trials import (
 )
 from skm_sim.domain import DomainSpec
 from skm_sim.tabular import is_tabular, tabular_model
+from skm_sim.tabular.finite_world import finite_world
 
 __all__ = [
     "Evaluation",
@@ -40,16 +41,22 @@ class Evaluation(Protocol):
 
 
 def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Evaluation:
-    """Evaluate a domain: its tasks, missions drawn by chance, or its single skills.
+    """Evaluate a domain: its tasks, missions drawn at random or given, or its single skills.
 
     Tabular domains are evaluated exactly, from every start, or where these are very many from some
-    of them; others by trials in worlds that the domain draws, or that come from seeds.
+    of them; other finite worlds from the starts that they draw, beside the optimum; the rest by trials
+    in worlds that the domain draws, or that come from seeds.
     """
     options = options or EvaluationOptions()
-    if options.missions:
+    if options.missions or options.mission_set:
+        which = "--mission-set" if options.mission_set else "--missions"
         others = options.exact or options.variant or options.finetuned
         if options.seeds > 1 or options.epsilon or others:
-            raise SkmError("--missions goes with --planner, --episodes, --checkpoint and --seed")
+            raise SkmError(f"{which} goes with --planner, --episodes, --checkpoint and --seed")
+        if options.missions and options.mission_set:
+            raise SkmError(
+                "--missions draws missions, --mission-set has them from a file; give one"
+            )
         return evaluate_missions(spec, options)
     if options.finetuned is not None and (is_tabular(spec) or options.task in ("all", "skills")):
         raise SkmError(
@@ -67,4 +74,8 @@ def evaluate(spec: DomainSpec, options: EvaluationOptions | None = None) -> Eval
         return evaluate_missions(spec, options) if many else evaluate_tabular(spec, options)
     if options.seeds > 1 or options.epsilon:
         raise SkmError("--seeds and --epsilon go with tabular domains")
+    # Runs from one start of a deterministic world are one run, not a hundred trials.
+    plain = not (spec.trials or options.exact or options.finetuned or options.variant)
+    if plain and finite_world(spec, range(1)) is not None:
+        return evaluate_missions(spec, options)
     return evaluate_trials(spec, options)

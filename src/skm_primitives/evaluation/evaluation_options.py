@@ -26,7 +26,9 @@ class EvaluationOptions:
     task: str = "all"
     """A task, `all`, `skills`, or another name that the domain's trials know."""
     missions: int = 0
-    """How many missions to draw by chance, instead of the domain's tasks."""
+    """How many missions to draw at random, instead of the domain's tasks."""
+    mission_set: tuple[str, ...] = ()
+    """Missions to run instead of drawing any."""
     planner: str = "grounded"
     possible_only: bool = False
     """The planner `paper`: on the machine restricted to label sets that occur."""

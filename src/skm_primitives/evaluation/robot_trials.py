@@ -10,12 +10,12 @@ import numpy as np
 
 from skm_machine.mission import Mission
 from skm_primitives.episodes import run_episode
-from skm_primitives.evaluation.product_optimum import IMPOSSIBLE, fewest_steps
 from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_robot
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
+from skm_primitives.tabular.optimum import IMPOSSIBLE, optimal_steps
 from skm_sim.domain import DomainSpec
 from skm_sim.driving.drive import drive_in
 from skm_sim.maps.building import Building
@@ -83,7 +83,7 @@ def draw_trials(
     random = np.random.default_rng((seed, 2))
 
     def feasible(mission: Mission) -> bool:
-        return bool((fewest_steps(model, mission.machine) != IMPOSSIBLE).mean() > LEAST_STARTS)
+        return bool((optimal_steps(model, mission.machine) != IMPOSSIBLE).mean() > LEAST_STARTS)
 
     names = spec.propositions, spec.constraints
     drawn = random_missions(model.label_sets, *names, missions, seed, feasible)
@@ -92,7 +92,7 @@ def draw_trials(
             mission,
             make_policy(mission, primitives),
             random.choice(
-                np.flatnonzero(fewest_steps(model, mission.machine) > 0), starts
+                np.flatnonzero(optimal_steps(model, mission.machine) > 0), starts
             ).tolist(),
         )
         for mission in drawn

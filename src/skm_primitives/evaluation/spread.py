@@ -49,8 +49,8 @@ def evaluate_spread(
 
 def _parts(spec: DomainSpec, options: EvaluationOptions) -> int:
     """Return how many tasks or missions there are; single skills are measured in one go."""
-    if options.missions:
-        return options.missions
+    if options.missions or options.mission_set:
+        return options.missions or len(options.mission_set)
     return 1 if options.task == "skills" else len(task_trials(spec).tasks(spec, options.task)) or 1
 
 

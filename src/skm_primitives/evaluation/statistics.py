@@ -14,7 +14,7 @@ Z: Final = 1.959963985
 """The 97.5 % point of the normal distribution: intervals are of 95 %."""
 
 
-def proportion_interval(successes: int, count: int) -> Interval:
+def proportion_interval(successes: float, count: int) -> Interval:
     """Return the 95 % interval of a success rate (Wilson's)."""
     rate, z2 = successes / count, Z**2 / count
     centre = (rate + z2 / 2) / (1 + z2)

@@ -15,14 +15,12 @@ from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.primitives import Primitives
 from skm_primitives.tabular.exact_evaluation import (
-    UNREACHABLE,
     Runs,
     RunsSummary,
-    best_success,
     evaluate_policy,
     joined,
-    optimal_steps,
 )
+from skm_primitives.tabular.optimum import IMPOSSIBLE, best_success, optimal_steps
 from skm_primitives.tabular.q_learning import TabularLearner
 from skm_primitives.tabular.tabular_primitives import TabularPrimitives
 from skm_sim.arrays import BoolArray
@@ -140,7 +138,7 @@ def _best(spec: DomainSpec, model: TabularModel, task: Task, epsilon: float) -> 
         return None
     mission = compile_mission(task.formula, propositions=spec.propositions)
     chance = best_success(model, mission.machine, epsilon, task.max_steps)
-    return float(chance[optimal_steps(model, mission.machine) != UNREACHABLE].mean())
+    return float(chance[optimal_steps(model, mission.machine) != IMPOSSIBLE].mean())
 
 
 def _result(model: TabularModel, per_seed: Sequence[Runs], best: float | None) -> TabularTask:

@@ -7,12 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from skm_machine.errors import UnachievableMissionError
-from skm_machine.grounding import ground
-from skm_machine.mission import Mission
-from skm_primitives.known.known_primitives import KnownPrimitives
-from skm_primitives.loading import load_primitives
 from skm_primitives.planning.known_policy import KnownWorldPolicy
+from skm_primitives.planning.policy import Policy
 from skm_sim.domain import DomainSpec
 from skm_sim.maps.building import Building
 
@@ -27,8 +23,6 @@ class Journeys:
 
     possible: float
     """The share of cells from which the mission can be done."""
-    blocked: str = ""
-    """Why it can be done from none."""
     metres: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Least, mean and most, to the end of the mission or of its first round."""
     legs: tuple[tuple[int, float], ...] = ()
@@ -37,8 +31,6 @@ class Journeys:
 
     def document(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return it as JSON."""
-        if self.blocked:
-            return {"possible": self.possible, "blocked": self.blocked}
         least, mean, most = self.metres
         return {
             "possible": self.possible,
@@ -65,33 +57,19 @@ def building_of(spec: DomainSpec) -> Building | None:
     return building if isinstance(building, Building) else None
 
 
-def on_building(
-    spec: DomainSpec, mission: Mission
-) -> tuple[Mission, tuple[frozenset[str], ...], Journeys | None]:
-    """Return a mission as it is in a building: grounded, with the label sets there, and how far it is.
+def on_building(spec: DomainSpec, policy: Policy | None) -> Journeys | None:
+    """Return how far a mission is in its building, by the policy that would carry it out.
 
-    In other domains, with promises and with events, it stays as it is; so does one that cannot be done.
+    None in other domains, and where the way depends on events or promises.
     """
+    if not isinstance(policy, KnownWorldPolicy):
+        return None
     building = building_of(spec)
-    if building is None or mission.machine.jumps or mission.events:
-        return mission, (), None
-    grounded = ground(mission, building.label_sets)
-    found = journeys(spec, building, mission, grounded)
-    return (mission, (), found) if found.blocked else (grounded, building.label_sets, found)
+    return None if building is None else journeys(building, policy)
 
 
-def journeys(spec: DomainSpec, building: Building, mission: Mission, grounded: Mission) -> Journeys:
-    """Plan a mission and follow its ways from cells that are drawn by chance, the same each time.
-
-    Machine states are those of `grounded`, the mission without what cannot happen here.
-    """
-    primitives = load_primitives(spec)
-    assert isinstance(primitives, KnownPrimitives)
-    try:
-        KnownWorldPolicy(mission, primitives, primitives.behind_goals)
-    except UnachievableMissionError as error:
-        return Journeys(0.0, blocked=str(error))
-    policy = KnownWorldPolicy(grounded, primitives, primitives.behind_goals)
+def journeys(building: Building, policy: KnownWorldPolicy) -> Journeys:
+    """Follow the ways of a plan from cells that are drawn at random, the same each time."""
     lengths = np.array([policy.steps_from(cell) for cell in range(building.floor.num_cells)])
     possible = np.flatnonzero(np.isfinite(lengths))
     rng = np.random.default_rng(SEED)
@@ -109,4 +87,4 @@ def journeys(spec: DomainSpec, building: Building, mission: Mission, grounded: M
     )
     least, mean, most = min(totals), float(np.mean(totals)), max(totals)
     share = len(possible) / building.floor.num_cells
-    return Journeys(share, "", (least, mean, most), means, building.file.robot_speed)
+    return Journeys(share, (least, mean, most), means, building.file.robot_speed)

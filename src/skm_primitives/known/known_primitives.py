@@ -114,7 +114,12 @@ class KnownPrimitives:
         self.action_space: Space[Any] = Discrete(self._successors.shape[1])
         near = arrays["near"].astype(np.int64) if "near" in arrays else None
         self.behind_goals = KnownWorld(
-            self._successors, label_ids, label_sets, spec.constraints, near
+            self._successors,
+            label_ids,
+            label_sets,
+            spec.constraints,
+            near,
+            end=cells - 1 if "learned_ends" in arrays else None,  # as `world_learner` has it
         )
         columns = [spec.propositions.index(name) for name in spec.constraints]
         self._forbidden = _forbidden(rows[:, columns], self._allowed)

@@ -13,7 +13,9 @@ from skm_sim.maps.building import Building, make_building
 from skm_sim.maps.environment import building_model
 from skm_sim.maps.map_drawing import building_figure
 from skm_sim.maps.map_folder import (
+    MAP,
     PICTURE,
+    PLACES,
     SKILLS,
     is_map_folder,
     settings_from,
@@ -60,9 +62,14 @@ def make_map_domain(
     robot_radius: float | None = None,
     neighbours: int | None = None,
     picture: bool = True,
+    overwrite: bool = False,
     command: str = "skm map",
 ) -> MadeMap:
-    """Make the folder of a domain on a map; what is given here goes before the places file."""
+    """Make the folder of a domain on a map; what is given here goes before the places file.
+
+    A domain that is there is replaced only with `overwrite`, or if it is made again of its own map and
+    places; other files never are.
+    """
     began = time.perf_counter()
     given = {"cell": cell, "robot_radius": robot_radius}
     for name, value in given.items():
@@ -72,6 +79,12 @@ def make_map_domain(
         raise MapError(f"{folder} is a file; --out names a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not is_map_folder(folder):
         raise MapError(f"{folder} holds other files: name a new folder, or one that skm map made.")
+    of_its_own = (map_path.resolve(), places_path.resolve()) == (
+        (folder / MAP).resolve(),
+        (folder / PLACES).resolve(),
+    )  # then all that is replaced was made of these files, and is made of them again
+    if is_map_folder(folder) and not overwrite and not of_its_own:
+        raise MapError(f"{folder} holds a domain; --overwrite replaces it.")
     file = settings_from(read_places(places_path), **given, neighbours=neighbours)
     building = make_building(map_path, file)
     card = write_building(building, map_path, places_path, folder)

@@ -30,7 +30,7 @@ from skm_machine.reward_machine import RewardMachine
 from skm_primitives.goals import Goal, label_sets_of
 from skm_primitives.planning.goal_outcomes import GoalOutcomes
 from skm_primitives.planning.policy import Decision
-from skm_primitives.planning.value_shield import LOST, NEAR_STEPS
+from skm_primitives.planning.value_shield import NEAR_STEPS, out_of_reach
 from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, Skills
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -113,10 +113,10 @@ class Brittle:
         return replace(decision, action=values.action[free], leaving=True)
 
 
-def sturdy(wanted: BoolArray, brittle: BoolArray, value: Float32Array) -> BoolArray:
+def sturdy(wanted: BoolArray, brittle: BoolArray, value: Float32Array, gamma: float) -> BoolArray:
     """Return which of the wanted goals to pursue: those not brittle, if one of them is in reach."""
     kept: BoolArray = wanted & ~brittle
-    return kept if (value[kept] > LOST).any() else wanted
+    return kept if (value[kept] > out_of_reach(gamma)).any() else wanted
 
 
 def _near(skills: Skills, labels: tuple[frozenset[str], ...], behind: GoalToGoal) -> BoolArray:

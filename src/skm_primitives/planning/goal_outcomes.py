@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_primitives.goals import label_sets_of
 from skm_primitives.primitives import Skills
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
+
+NEVER: Final = 1 << 40
+"""Stands for a number of moves where there is none."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,8 @@ class GoalOutcomes:
     """The reward δ_r."""
     passing: IntArray
     """`(n, 3)`: machine state, goal, and the machine state that another label set leads to, which the
-    way to the goal is allowed to touch."""
+    way to the goal is allowed to touch. What the machine cannot tell from showing nothing is not among
+    them: any way shows nothing at times, whatever it avoids."""
     passing_reward: FloatArray
     """`(n,)`: the reward of that; −∞ where it breaks a promise."""
     idle_target: IntArray
@@ -34,30 +39,114 @@ class GoalOutcomes:
     promises: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """The machine states in which promises can be made, with the states under each."""
 
-    def worth(self, onward: FloatArray, most: FloatArray, gamma: float) -> FloatArray:
-        """Return what each goal is worth, if `onward[u, g]` is the value of going on from it in u."""
-        after = np.take_along_axis(onward, self.target, axis=0)
-        worth = np.minimum(self.reward + gamma * after, most)
-        worth = np.where(self.moves, np.maximum(worth, 0.0), 0.0)
+    def leads_to(self) -> list[list[int]]:
+        """Return the machine states that what is worth anything in each state depends on."""
+        passed: list[list[int]] = [[] for _ in self.moves]
+        for state, _, target in self.passing.tolist():
+            passed[state].append(target)
         for state, ways in self.promises:
-            np.maximum(worth[state], worth[list(ways)].max(axis=0), out=worth[state])
-        return worth
+            passed[state] += ways
+        for state in np.flatnonzero(np.isfinite(self.idle_reward)).tolist():
+            passed[state].append(int(self.idle_target[state]))
+        rows = zip(self.target, self.moves, passed, strict=True)
+        return [sorted({*target[moves].tolist(), *more}) for target, moves, more in rows]
 
-    def idle(self, anywhere: FloatArray, gamma: float) -> FloatArray:
-        """Return what each machine state is worth by showing nothing in the next step."""
-        after = self.idle_reward + gamma * anywhere[self.idle_target]
-        return gamma * np.maximum(after, 0.0)
+    def leading_somewhere(self) -> IntArray:
+        """Return the goals by which a reward can follow in some machine state, if all could be achieved.
 
-    def most(self, anywhere: FloatArray, gamma: float) -> FloatArray:
-        """Return the most that each goal can be worth, for what may happen on the way to it.
+        All other goals are worth nothing, whatever the world is like.
+        """
+        good = np.zeros(len(self.moves), np.bool_)
+        while True:
+            leads = self.moves & ((self.reward > 0) | good[self.target])
+            for state, ways in self.promises:
+                leads[state] |= leads[list(ways)].any(axis=0)
+            waiting = (self.idle_reward > 0) | (
+                ~np.isinf(self.idle_reward) & good[self.idle_target]
+            )
+            found = good | leads.any(axis=1) | waiting
+            if (found == good).all():
+                return np.flatnonzero(leads.any(axis=0))
+            good = found
 
-        `anywhere[u]` is what the machine state u is worth in a typical state of the world. A way that
-        may touch what fails the mission is worth nothing.
+    def among(self, states: list[int]) -> GoalOutcomes:
+        """Return the same for some machine states only, without promises."""
+        number = {state: index for index, state in enumerate(states)}
+        some = np.isin(self.passing[:, 0], states)
+        passing = self.passing[some].copy()
+        passing[:, 0] = [number[state] for state in passing[:, 0].tolist()]
+        return GoalOutcomes(
+            self.moves[states],
+            self.target[states],
+            self.reward[states],
+            passing,
+            self.passing_reward[some],
+            self.idle_target[states],
+            self.idle_reward[states],
+        )
+
+    def log_worth(self, onward: FloatArray, most: FloatArray, log_gamma: float) -> FloatArray:
+        """Return log of what each goal is worth, if `onward[u, g]` is that of going on from it in u."""
+        after = np.take_along_axis(onward, self.target, axis=0)
+        worth = np.minimum(log_sum(self.reward, log_gamma + after), most)
+        return np.where(self.moves, worth, -np.inf)
+
+    def log_idle(self, anywhere: FloatArray, log_gamma: float) -> FloatArray:
+        """Return log of what each machine state is worth by showing nothing in the next step."""
+        after = log_gamma + anywhere[self.idle_target]
+        return log_gamma + log_sum(self.idle_reward, after)
+
+    def log_most(self, anywhere: FloatArray, log_gamma: float) -> FloatArray:
+        """Return log of the most that each goal can be worth, for what may happen on the way to it.
+
+        `anywhere[u]` is what the machine state u is worth in a typical state of the world, as a
+        logarithm. A way that may touch what fails the mission is worth nothing.
         """
         most = np.full(self.moves.shape, np.inf)
         state, goal, target = self.passing.T
-        np.minimum.at(most, (state, goal), self.passing_reward + gamma * anywhere[target])
+        found = log_sum(self.passing_reward, log_gamma + anywhere[target])
+        np.minimum.at(most, (state, goal), found)
         return most
+
+    def steps_to_reward(self, endless: bool) -> IntArray:
+        """Return how many moves of the machine it takes to a reward from each state; `NEVER`: none.
+
+        By goals of the buffer and by showing nothing, whatever their values: networks may be wrong, so
+        that only this proves that a mission cannot be achieved. If `endless`, to one after which
+        others follow without end.
+        """
+        moves, rewarded = self.moves, self.moves & (self.reward > 0)
+        idle = np.isfinite(self.idle_reward)
+        paid_idle = idle & (self.idle_reward > 0)
+        counted, counted_idle = rewarded, paid_idle
+        while True:
+            steps = np.full(len(moves), NEVER)
+            while True:
+                by_goals = np.where(counted, 1, np.where(moves, 1 + steps[self.target], NEVER))
+                by_none = np.where(
+                    counted_idle, 1, np.where(idle, 1 + steps[self.idle_target], NEVER)
+                )
+                fewer = np.minimum(by_goals.min(axis=1, initial=NEVER), by_none)
+                for state, ways in self.promises:
+                    fewer[state] = min(fewer[state], *fewer[list(ways)].tolist())
+                fewer = np.minimum(fewer, NEVER)
+                if np.array_equal(fewer, steps):
+                    break
+                steps = fewer
+            lasting = steps < NEVER
+            again = rewarded & lasting[self.target] if endless else rewarded
+            again_idle = paid_idle & lasting[self.idle_target] if endless else paid_idle
+            if np.array_equal(again, counted) and np.array_equal(again_idle, counted_idle):
+                return steps
+            counted, counted_idle = again, again_idle
+
+
+def log_sum(reward: FloatArray, after: FloatArray) -> FloatArray:
+    """Return the logarithm of a reward and what follows, given its logarithm; −∞ if that is below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        owed = np.log(np.maximum(reward + np.exp(np.minimum(after, 700.0)), 0.0))
+        gained = np.logaddexp(np.log(np.maximum(reward, 0.0)), after)
+    return np.where(reward < 0, owed, gained)
 
 
 def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
@@ -84,7 +173,7 @@ def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
             target[state, index], reward[state, index] = outcomes[goal.labels]
             for labels in moving - {goal.labels}:
                 touched = labels & constraints
-                if touched and touched <= goal.violated:
+                if touched and touched <= goal.violated and outcomes[labels] != nothing:
                     passing.append((state, index, outcomes[labels].target))
                     kept = machine.keeps(state, outcomes[labels])
                     passing_reward.append(outcomes[labels].reward if kept else -np.inf)

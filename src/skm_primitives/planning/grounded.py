@@ -27,7 +27,8 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.place_policy import PlacePolicy
-from skm_primitives.planning.policy import Decision, best_option
+from skm_primitives.planning.policy import Decision, best_option, log_of
+from skm_primitives.planning.reachability import MissionGraph, log_values
 from skm_primitives.primitives import (
     AnyGoalValues,
     ContinuousGoalValues,
@@ -35,12 +36,14 @@ from skm_primitives.primitives import (
     PlaceWorld,
     Skills,
 )
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 SURE_GAMMA: Final = 0.9999
 """The discount for planning where actions slip: success is what is at stake then, not speed."""
 ENDLESS_GAMMA: Final = 0.99
 """The same for missions without end, whose rewards have no end either."""
+EQUAL: Final = 1e-7
+"""Values that differ by less than this share are equal: rounding is less, a step is more."""
 
 
 class GroundedPolicy(PlacePolicy):
@@ -50,16 +53,53 @@ class GroundedPolicy(PlacePolicy):
         self, mission: Mission, skills: Skills, world: PlaceWorld, slip: float = 0.0
     ) -> None:
         super().__init__(mission, skills, world)
-        gamma = self._gamma = _discount(mission, skills, world, slip)
-        self._values, arriving = self._product.solve(gamma, slip)
-        if not self._values[mission.machine.initial].any():
-            clause = blocking_clause(mission, self._product.shown_labels(mission.machine.initial))
+        self._gamma = _discount(mission, skills, world, slip)
+        machine, product = mission.machine, self._product
+        self._possible = MissionGraph([product]).possible(machine.endless)
+        """`[u, place, counter]`: whether some run from there does what the mission asks for."""
+        if not self._possible[machine.initial].any():
+            clause = blocking_clause(mission, product.shown_labels(machine.initial))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
-        self._weights = self._goal_weights(arriving, len(skills.goals))
-        action = self._product.options(arriving).argmax(axis=2)
-        way = self._product.best_way(self._product.arriving_directly(self._values, gamma))
-        _, destinations = self._product.next_moves(action, way)
+        self._values, arriving, direct = self._solve(slip)
+        """`[u, place, counter]`: what being there is worth, as a rank: the greater the better."""
+        self._arriving = arriving
+        self._weights = self._goal_weights(self._worth(arriving), len(skills.goals))
+        options = self._options(arriving, slice(None))
+        self.actions: IntArray = first_best(np.moveaxis(options, 2, 3))
+        """`[u, place, counter]`: what it does everywhere."""
+        _, destinations = product.next_moves(self.actions, product.best_way(direct))
         self._pursued = self._pursued_goals(destinations)
+
+    def _solve(self, slip: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what being at, arriving at and arriving at with no promise made each node are worth.
+
+        As logarithms, unless there are rewards below 0.
+        """
+        product, gamma = self._product, self._gamma
+        self._logs = product.positive
+        if not self._logs:
+            values, arriving = product.solve(gamma, slip)
+            return values, arriving, product.arriving_directly(values, gamma)
+        if slip or self._world.chances is not None:
+            return log_values(product, gamma, slip)
+        lengths = MissionGraph([product]).lengths(gamma)
+        log_gamma = math.log(gamma)
+        return (
+            lengths.being * log_gamma,
+            lengths.arriving * log_gamma,
+            lengths.direct * log_gamma,
+        )
+
+    def _worth(self, ranks: FloatArray) -> FloatArray:
+        """Return the values that ranks stand for."""
+        worth: FloatArray = np.exp(ranks) if self._logs else ranks
+        return worth
+
+    def _options(self, arriving: FloatArray, rows: slice | list[int]) -> FloatArray:
+        """Return what each action is worth in some machine states, as ranks."""
+        if self._logs:
+            return self._product.log_options(arriving, rows)
+        return self._product.options(arriving)
 
     def _goal_weights(self, arriving: FloatArray, goals: int) -> Float32Array:
         """Return w[u, counter, goal]: what arriving at each goal is worth.
@@ -77,7 +117,7 @@ class GroundedPolicy(PlacePolicy):
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed place, with no visits counted; refuse what cannot be done from here."""
         super().start(observation)
-        if self._values[self.mission.machine.initial, self._place, 0] <= 0:
+        if not self._possible[self.mission.machine.initial, self._place, 0]:
             raise not_from_here(observation)
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
@@ -87,8 +127,22 @@ class GroundedPolicy(PlacePolicy):
             self.mission.machine,
             state,
             options,
-            lambda o: o.reward + self._gamma * float(self._values[o.target, place, counter]),
+            lambda o: self._log_after(o, (o.target, place, counter)),
         )
+
+    def _log_after(self, outcome: Outcome, node: tuple[int, int, int]) -> float:
+        """Return the logarithm of what a step is worth, its reward and what follows."""
+        value = float(self._values[node])
+        if not self._logs:
+            return log_of(outcome.reward + self._gamma * value)
+        return float(np.logaddexp(log_of(outcome.reward), math.log(self._gamma) + value))
+
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
+        """Return what each action is worth where the robot is, as ranks: the greatest is the best."""
+        rows = self._arriving if not self._logs else self._arriving[[state]]
+        options = self._options(rows, [state])
+        ranks: FloatArray = options[0 if self._logs else state, self._place, :, self._counter]
+        return ranks
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the weighted maximum over the goals that each action leads to; where actions slip,
@@ -106,14 +160,26 @@ class GroundedPolicy(PlacePolicy):
         return weights
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the action of the weighted maximum, and the goal at which the machine moves next."""
+        """Return the action of the weighted maximum, and the goal at which the machine moves next.
+
+        The maximum is taken over the plan's own ranks: weights of far goals are too small for numbers.
+        """
         if isinstance(values, ContinuousGoalValues):
             raise SkmError("place goals go with discrete actions")
-        action = int(self.composed(state, values).argmax())
-        goal = int(self._pursued[state, self._place, self._counter])
+        here = state, self._place, self._counter
+        action = int(first_best(self.log_values(state, values)))
         noise = 0.0 if self._world.chances is None else -math.inf  # Chance may throw a robot back.
-        value = float(self._values[state, self._place, self._counter])
-        return Decision(action, goal, value, noise)
+        value = float(self._values[here])
+        worth = float(self._worth(self._values[here]))
+        log_value = value if self._logs else math.nan
+        return Decision(action, int(self._pursued[here]), worth, noise, log_value=log_value)
+
+
+def first_best(ranks: FloatArray) -> IntArray:
+    """Return the first of the best along the last axis: what differs by less than `EQUAL` is as good."""
+    best = ranks.max(axis=-1, keepdims=True)
+    first: IntArray = np.argmax(ranks >= best - EQUAL, axis=-1)
+    return first
 
 
 def _discount(mission: Mission, skills: Skills, world: PlaceWorld, slip: float) -> float:

@@ -13,12 +13,14 @@ than the worst that these do to the machine: nothing, if one of them fails the m
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
+from skm_machine.automata.reachability import components
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
@@ -27,7 +29,7 @@ from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.brittle import Brittle, sturdy
 from skm_primitives.planning.goal_events import hopeful, paying_debts, without_risk
-from skm_primitives.planning.goal_outcomes import GoalOutcomes, goal_outcomes
+from skm_primitives.planning.goal_outcomes import NEVER, GoalOutcomes, goal_outcomes, log_sum
 from skm_primitives.planning.lookahead import Lookahead
 from skm_primitives.planning.policy import (
     Decision,
@@ -47,9 +49,10 @@ from skm_primitives.primitives import (
     Skills,
     hold_of,
 )
-from skm_sim.arrays import BoolArray, Float32Array, FloatArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 CONVERGED: Final = 1e-9
+"""The change of a logarithm that no longer counts."""
 
 
 class GroundedGoalPolicy:
@@ -71,19 +74,28 @@ class GroundedGoalPolicy:
         hope = frozenset[int]()
         if mission.events:
             outcomes, hope = without_risk(outcomes, mission, skills), hopeful(mission, skills)
-        self.weights, anywhere = goal_weights(outcomes, skills, behind)
+        self._log_gamma = math.log(skills.gamma)
+        self._log_weights, anywhere = log_goal_weights(outcomes, skills, behind)
+        possible = np.isfinite(anywhere)
+        if behind.approximate:
+            steps = outcomes.steps_to_reward(mission.machine.endless)
+            possible = steps < NEVER
+            self._log_weights = _any_weights(self._log_weights, outcomes, steps, self._log_gamma)
+        self.weights: FloatArray = np.exp(self._log_weights)
+        """`[u, g]`: what achieving each goal is worth in each machine state."""
         self._anywhere = anywhere
+        self._possible = possible
         self._hope = hope
-        self._idle = outcomes.idle(anywhere, skills.gamma)
-        if anywhere[mission.machine.initial] <= 0 and mission.machine.initial not in hope:
+        self._idle = outcomes.log_idle(anywhere, self._log_gamma)
+        if not possible[mission.machine.initial] and mission.machine.initial not in hope:
             labels = set(label_sets_of(skills.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
-        self._debts = np.zeros_like(self.weights)
+        self._debts = np.full_like(self.weights, -np.inf)
         if mission.events and mission.machine.calm:
             debts = paying_debts(outcomes, mission.machine)
-            self._debts, _ = goal_weights(debts, skills, behind)
+            self._debts, _ = log_goal_weights(debts, skills, behind)
         self._skills = skills
         self._brittle = Brittle(mission.machine, outcomes, skills, behind)
         self._daring = False
@@ -123,7 +135,7 @@ class GroundedGoalPolicy:
             self.mission.machine,
             state,
             options,
-            lambda o: o.reward + self._skills.gamma * float(self._anywhere[o.target]),
+            lambda o: float(log_sum(np.array(o.reward), self._onward(o.target))),
         )
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
@@ -131,59 +143,75 @@ class GroundedGoalPolicy:
         self._labels = tracker.labels
         return frozenset()
 
+    def _onward(self, state: int) -> FloatArray:
+        """Return log of what follows once the machine is in a state, in a typical state of the world."""
+        return np.array(self._log_gamma + self._anywhere[state])
+
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the weighted maximum over the goals, for each action."""
-        best: Float32Array = self._worth(state, values).max(axis=0).astype(np.float32)
+        worth = np.exp(self.log_values(state, values))
+        return worth.astype(np.float32)
+
+    def log_values(self, state: int, values: GoalValues) -> FloatArray:
+        """Return the same as logarithms, for each action: no weight is too small for those."""
+        best: FloatArray = self._worth(state, values).max(axis=0)
         return best
 
     def _worth(self, state: int, values: GoalValues) -> FloatArray:
-        """Return what each action is worth for each goal, `[goal, action]`."""
+        """Return log of what each action is worth for each goal, `[goal, action]`."""
         weights = self._weights_here(state, values)
-        worth: FloatArray = np.maximum(values.move, values.stop) * weights[:, None]
+        with np.errstate(divide="ignore"):
+            logarithms = np.log(np.maximum(values.move, values.stop).clip(min=0))
+        worth: FloatArray = logarithms + weights[:, None]
         return worth
 
     def _typical_weights(self, state: int) -> FloatArray:
-        """Return what each goal is worth on average; what is owed comes first."""
+        """Return log of what each goal is worth on average; what is owed comes first."""
         debts = self._debts[state]
-        weights: FloatArray = debts if debts.any() else self.weights[state]
+        weights: FloatArray = debts if np.isfinite(debts).any() else self._log_weights[state]
         return weights
 
     def wanted(self, state: int) -> BoolArray:
         """Return the goals of any worth in a machine state, and those that help them."""
-        return self._brittle.asked(state, self._typical_weights(state) > 0)
+        return self._brittle.asked(state, np.isfinite(self._typical_weights(state)))
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
-        """Return what each goal is worth: as seen from here, or on average."""
-        if values.onward is None or self._debts[state].any():
+        """Return log of what each goal is worth: as seen from here, or on average."""
+        if values.onward is None or np.isfinite(self._debts[state]).any():
             return self._typical_weights(state)
         states = (state, *self.mission.machine.promises(state))
-        seen = [self._lookahead.weights(each, values.onward) for each in states]
+        seen = [self._lookahead.log_weights(each, values.onward) for each in states]
         best: FloatArray = np.max(seen, axis=0)
-        return best
+        return best if np.isfinite(best).any() else self._typical_weights(state)
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
         """Return what arriving at each goal is worth, for those who watch."""
         if isinstance(values, GoalValues):
-            return self._weights_here(state, values)
+            return np.exp(self._weights_here(state, values))
         weights: FloatArray = self.weights[state]
         return weights
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, or one that shows nothing if that is better."""
-        owing = self._debts[state].any()
-        if not owing and self._idle[state] >= max(self._anywhere[state], CONVERGED):
+        owing = np.isfinite(self._debts[state]).any()
+        idle = float(self._idle[state])
+        if not owing and idle > -math.inf and idle >= self._anywhere[state]:
             return self._show_nothing(state, values)
-        if not owing and self._anywhere[state] <= 0 and state in self._hope:
+        if not owing and not self._possible[state] and state in self._hope:
             return replace(self._show_nothing(state, values), waiting=True)
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
         worth = self._worth(state, values)
-        goal, action = choose_action(worth, self._revisits)
-        return Decision(action, goal, float(worth[goal, action]), noise_of(self._skills))
+        best = float(worth.max())
+        unit = best if math.isfinite(best) else 0.0  # Relative to the best, none is too small.
+        goal, action = choose_action(np.exp(worth - unit), self._revisits)
+        value = float(worth[goal, action])
+        noise = noise_of(self._skills)
+        return Decision(action, goal, math.exp(value), noise, log_value=value)
 
     def _show_nothing(self, state: int, values: AnyGoalValues) -> Decision:
         """Return what is least likely to show anything: the empty label set is a goal like others."""
-        value = float(self._idle[state])
+        value = math.exp(self._idle[state])
         if isinstance(values, ContinuousGoalValues):
             return Decision(values.action[0] * 0, -1, value)
         return Decision(int(values.stop.max(axis=0).argmin()), -1, value)
@@ -194,10 +222,10 @@ class GroundedGoalPolicy:
             self._pursuit.restart()
             self._pursuit.careful = self._careful[state]
             self._state = state
-        worth = self._turns.in_turn(state, self._typical_weights(state).astype(np.float32))
-        wanted = worth > 0
+        worth = self._turns.in_turn(state, self._typical_weights(state))
+        wanted = np.isfinite(worth)
         if not self._daring:
-            wanted = sturdy(wanted, self._brittle.goals[state], values.value)
+            wanted = sturdy(wanted, self._brittle.goals[state], values.value, self._skills.gamma)
         chosen = self._pursuit.choose(values, wanted, worth)
         self._turns.pursue(state, int(chosen.goal[0]))
         decision = chosen.decision(self._skills)
@@ -213,32 +241,71 @@ class GroundedGoalPolicy:
             self._revisits.doubt()
 
 
-def goal_weights(
+def log_goal_weights(
     outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
 ) -> tuple[FloatArray, FloatArray]:
-    """Return w[u, g], what achieving each goal is worth in each machine state, by value iteration;
+    """Return log w[u, g], what achieving each goal is worth in each machine state, by value iteration;
 
-    and what each machine state is worth in a typical state of the world.
+    and what each machine state is worth in a typical state of the world. Logarithms, since what
+    lies behind many goals is worth less than any number; machine states that the machine leaves for
+    others are worked out after those.
     """
-    gamma = skills.gamma
-    after = np.asarray(behind.table, np.float64)
-    if after.shape != (len(skills.goals), len(skills.goals)):
+    log_gamma = math.log(skills.gamma)
+    if np.shape(behind.table) != (len(skills.goals), len(skills.goals)):
         raise SkmError(
             f"the primitives of '{skills.domain}' do not say what lies behind their goals "
             "(goal_to_goal); use planner 'paper'"
         )
-    typical = np.asarray(behind.typical, np.float64)
-    weights = np.zeros(outcomes.moves.shape)
-    anywhere = np.zeros(len(weights))  # [u]: best from a typical state in u
-    while True:
-        idle = outcomes.idle(anywhere, gamma)
-        onward = (after[None] * weights[:, None, :]).max(axis=2)  # [u, g]: best from g in u
-        onward = np.maximum(onward, idle[:, None])
-        before, anywhere = anywhere, np.maximum((typical * weights).max(axis=1), idle)
-        updated = outcomes.worth(onward, outcomes.most(anywhere, gamma), gamma)
-        if max(np.abs(updated - weights).max(), np.abs(anywhere - before).max()) <= CONVERGED:
-            return updated, anywhere
-        weights = updated
+    with np.errstate(divide="ignore"):
+        after = np.log(np.maximum(np.asarray(behind.table, np.float64), 0.0))
+        typical = np.log(np.maximum(np.asarray(behind.typical, np.float64), 0.0))
+    # Goals that lead nowhere stay worth nothing; with many kinds, they are most of a large table.
+    some = outcomes.leading_somewhere()
+    after, typical = after[:, some], typical[some]
+    weights = np.full(outcomes.moves.shape, -np.inf)
+    onward = np.full(outcomes.moves.shape, -np.inf)  # [u, g]: best from g in u
+    anywhere = np.full(len(weights), -np.inf)  # [u]: best from a typical state in u
+    for rows in components(outcomes.leads_to()):
+        part = outcomes.among(rows)
+        while True:
+            idle = part.log_idle(anywhere, log_gamma)
+            for state in rows:
+                onward[state] = (after + weights[state, some]).max(axis=1, initial=-np.inf)
+            onward[rows] = np.maximum(onward[rows], idle[:, None])
+            before = anywhere[rows]
+            best = (typical + weights[rows][:, some]).max(axis=1, initial=-np.inf)
+            anywhere[rows] = np.maximum(best, idle)
+            updated = part.log_worth(onward, part.log_most(anywhere, log_gamma), log_gamma)
+            for state, ways in outcomes.promises:
+                if state in rows:
+                    for way in ways:
+                        there = updated[rows.index(way)] if way in rows else weights[way]
+                        place = rows.index(state)
+                        updated[place] = np.maximum(updated[place], there)
+            settled = _same(updated, weights[rows]) and _same(anywhere[rows], before)
+            weights[rows] = updated
+            if settled:
+                break
+    return weights, anywhere
+
+
+def _same(new: FloatArray, old: FloatArray) -> bool:
+    """Tell whether logarithms have settled."""
+    with np.errstate(invalid="ignore"):
+        return not (np.abs(new - old) > CONVERGED).any()
+
+
+def _any_weights(
+    weights: FloatArray, outcomes: GoalOutcomes, steps: IntArray, log_gamma: float
+) -> FloatArray:
+    """Return the weights; where learned values give every goal up, those of goals that lead onward.
+
+    Values of networks prove nothing, so the robot tries: by the fewest moves of the machine.
+    """
+    fewest = np.where(outcomes.reward > 0, 0, steps[outcomes.target])
+    leads = outcomes.moves & (fewest < NEVER)
+    given_up = ~np.isfinite(weights).any(axis=1, keepdims=True)
+    return np.where(given_up & leads, fewest * log_gamma, weights)
 
 
 def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set[frozenset[str]]]:

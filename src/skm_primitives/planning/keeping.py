@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.errors import UnachievableMissionError
 from skm_machine.logic.normal_form import negation_normal_form
 from skm_machine.mission import Mission
-from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import GoalToGoal, Skills
-from skm_sim.domain import DomainSpec
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,10 @@ class Keeping:
     """What it must keep off though no skill was learned to; empty where plans are exact."""
     blocked: str = ""
     """Why it cannot be achieved at all."""
+    policy: Policy | None = None
+    """What would carry it out."""
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """Return the same for programs."""
         return {
             "achievable": not self.blocked,
@@ -44,19 +46,11 @@ class Keeping:
 
 def keeping(mission: Mission, skills: Skills, planner: str = "grounded") -> Keeping:
     """Say what the skills cannot keep of a mission."""
+    missing = unlearned(mission, skills)
     try:
-        make_policy(mission, skills, planner)
+        return Keeping(missing, policy=make_policy(mission, skills, planner))
     except UnachievableMissionError as error:
-        return Keeping(unlearned(mission, skills), str(error))
-    return Keeping(unlearned(mission, skills))
-
-
-def keeping_in(spec: DomainSpec, mission: Mission) -> Keeping | None:
-    """Say what the skills that come with a domain cannot keep; None if it has none that load here."""
-    try:
-        return keeping(mission, load_primitives(spec))
-    except SkmError:
-        return None
+        return Keeping(missing, str(error))
 
 
 def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ are, for those who watch.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.known_product import KnownProduct
 from skm_primitives.planning.policy import Decision
 from skm_primitives.primitives import AnyGoalValues, GoalValues, KnownWorld, Skills
-from skm_sim.arrays import Float32Array, FloatArray
+from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 EQUAL: Final = 1e-7
 """Ways whose lengths differ by less than this share of a step are equally long."""
@@ -49,7 +50,8 @@ class KnownWorldPolicy:
     def _shown(self) -> dict[int, set[frozenset[str]]]:
         """Return the label sets that the world has, for each machine state that they lead to."""
         machine, world = self.mission.machine, self._world
-        present = {world.label_sets[index] for index in np.unique(world.label_ids).tolist()}
+        ids = world.label_ids if world.end is None else np.delete(world.label_ids, world.end)
+        present = {world.label_sets[index] for index in np.unique(ids).tolist()}
         shown, queue = {}, [machine.initial]
         for state in queue:
             shown[state] = present
@@ -80,6 +82,13 @@ class KnownWorldPolicy:
                 break
             state = int(self._product.target[state, label])
         return way
+
+    def shortest_trace(self) -> list[frozenset[str]]:
+        """Return the labels of the shortest of its ways to the first reward, over all cells."""
+        cell = int(self._product.length[self.mission.machine.initial].argmin())
+        shown = self._world.label_ids[self._world.successors]
+        way = self.way_from(cell)
+        return [self._world.label_sets[int(shown[cell, action])] for _, cell, action in way]
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed cell; refuse what cannot be done from here."""
@@ -113,8 +122,17 @@ class KnownWorldPolicy:
         worth: Float32Array = (self._gamma ** self._lengths(state, self._cell)).astype(np.float32)
         return worth
 
-    def _lengths(self, state: int, cell: int) -> FloatArray:
+    def _lengths(self, state: int, cell: int | IntArray) -> FloatArray:
         return self._product.arrival_lengths(state, self._world.successors[cell])
+
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, cell]`: what it does everywhere."""
+        found = np.zeros(self._product.length.shape, np.int64)
+        for state, row in enumerate(found):
+            lengths = self._lengths(state, np.arange(len(row)))
+            row[:] = np.argmax(lengths <= lengths.min(axis=1, keepdims=True) + EQUAL, axis=1)
+        return found
 
     def _best(self, state: int, cell: int) -> int:
         lengths = self._lengths(state, cell)
@@ -126,8 +144,14 @@ class KnownWorldPolicy:
 
     def choose_ahead(self, state: int) -> Decision:
         """Return the first action of the shortest way, and the goal at which the machine moves next."""
-        value = float(self._gamma ** self._product.length[state, self._cell])
-        return Decision(self._best(state, self._cell), self._goal(state, self._cell), value)
+        value = float(self._product.length[state, self._cell]) * math.log(self._gamma)
+        action, goal = self._best(state, self._cell), self._goal(state, self._cell)
+        return Decision(action, goal, math.exp(value), log_value=value)
+
+    def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
+        """Return the logarithm of the value of each action: a long way has one, too."""
+        logarithms: FloatArray = self._lengths(state, self._cell) * math.log(self._gamma)
+        return logarithms
 
     def _goal(self, state: int, cell: int) -> int:
         """Return the goal of the way from here, followed to where the machine moves."""

@@ -1,9 +1,8 @@
 """The product of a mission's machine with a known world, solved exactly by sweeps backwards.
 
 The value of a way is γ to its length, so the best ways are the shortest ones: what a state of the
-product is worth is kept as its *length* D, with V = γ^D, and found as in Dijkstra's algorithm. Every
-step is 1 long at least, so all states whose length lies between two whole numbers are settled together,
-as arrays. The cost is in proportion to machine states × cells.
+product is worth is kept as its *length* D, with V = γ^D, and found as in Dijkstra's algorithm
+(`reachability`). The cost is in proportion to machine states × cells.
 
 Where a reward does not end the mission, its way leads on. Then sweeps are repeated, each with what the
 ways of the last one are worth if they are kept to for ever (Howard's policy iteration).
@@ -20,15 +19,18 @@ from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.known.predecessors import Predecessors, expand
 from skm_primitives.planning.known_risks import extra_lengths
+from skm_primitives.planning.reachability import (
+    Ways,
+    reaching_rewards,
+    rewarded_length,
+    settle,
+    solve_lengths,
+)
 from skm_primitives.primitives import KnownWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 MAX_STATES: Final = 40_000_000
 """The largest product of machine states and cells that is planned over."""
-MAX_SWEEPS: Final = 30
-SETTLED: Final = 1e-6
-"""The change of a length, in steps, that no longer counts."""
-NONE: Final = -1
 
 
 class KnownProduct:
@@ -46,7 +48,6 @@ class KnownProduct:
         if (self.reward < 0).any():
             raise SkmError("rewards below 0 cannot be planned for in a known world; use 'paper'")
         self._log_gamma = math.log(gamma)
-        self._gamma = gamma
         self._live: BoolArray = np.array(
             [
                 u not in machine.terminal and u not in machine.failure
@@ -61,44 +62,49 @@ class KnownProduct:
         self._rewarding = [
             (u, label) for u, label in np.argwhere(self.reward > 0).tolist() if self._live[u]
         ]
-        self._cells_of = [
-            np.flatnonzero(world.label_ids == i) for i in range(len(world.label_sets))
-        ]
-        self._solve()
+        shown = world.label_ids.copy()
+        if world.end is not None:
+            shown[world.end] = -1  # Nobody arrives there, so no reward can be had by it.
+        self._cells_of = [np.flatnonzero(shown == i) for i in range(len(world.label_sets))]
+        self._lasting = self._lasting_nodes() if machine.endless else None
+        self.length = solve_lengths(
+            self._lands, self._rewards, self._sweep, self.length.size, self._log_gamma
+        ).reshape(self.length.shape)
 
-    def _solve(self) -> None:
-        onward = any(self._live[self.target[u, label]] for u, label in self._rewarding)
-        if not onward:
-            self.length = self._sweep(self.length)[0]
-            return
-        behind = self.length
-        for _ in range(MAX_SWEEPS):
-            self.length, paid, steps = self._sweep(behind)
-            better = self._kept_to(paid, steps)
-            with np.errstate(invalid="ignore"):
-                change = np.abs(better - behind)
-            behind = better
-            if np.nanmax(change) < SETTLED:  # where both are infinite, nothing changes
-                break
+    def _lasting_nodes(self) -> BoolArray:
+        """Return the states of the product from which rewards can be had without end, flat.
 
-    def _kept_to(self, paid: IntArray, steps: IntArray) -> FloatArray:
-        """Return how long the ways of a sweep are if they are followed for ever, reward by reward.
-
-        V(x) = γ^k (r + γ V(y)), k steps to the arrival in `paid[x]` and y behind it; by doubling.
+        A mission without end is worth nothing where they end, however many there were before.
         """
-        states, cells = self.length.shape
-        known = paid != NONE
-        u, cell = np.divmod(np.where(known, paid, 0), cells)
-        label = self.world.label_ids[cell]
-        following = np.where(known, self.target[u, label] * cells + cell, 0)
-        share = np.where(known, self._gamma ** (steps + 1.0), 0.0)
-        value = np.where(known, self._gamma**steps * self.reward[u, label], 0.0)
-        while share.max(initial=0.0) > 1e-14:
-            value = value + share * value[following]
-            share, following = share * share[following], following[following]
-        with np.errstate(divide="ignore"):
-            length: FloatArray = np.log(value) / self._log_gamma
-        return length.reshape(states, cells)
+        cells = self.length.shape[1]
+        paid = [u * cells + self._cells_of[label] for u, label in self._rewarding]
+
+        def sources(arrivals: IntArray) -> IntArray:
+            u, cell = np.divmod(arrivals, cells)
+            source, owner = self._before.of(cell)
+            found: IntArray = u[owner] * cells + source
+            return found
+
+        found, _ = reaching_rewards(
+            np.concatenate([np.empty(0, np.int64), *paid]),
+            self._lands,
+            sources,
+            self._one_step_before,
+            self.length.size,
+            endless=True,
+        )
+        return found
+
+    def _lands(self, arrivals: IntArray) -> IntArray:
+        """Return the states of the product that rewarded arrivals `u · cells + cell` lead to."""
+        u, cell = np.divmod(arrivals, self.length.shape[1])
+        landed: IntArray = self.target[u, self.world.label_ids[cell]] * self.length.shape[1] + cell
+        return landed
+
+    def _rewards(self, arrivals: IntArray) -> FloatArray:
+        u, cell = np.divmod(arrivals, self.length.shape[1])
+        found: FloatArray = self.reward[u, self.world.label_ids[cell]]
+        return found
 
     def arrival_lengths(
         self, state: int, cells: IntArray, behind: FloatArray | None = None
@@ -109,52 +115,26 @@ class KnownProduct:
         onward: FloatArray = (self.length if behind is None else behind)[after, cells] + 1
         paid = reward > 0
         if paid.any():
-            worth = reward[paid] + np.exp(onward[paid] * self._log_gamma)
-            onward[paid] = np.log(worth) / self._log_gamma
+            found = rewarded_length(reward[paid], onward[paid], self._log_gamma)
+            if self._lasting is not None:
+                lands = after[paid] * self.length.shape[1] + cells[paid]
+                found = np.where(self._lasting[lands], found, np.inf)
+            onward[paid] = found
         onward += self._extra[state, self._kind[cells]]
+        if self.world.end is not None:
+            onward[cells == self.world.end] = np.inf
         return onward
 
-    def _sweep(self, behind: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """Settle all lengths once; `behind` says what lies behind a reward.
-
-        Return the lengths, for each state the arrival `u · cells + cell` that its way is paid for
-        (−1: none), and the steps before that one.
-        """
+    def _sweep(self, behind: FloatArray) -> Ways:
+        """Settle all lengths once; `behind` says what lies behind a reward."""
         states, cells = self.length.shape
-        length = np.full(states * cells, np.inf)
-        paid = np.full(states * cells, NONE)
-        steps = np.zeros(states * cells, np.int64)
-        settled = np.zeros(states * cells, np.bool_)
-        waiting: dict[int, list[IntArray]] = {}
-
-        def shorten(nodes: IntArray, found: FloatArray, pay: IntArray, step: IntArray) -> None:
-            """Take ways that were found, and queue the states of which they are the shortest yet."""
-            better = found < length[nodes]
-            nodes, found, pay, step = nodes[better], found[better], pay[better], step[better]
-            np.minimum.at(length, nodes, found)
-            best = length[nodes] == found
-            nodes = nodes[best]
-            paid[nodes], steps[nodes] = pay[best], step[best]
-            bucket = np.floor(length[nodes]).astype(np.int64)
-            for number in np.unique(bucket).tolist():
-                waiting.setdefault(number, []).append(nodes[bucket == number])
-
+        rewarded = []
         for u, label in self._rewarding:
             arrived = self._cells_of[label]
             source, owner = self._before.of(arrived)
-            pay = u * cells + arrived[owner]
-            lengths = self.arrival_lengths(u, arrived, behind)[owner]
-            shorten(u * cells + source, lengths, pay, np.zeros_like(pay))
-        while waiting:
-            number = min(waiting)
-            nodes = np.concatenate(waiting.pop(number))
-            nodes = np.unique(nodes[~settled[nodes] & (np.floor(length[nodes]) == number)])
-            settled[nodes] = True
-            if len(nodes):
-                earlier, owner, added = self._one_step_before(nodes)
-                ways = length[nodes][owner] + added
-                shorten(earlier, ways, paid[nodes][owner], steps[nodes][owner] + 1)
-        return length.reshape(states, cells), paid, steps
+            lengths = self.arrival_lengths(u, arrived, behind.reshape(states, cells))[owner]
+            rewarded.append((u * cells + source, lengths, u * cells + arrived[owner]))
+        return settle(states * cells, rewarded, self._one_step_before)
 
     def _one_step_before(self, nodes: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return from where unrewarded steps lead to these states; whose each is; how long it is."""

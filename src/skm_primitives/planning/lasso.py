@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from skm_primitives.planning.mission_product import MissionProduct
+from skm_primitives.planning.reachability import MissionGraph
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 GAMMA: Final = 1 - 1e-7
@@ -43,10 +44,15 @@ class Lasso:
 
 
 def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
-    """Solve the product, beginning with the best plan under the discount `gamma`."""
-    value, _ = product.solve(gamma)
-    way = product.best_way(product.arriving_directly(value, gamma))
-    action = product.options(product.arriving(value, gamma)).argmax(axis=2)
+    """Solve the product, beginning with the best plan under the discount `gamma`.
+
+    That plan goes to rewards from everywhere, however far they are, so that only what it does
+    there is left to improve. Where actions slip, choices are improved by the mean over where they
+    lead, but evaluated as if each led where it does as a rule: that need not end by itself, so a plan
+    that comes again is kept.
+    """
+    way, action = _first_plan(product, gamma)
+    seen: set[bytes] = set()
     changed = True
     while changed:
         value, last = _evaluate(product, action, way)
@@ -57,12 +63,30 @@ def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
         options = product.options(arriving)
         now = np.take_along_axis(options, action[:, :, None], axis=2)[:, :, 0]
         improved = options.max(axis=2) > now + BETTER
-        way = np.where(improved_way, better_way, way)
-        action = np.where(improved, options.argmax(axis=2), action)
         changed = bool(improved.any() or improved_way.any())
+        if product.world.chances is not None:
+            plan = action.tobytes() + way.tobytes()
+            changed = changed and plan not in seen
+            seen.add(plan)
+        if changed:
+            way = np.where(improved_way, better_way, way)
+            action = np.where(improved, options.argmax(axis=2), action)
     gain = (1 - GAMMA) * value.reshape(-1)[last]
     moves, destination = product.next_moves(action, way)
-    return Lasso(value, arriving, gain > 0, gain, action, moves, destination)
+    achievable = MissionGraph([product]).possible(endless=True)
+    return Lasso(value, arriving, achievable, gain, action, moves, destination)
+
+
+def _first_plan(product: MissionProduct, gamma: float) -> tuple[IntArray, IntArray]:
+    """Return the ways to read arrivals, and the actions, of the best plan under a discount."""
+    if not product.positive:
+        value, _ = product.solve(gamma)
+        way = product.best_way(product.arriving_directly(value, gamma))
+        return way, product.options(product.arriving(value, gamma)).argmax(axis=2)
+    lengths = MissionGraph([product]).lengths(gamma)
+    nearness = np.maximum(-lengths.arriving, np.finfo(np.float64).min)
+    options = product.log_options(nearness, slice(None))
+    return product.best_way(-lengths.direct), options.argmax(axis=2)
 
 
 def _evaluate(

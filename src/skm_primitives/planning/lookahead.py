@@ -13,6 +13,7 @@ might spoil it, and counts as `CARELESS_STEPS` longer for each such label set.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,8 @@ from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 DEPTH: Final = 4
 """Moves of the machine that are planned together."""
+LARGEST: Final = 600.0
+"""The logarithm of the largest number of units: more would be no number."""
 CARELESS_STEPS: Final = 0.5
 """By how many steps a way counts as longer for each label set needed later that it may touch."""
 
@@ -58,7 +61,7 @@ class Lookahead:
         outcomes: GoalOutcomes,
         anywhere: FloatArray,
     ) -> None:
-        """`anywhere[u]` is what the machine state u is worth in a typical state of the world."""
+        """`anywhere[u]`: log of what the machine state u is worth in a typical state of the world."""
         goals, constraints = skills.goals, frozenset(skills.constraints)
         label_sets = label_sets_of(goals)
         ways = [
@@ -74,11 +77,14 @@ class Lookahead:
         self._average = np.asarray(behind.table, np.float64)[self._goals_of[:, 0]].ravel()
         self._gamma = skills.gamma
         self._outcomes, self._anywhere = outcomes, anywhere
-        self._most = outcomes.most(anywhere, skills.gamma)
+        self._most = outcomes.log_most(anywhere, math.log(skills.gamma))
         self._plans: dict[int, tuple[list[_Place], FloatArray]] = {}
 
-    def weights(self, state: int, onward: Float32Array) -> FloatArray:
-        """Return what achieving each goal is worth in a machine state, where `onward` holds."""
+    def log_weights(self, state: int, onward: Float32Array) -> FloatArray:
+        """Return log of what achieving each goal is worth in a machine state, where `onward` holds.
+
+        It is worked out in units of what the state is worth, which may be too small for a number.
+        """
         if state not in self._plans:
             self._plans[state] = self._plan(state)
         places, value = self._plans[state]
@@ -87,11 +93,19 @@ class Lookahead:
             value = (legs[place.leg] * place.worth(value, self._gamma)).max(axis=1, initial=0.0)
         weights = np.zeros(self._outcomes.moves.shape[1])
         np.maximum.at(weights, places[0].goals, places[0].worth(value, self._gamma))
-        return weights
+        with np.errstate(divide="ignore"):
+            logarithms: FloatArray = np.log(np.maximum(weights, 0.0)) + self._unit(state)
+        return logarithms
+
+    def _unit(self, state: int) -> float:
+        """Return the logarithm of the unit in which weights in a machine state are worked out."""
+        worth = float(self._anywhere[state])
+        return min(worth, 0.0) if math.isfinite(worth) else 0.0
 
     def _plan(self, state: int) -> tuple[list[_Place], FloatArray]:
         """Return the places of all sequences that start in a machine state, and what follows them."""
         sequences, states = self._sequences(state)
+        unit = self._unit(state)
         rows = np.arange(len(sequences))
         places = []
         later = np.zeros((len(sequences), len(self._goals_of)), np.bool_)
@@ -107,14 +121,15 @@ class Lookahead:
             places.append(
                 _Place(
                     goals,
-                    self._outcomes.reward[here, goals],
-                    self._most[here, goals],
+                    self._outcomes.reward[here, goals] * math.exp(min(-unit, LARGEST)),
+                    np.exp(np.minimum(self._most[here, goals] - unit, LARGEST)),
                     self._outcomes.moves[here, goals] * careful,
                     source[:, None] * self._outcomes.moves.shape[1] + goals,
                 )
             )
             later[rows, labels] = True
-        return places[::-1], self._anywhere[states[:, DEPTH]]
+        rest = self._anywhere[states[:, DEPTH]] - unit
+        return places[::-1], np.exp(np.minimum(rest, LARGEST))
 
     def _sequences(self, state: int) -> tuple[IntArray, IntArray]:
         """Return sequences of label sets that move the machine, and the machine states they pass.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
+from skm_primitives.known.predecessors import expand
 from skm_primitives.planning.visit_counters import VisitCounters, visit_counters
 from skm_primitives.primitives import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
@@ -17,6 +19,7 @@ MAX_STATES: Final = 5_000_000
 """The largest product of machine states, places and visit counts that is planned over."""
 
 CONVERGED: Final = 1e-12
+"""The change of a value that no longer counts. It decides nothing else: see `reachability`."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class MissionProduct:
     labels: tuple[tuple[frozenset[str], ...], ...]
     """The labels that the arrival shows, `[place][counter]`."""
     kept: BoolArray
-    """Whether the arrival breaks no promise."""
+    """Whether the arrival breaks no promise, and does not end the world before the mission is over."""
     promises: tuple[tuple[int, tuple[int, ...]], ...]
     """The machine states in which promises can be made, with the states under each."""
     allowed: BoolArray | None = None
@@ -48,16 +51,35 @@ class MissionProduct:
         )
         return options if self.allowed is None else np.where(self.allowed, options, -1.0)
 
+    def log_options(self, arriving: FloatArray, rows: Sequence[int] | slice) -> FloatArray:
+        """Return the same of logarithms, in some machine states: −∞ if it is not allowed."""
+        chances = self.world.chances
+        options = (
+            arriving[:, self.world.successors]
+            if chances is None
+            else chances.log_expected(arriving)
+        )
+        return options if self.allowed is None else np.where(self.allowed[rows], options, -np.inf)
+
+    @property
+    def positive(self) -> bool:
+        """Whether no reward is below 0: then values have logarithms."""
+        return bool((self.reward >= 0).all())
+
     def solve(self, gamma: float, slip: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Return the value of being at, and the value of arriving at each [u, place, counter].
 
-        Value iteration; with `slip`, a random action is taken that often instead of the best one.
+        Value iteration, for machines with rewards below 0: all others are solved in `reachability`,
+        where no value is too small. With `slip`, a random action is taken that often instead of the
+        best one.
         """
         value = np.zeros(self.reward.shape)
         while True:
             arriving = self.arriving(value, gamma)
             options = self.options(arriving)
             best = (1 - slip) * options.max(axis=2) + slip * options.mean(axis=2)
+            if self.allowed is not None:
+                best = np.where(self.allowed.any(axis=2), best, 0.0)
             change = float(np.abs(best - value).max(initial=0.0))
             value = best
             if change <= CONVERGED:
@@ -87,7 +109,7 @@ class MissionProduct:
     def following(self, action: IntArray, way: IntArray) -> tuple[IntArray, FloatArray]:
         """Return, for each [u, place, counter], the flat index of what follows, and the reward.
 
-        A broken promise leads nowhere: it follows upon itself.
+        A broken promise leads nowhere, nor does an action that is not allowed: it follows upon itself.
         """
         u, place, counter = np.indices(self.reward.shape)
         reached = self.world.successors[place, action]
@@ -97,6 +119,8 @@ class MissionProduct:
             (after, reached, self.counter[reached, counter]), self.reward.shape
         )
         kept = self.kept[read, reached, counter]
+        if self.allowed is not None:
+            kept = kept & self.allowed[u, place, action, counter]
         here = np.arange(self.reward.size).reshape(self.reward.shape)
         reward = np.where(kept, self.reward[read, reached, counter], 0.0)
         return np.where(kept, index, here), reward
@@ -107,18 +131,29 @@ class MissionProduct:
         frontier = np.zeros_like(reached)
         frontier[initial, :, 0] = True
         shown: dict[int, set[frozenset[str]]] = {}
-        leads_to, chances = self.world.successors, self.world.chances
-        if chances is not None:
-            leads_to = chances.reached(leads_to.shape[1])
+        world = self.world
+        pair = np.arange(world.successors.size)
+        leads_to = world.successors.reshape(-1)
+        if world.chances is not None:
+            pair, leads_to = world.chances.pair, world.chances.place
+        if world.tried is not None:
+            tried = world.tried.reshape(-1)[pair]
+            pair, leads_to = pair[tried], leads_to[tried]
+        source = pair // world.successors.shape[1]
+        first = np.searchsorted(source, np.arange(len(world.places) + 1))
         while frontier.any():
             reached |= frontier
             state, place, counter = np.nonzero(frontier)
-            arrival = leads_to[place]
-            state, counter = state[:, None], counter[:, None]
-            triples = np.stack(np.broadcast_arrays(state, arrival, counter), axis=-1).reshape(-1, 3)
-            for u, s, k in np.unique(triples, axis=0).tolist():
+            arrival, owner = expand(first, leads_to, place)
+            state, counter = state[owner], counter[owner]
+            for u, s, k in np.unique(np.stack([state, arrival, counter], axis=1), axis=0).tolist():
                 shown.setdefault(u, set()).add(self.labels[s][k])
             frontier = np.zeros_like(reached)
+            if world.ended is not None:
+                on = ~world.ended[arrival]
+                for u in np.unique(self.machine_state[state, arrival, counter][~on]).tolist():
+                    shown.setdefault(u, set())
+                state, arrival, counter = state[on], arrival[on], counter[on]
             after = self.machine_state[state, arrival, counter]
             frontier[after, arrival, self.counter[arrival, counter]] = True
             frontier &= ~reached
@@ -192,9 +227,17 @@ def mission_product(
             )
     promised = np.array([state in machine.promised for state in range(shape[0])])
     kept = (~promised[:, None] | promised[target])[:, label_ids]
+    if world.ended is not None:
+        ends = np.isin(np.arange(shape[0]), sorted(machine.terminal))
+        kept = kept & (~world.ended[:, None] | ends[target[:, label_ids]])
     promises = tuple(
         (state, ways) for state in range(shape[0]) if (ways := machine.promises(state))
     )
+    allowed = None
+    if world.tried is not None:
+        allowed = np.broadcast_to(
+            world.tried[None, :, :, None], (*shape[:2], world.tried.shape[1], shape[2])
+        )
     return MissionProduct(
         world,
         counters,
@@ -204,4 +247,5 @@ def mission_product(
         labels,
         kept,
         promises,
+        allowed,
     )

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from skm_machine.machine_values import transition_value
 from skm_machine.mission import Mission
-from skm_machine.restricted import plan_restricted
+from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import Outcome
-from skm_machine.skill_machine import SkillMachine, plan_paper
+from skm_machine.skill_machine import SkillMachine, plan_paper, plan_possible
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
 from skm_primitives.goals import label_sets_of
-from skm_primitives.planning.policy import Decision, best_option, noise_of
+from skm_primitives.planning.policy import Decision, best_option, log_of, noise_of
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import Float32Array
 
@@ -49,14 +49,18 @@ class PaperPolicy:
         self.mission = mission
         self._skills = skills
         self._printed = printed
-        self.skill_machine: SkillMachine = (
-            plan_restricted(mission.machine, skills.gamma, label_sets_of(skills.goals))
-            if possible_only
-            else plan_paper(mission.machine, skills.gamma)
-        )
+        machine = mission.machine
+        self.skill_machine: SkillMachine = plan_paper(machine, skills.gamma)
+        if possible_only:
+            shown = shown_everywhere(machine, label_sets_of(skills.goals))
+            self.skill_machine = plan_possible(machine, shown, skills.gamma)
+        planned = self.skill_machine.skills
+        nothing = np.zeros(0, np.intp)  # where no goal leads on any more
         self._wanted: dict[int, NDArray[np.intp]] = {
-            state: np.flatnonzero(goal_mask(skill, skills.goals))
-            for state, skill in self.skill_machine.skills.items()
+            state: np.flatnonzero(goal_mask(planned[state], skills.goals))
+            if state in planned
+            else nothing
+            for state in range(machine.num_states)
         }
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
@@ -72,7 +76,7 @@ class PaperPolicy:
             machine,
             state,
             options,
-            lambda o: transition_value(machine, state, o, values, self._skills.gamma),
+            lambda o: log_of(transition_value(machine, state, o, values, self._skills.gamma)),
         )
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:

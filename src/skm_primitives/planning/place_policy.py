@@ -14,6 +14,10 @@ from skm_primitives.primitives import PlaceWorld, Skills
 from skm_sim.arrays import IntArray
 
 
+class UnseenPlaceError(SkmError):
+    """The robot is in a place that was never seen while learning."""
+
+
 class PlacePolicy:
     """A policy that knows its place in the product of machine, places and visit counts."""
 
@@ -71,7 +75,9 @@ class PlacePolicy:
         try:
             return self._place_number[int(observation)]
         except KeyError:
-            raise SkmError(f"place {int(observation)} was never seen while learning") from None
+            raise UnseenPlaceError(
+                f"place {int(observation)} was never seen while learning"
+            ) from None
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
         """Return no constraint: the machine knows which violations mattered."""

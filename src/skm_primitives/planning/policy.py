@@ -27,7 +27,7 @@ from skm_primitives.primitives import (
     GoalValues,
     Skills,
 )
-from skm_sim.arrays import BoolArray, Float32Array
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,15 @@ class Decision:
     """Whether nothing can be done until an event happens: then no progress is expected."""
     leaving: bool = False
     """Whether it is the shortest way out of where the mission is about to fail (`brittle`)."""
+    log_value: float = math.nan
+    """The logarithm of its value, where the value itself may be too small for a number; else NaN."""
     vain: bool = False
     """Whether all that would bring the mission forward was pursued in vain, often enough (`pursuit`)."""
+
+
+def log_of(value: float) -> float:
+    """Return the logarithm of a value; −∞ of what is worth nothing."""
+    return math.log(value) if value > 0 else -math.inf
 
 
 class Policy(Protocol):
@@ -99,6 +106,22 @@ class WantsGoals(Protocol):
 
 
 @runtime_checkable
+class RanksActions(Protocol):
+    """A policy that can tell actions apart also where their values are too small for numbers."""
+
+    def log_values(self, state: int, values: GoalValues) -> FloatArray:
+        """Return the logarithm of the value of each action in the machine state `state`."""
+        ...
+
+
+def action_ranks(policy: Policy, state: int, values: GoalValues) -> FloatArray:
+    """Return what orders the actions of a policy in a machine state: the greatest is the best."""
+    if isinstance(policy, RanksActions):
+        return policy.log_values(state, values)
+    return np.asarray(policy.composed(state, values), np.float64)
+
+
+@runtime_checkable
 class Ahead(Protocol):
     """A policy that needs no values to choose: it can do so while they are on their way."""
 
@@ -111,14 +134,18 @@ def best_option(
     machine: RewardMachine,
     state: int,
     options: tuple[Outcome, ...],
-    value: Callable[[Outcome], float],
+    log_value: Callable[[Outcome], float],
 ) -> Outcome:
-    """Return the option of the greatest value; a promise is given up only if keeping it is hopeless."""
+    """Return the option of the greatest value; a promise is given up only if keeping it is hopeless.
+
+    Values are given as logarithms: only what cannot be had at all is −∞.
+    """
     kept = [option for option in options if machine.keeps(state, option)]
-    best = max(kept, key=value, default=None)
-    if best is not None and value(best) > 0:
+    best = max(kept, key=log_value, default=None)
+    if best is not None and log_value(best) > -math.inf:
         return best
-    return max((option for option in options if option not in kept), key=value, default=options[0])
+    others = (option for option in options if option not in kept)
+    return max(others, key=log_value, default=options[0])
 
 
 def memory_for(skills: Skills) -> Revisits | None:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.policy import Decision, log_of
 
 PATIENCE: Final = 2
 LEAST: Final = 50
@@ -34,7 +34,7 @@ class Progress:
 
     def restart(self) -> None:
         """Begin to watch: the mission starts, or the machine has moved."""
-        self._highs: dict[int, float] = {}
+        self._highs: dict[int, float] = {}  # logarithms: a far goal is worth less than any number
         self._since = 0
         self._ways = 0
 
@@ -51,8 +51,9 @@ class Progress:
         if decision.vain:
             self._ways = WAYS
             return False
-        if decision.value > self._highs.get(decision.goal, 0.0) * math.exp(decision.noise):
-            self._highs[decision.goal] = decision.value
+        value = log_of(decision.value) if math.isnan(decision.log_value) else decision.log_value
+        if value > self._highs.get(decision.goal, -math.inf) + decision.noise:
+            self._highs[decision.goal] = value
             self._since = self._ways = 0
             return False
         self._since += 1

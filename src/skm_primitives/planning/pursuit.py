@@ -30,7 +30,7 @@ from skm_machine.errors import SkmError
 from skm_primitives.planning.policy import Decision, noise_of
 from skm_primitives.planning.trust import Trust
 from skm_primitives.primitives import ContinuousGoalValues, Skills
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 PATIENCE = 8
 DETOUR = 6
@@ -50,6 +50,8 @@ class Chosen:
     """Zeros where there is no goal: the robot lets its wheels stand."""
     value: Float32Array
     """The value of the goal, times what arriving there is worth."""
+    log_value: FloatArray
+    """The logarithm of that, which is never too small for a number."""
     spread: Float32Array
     """How far the networks disagree on it."""
     detour: BoolArray
@@ -60,8 +62,14 @@ class Chosen:
     def decision(self, skills: Skills) -> Decision:
         """Return what a single robot does."""
         noise = noise_of(skills, float(self.spread[0]))
-        value, vain = float(self.value[0]), bool(self.vain[0])
-        return Decision(self.action[0], int(self.goal[0]), value, noise, vain=vain)
+        return Decision(
+            self.action[0],
+            int(self.goal[0]),
+            float(self.value[0]),
+            noise,
+            log_value=float(self.log_value[0]),
+            vain=bool(self.vain[0]),
+        )
 
 
 class Pursuit:
@@ -99,12 +107,13 @@ class Pursuit:
         self._trust.doubt()
 
     def choose(
-        self, values: ContinuousGoalValues, mask: BoolArray, worth: Float32Array | None = None
+        self, values: ContinuousGoalValues, mask: BoolArray, log_worth: FloatArray | None = None
     ) -> Chosen:
         """Return what to do, from the values of all goals and the mask of those that will do.
 
         Arrays are `(robots, goals, …)`; for one robot the first axis may be left out of all of
-        them. `worth[goal]` in [0, 1] says how good it is to arrive there, 1 if not given.
+        them. `log_worth[goal]` is the logarithm of how good it is to arrive there, 0 if not given:
+        what lies behind many goals is worth less than any number.
         """
         action, value = _batched(values.action, 3), _batched(values.value, 2)
         spread, detours = _batched(values.spread, 2), _batched(values.detour, 3)
@@ -112,10 +121,14 @@ class Pursuit:
         if robots != len(self._goal):
             raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
         wanted = np.broadcast_to(mask, (robots, goals))
-        total = value if worth is None else value * np.broadcast_to(worth, (robots, goals))
         with np.errstate(divide="ignore"):
-            believed = np.log(total) + self._trust.logarithm(goals)
-        score = np.where(wanted & (total > 0), believed, -np.inf)
+            total: FloatArray = np.log(np.maximum(value, 0))
+        linear = value
+        if log_worth is not None:
+            total = total + np.broadcast_to(log_worth, (robots, goals))
+            linear = np.exp(total).astype(np.float32)
+        believed = total + self._trust.logarithm(goals)
+        score = np.where(wanted, believed, -np.inf)
         rows = np.arange(robots)
         best = score.argmax(1)
         current = np.maximum(self._goal, 0)
@@ -130,23 +143,25 @@ class Pursuit:
         self._left[goal != self._goal] = 0
         self._goal = goal
         self._trust.pursue(rows[possible], goal[possible])
-        on_detour = self._detour(detours, np.where(possible, total[rows, goal], 0.0), rows)
+        reached = np.where(possible, total[rows, goal], -np.inf)
+        on_detour = self._detour(detours, reached, rows)
         assert self._held is not None
         moves = np.where(on_detour[:, None], self._held, action[rows, goal])
         return Chosen(
             goal,
             np.where(possible[:, None], moves, np.float32(0)),
-            np.where(possible, total[rows, goal], np.float32(0)),
+            np.where(possible, linear[rows, goal], np.float32(0)),
+            reached,
             np.where(possible, spread[rows, goal], np.float32(0)),
             on_detour,
             possible & self.careful & self._trust.lost_in(score > -np.inf, IN_VAIN),
         )
 
-    def _detour(self, detours: Float32Array, value: Float32Array, rows: IntArray) -> BoolArray:
-        """Notice standstills, and return which robots are on a detour in this step."""
+    def _detour(self, detours: Float32Array, value: FloatArray, rows: IntArray) -> BoolArray:
+        """Notice standstills, by log values, and return which robots are on a detour in this step."""
         over = (self._left == 0) & (self._since > self._patience)
         self._forget(over)
-        higher = value > self._high * (1 + LEAST_GAIN)
+        higher = value > self._high + np.log1p(LEAST_GAIN)
         self._since = np.where(higher, 0, self._since + 1)
         self._high = np.where(higher, value, self._high)
         begins = (self._left == 0) & (self._since == self._patience) & (self._goal >= 0)

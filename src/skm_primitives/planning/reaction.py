@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
 
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.mission_product import MissionProduct
+from skm_primitives.planning.product_graph import FAR, ProductGraph
 from skm_sim.arrays import IntArray
-
-FAR = 1 << 30
 
 
 class Reaction:
@@ -21,21 +23,24 @@ class Reaction:
         calm = np.array([state in machine.calm for state in range(machine.num_states)])
         self._calm = calm
         lost = np.array([state in machine.terminal for state in range(machine.num_states)])
-        owing = np.broadcast_to(~(calm | lost)[:, None, None], product.reward.shape)
-        self._steps = np.where(np.broadcast_to(calm[:, None, None], owing.shape), 0, FAR)
-        place = np.arange(owing.shape[1])[:, None]
-        while True:
-            after = 1 + self._steps[product.machine_state, place, product.counter]
-            self._arriving: IntArray = np.where(product.kept, after, FAR)
-            shorter = np.where(owing, np.minimum(self._options().min(axis=2), FAR), self._steps)
-            if np.array_equal(shorter, self._steps):
-                break
-            self._steps = shorter
+        shape = product.reward.shape
+        owing = np.broadcast_to(~(calm | lost)[:, None, None], shape)
+        at_ease = np.broadcast_to(calm[:, None, None], shape)
+        # No promise is made on the way: `machine_state` reads an arrival as it is.
+        graph = ProductGraph([replace(product, promises=())], product.allowed)
+        self._steps, self._arriving = graph.reached(at_ease, among=owing)
 
-    def _options(self) -> IntArray:
+    @cached_property
+    def actions(self) -> IntArray:
+        """`[u, place, counter]`: what `decide` does; −1 where nothing is owed, or helps."""
         options = self._arriving[:, self._product.world.successors]
-        allowed = self._product.allowed
-        return options if allowed is None else np.where(allowed, options, FAR)
+        if self._product.allowed is not None:
+            options = np.where(self._product.allowed, options, FAR)
+        usual = np.take_along_axis(options, self._usual[:, :, None], axis=2)[:, :, 0]
+        best = np.where(usual == options.min(axis=2), self._usual, options.argmin(axis=2))
+        owing = ~self._calm[:, None, None] & (self._steps < FAR)
+        actions: IntArray = np.where(owing, best, -1)
+        return actions
 
     def steps(self, state: int, place: int, counter: int) -> int:
         """Return how many steps it takes until nothing is owed; `FAR` if it cannot be done."""

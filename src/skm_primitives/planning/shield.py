@@ -21,7 +21,7 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.known_product import machine_tables
 from skm_primitives.planning.mission_product import mission_product
-from skm_primitives.planning.policy import Decision, Policy
+from skm_primitives.planning.policy import Decision, Policy, action_ranks
 from skm_primitives.planning.value_shield import ValueShield
 from skm_primitives.primitives import (
     AnyGoalValues,
@@ -123,10 +123,10 @@ class Shield:
             self.veto += "so after all others, and the robot stops"
             return None
         assert isinstance(values, GoalValues), "known worlds have discrete actions"
-        worth = np.where(lost, -np.inf, policy.composed(state, values))
-        action = int(worth.argmax())
+        action = int(np.where(lost, -np.inf, action_ranks(policy, state, values)).argmax())
         self.veto += f"action {action} takes its place"
-        return Decision(action, decision.goal, float(worth[action]), decision.noise)
+        worth = float(policy.composed(state, values)[action])
+        return Decision(action, decision.goal, worth, decision.noise)
 
 
 def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:

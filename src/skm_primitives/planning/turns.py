@@ -11,6 +11,7 @@ trust (`trust`), so that what is out of reach does not hold it up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,9 +20,9 @@ import numpy as np
 from skm_machine.logic.syntax import Formula, evaluate
 from skm_machine.recurrence import sort_clauses
 from skm_primitives.goals import Goal
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
-OUT_OF_TURN: Final = np.float32(0.5)
+OUT_OF_TURN: Final = math.log(0.5)
 FEWEST: Final = 3
 """Recurrences with which there is a choice: of two, the one that was seen is never the next."""
 
@@ -49,8 +50,8 @@ class Turns:
         """Note what is pursued in which machine state."""
         self._pursued = state, goal
 
-    def in_turn(self, state: int, worth: Float32Array) -> Float32Array:
-        """Return what goals are worth in a machine state, those out of turn less."""
+    def in_turn(self, state: int, worth: FloatArray) -> FloatArray:
+        """Return what goals are worth in a machine state, those out of turn less; as logarithms."""
         before, goal = self._pursued
         if goal >= 0 and before != state and self._target[before, goal] == state:
             shown = np.flatnonzero(self._shows[:, goal])
@@ -60,6 +61,6 @@ class Turns:
         count = len(self._shows)
         for ahead in range(1, count):
             next_ones = self._shows[(self._seen + ahead) % count]
-            if (worth[next_ones] > 0).any():
-                return np.where(next_ones, worth, worth * OUT_OF_TURN)
+            if np.isfinite(worth[next_ones]).any():
+                return np.where(next_ones, worth, worth + OUT_OF_TURN)
         return worth

@@ -22,14 +22,21 @@ import numpy as np
 from skm_machine.mission import Mission
 from skm_primitives.goals import label_sets_of
 from skm_primitives.planning.goal_outcomes import goal_outcomes
-from skm_primitives.planning.policy import Decision, Policy, noise_of
+from skm_primitives.planning.policy import Decision, Policy, action_ranks, noise_of
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import BoolArray, FloatArray
 
 LOST: Final = 0.01
-"""A goal of this value, γ to its distance, is out of reach."""
+"""A goal of this value, γ to its distance, is out of reach, if that is far enough."""
+FAR_STEPS: Final = 458.21
+"""How far that is at least: 0.01 where γ is 0.99. With γ = 0.9 it would be 44 steps."""
 NEAR_STEPS: Final = 8
 """Labels that fail the machine are near if they can be shown within so many steps."""
+
+
+def out_of_reach(gamma: float) -> float:
+    """Return the value of goals that count as out of reach: of no skill is it less than far away."""
+    return float(min(LOST, gamma**FAR_STEPS))
 
 
 class ValueShield:
@@ -51,6 +58,7 @@ class ValueShield:
         self._label_ids = np.array([sets.index(goal.labels) for goal in skills.goals])
         self._skills = skills
         self._near = skills.gamma**NEAR_STEPS
+        self._lost = out_of_reach(skills.gamma)
         self.replaced = 0
         """How many actions it has replaced."""
         self.veto = ""
@@ -89,10 +97,10 @@ class ValueShield:
             return decision  # it lets its wheels stand
         near = float(values.value[self._fails[state]].max(initial=0.0)) >= self._near
         strays = near and not np.array_equal(decision.action, values.action[goal])
-        if worth[goal] > LOST and not strays:
+        if worth[goal] > self._lost and not strays:
             return decision
         best = self._best(state, goal, worth)
-        if worth[best] <= LOST:
+        if worth[best] <= self._lost:
             return None
         noise = noise_of(self._skills, float(values.spread[best]))
         return Decision(values.action[best], best, float(worth[best]), noise)
@@ -100,8 +108,8 @@ class ValueShield:
     def _best(self, state: int, goal: int, worth: FloatArray) -> int:
         """Return the goal to pursue: one that shows the same as the policy's, else any that moves."""
         same = np.where(self._label_ids == self._label_ids[goal], worth, 0.0)
-        if same.max() > LOST:
-            return int(goal if same[goal] > LOST else same.argmax())
+        if same.max() > self._lost:
+            return int(goal if same[goal] > self._lost else same.argmax())
         return int(np.where(self._moves[state], worth, 0.0).argmax())
 
     def _vet_action(
@@ -113,9 +121,9 @@ class ValueShield:
             return decision
         if lost.all():
             return None
-        worth = np.where(lost, -np.inf, policy.composed(state, values))
-        action = int(worth.argmax())
-        return Decision(action, decision.goal, float(worth[action]), decision.noise)
+        action = int(np.where(lost, -np.inf, action_ranks(policy, state, values)).argmax())
+        worth = float(policy.composed(state, values)[action])
+        return Decision(action, decision.goal, worth, decision.noise)
 
     def lost_actions(self, state: int, values: GoalValues) -> BoolArray:
         """Return which actions show what fails the machine, or leave no goal within reach."""
@@ -123,5 +131,5 @@ class ValueShield:
         failing = shows[self._fails[state]].max(axis=0, initial=0.0)
         other = shows[~self._fails[state]].max(axis=0, initial=0.0)
         reach = np.maximum(values.move, values.stop)[~self._risky[state]].max(axis=0, initial=0.0)
-        lost: BoolArray = ((failing > LOST) & (failing > other)) | (reach <= LOST)
+        lost: BoolArray = ((failing > self._lost) & (failing > other)) | (reach <= self._lost)
         return lost

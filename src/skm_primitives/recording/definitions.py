@@ -41,6 +41,10 @@ class RecordingError(SkmError):
     """A recording, or a definition in it, that cannot be read or written."""
 
 
+class ExistingRecordingError(RecordingError):
+    """There is a file at the path of a new recording."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of a message."""

@@ -79,7 +79,9 @@ class EpisodeRecorder:
         repeat: bool = False,
         planner: str = "grounded",
         events: tuple[str, ...] = (),
+        overwrite: bool = False,
     ) -> None:
+        self._overwrite = overwrite
         self._path, self._options = path, dict(options)
         self._spec, self._env = spec, env
         self._checkpoint = checkpoint
@@ -108,7 +110,7 @@ class EpisodeRecorder:
 
     def begin(self, run: MissionRun, observation: Any, labels: frozenset[str]) -> None:  # noqa: ANN401
         """Open the file; take the first state."""
-        self._writer = RunWriter(self._path)
+        self._writer = RunWriter(self._path, overwrite=self._overwrite)
         self._writer.metadata("skm.run", run_metadata("process", NAMESPACE))
         self._writer.metadata(
             "skm.parameters", {f"run.{key}": value for key, value in self._options.items()}
@@ -280,6 +282,8 @@ class EpisodeRecorder:
             "violated_constraints": sorted(tracker.violated),
             "mission_steps": step,
             "accepted": tracker.accepting_visits,
+            "events": list(self._events),
+            "true_events": sorted(self._true_events),
         }
         if run.goal >= 0:
             state |= {"goal_index": run.goal, "goal_value": run.goal_value}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
+from skm_primitives.recording.definitions import ExistingRecordingError
 from skm_primitives.recording.files import MAGIC, MESSAGE, require_mcap
 
 _MESSAGE: Final = struct.Struct("<BQHIQQ")
@@ -23,7 +24,7 @@ _AHEAD: Final = 9
 class FlatFile:
     """A file under way; what is added is in it after `flush`."""
 
-    def __init__(self, path: Path, profile: str, library: str) -> None:
+    def __init__(self, path: Path, profile: str, library: str, *, overwrite: bool = False) -> None:
         require_mcap()
         from mcap import records  # noqa: PLC0415
 
@@ -38,11 +39,17 @@ class FlatFile:
         """Of all that has been added, flushed or not."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._stream = path.open("wb", buffering=0)
+            self._stream = path.open("wb" if overwrite else "xb", buffering=0)
+        except FileExistsError:
+            raise ExistingRecordingError(f"{path} exists; --overwrite replaces it.") from None
         except OSError as error:
             raise self._cannot(error) from error
         self._add(records.Header(profile=profile, library=library))
-        self.flush()
+        try:
+            self.flush()
+        except SkmError:
+            self._stream.close()
+            raise
 
     @property
     def closed(self) -> bool:

@@ -23,13 +23,16 @@ SUFFIX: Final = ".mcap"
 
 
 class RunWriter:
-    """One recording under way. Use it in a `with` statement, or `close` it."""
+    """One recording under way. Use it in a `with` statement, or `close` it.
 
-    def __init__(self, path: Path) -> None:
+    A file that is there is an `ExistingRecordingError`, unless it may be replaced.
+    """
+
+    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
         self.path = path
         self.count = 0
         """How many messages it holds."""
-        self._file = FlatFile(path, PROFILE, LIBRARY)
+        self._file = FlatFile(path, PROFILE, LIBRARY, overwrite=overwrite)
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
 

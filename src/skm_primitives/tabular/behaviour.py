@@ -5,21 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from skm_primitives.tabular.learned_state import TabularState
+from skm_primitives.tabular.model_confidence import Survey
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 ENTER_AGAIN = 0.5
 """How often an agent goes for the place that it has just reached a second time."""
+STRAY = 0.1
+"""How often an agent that surveys does something else."""
 
 
 class Behaviour:
     """The violated sets and the goals of a batch of agents, through one round.
 
+    With a `survey`, one agent in `every` goes where actions were not tried often enough instead.
+
     A goal is drawn by label set first and by place second, so that the few labelled places are
     entered as often as the paper's goals would have them, and more than once in an episode.
     """
 
-    def __init__(self, state: TabularState, steps: int, random: np.random.Generator) -> None:
+    def __init__(
+        self,
+        state: TabularState,
+        steps: int,
+        random: np.random.Generator,
+        survey: Survey | None = None,
+        every: int = 2,
+    ) -> None:
         agents = state.settings.agents
+        self._survey = survey
+        self._surveys = np.arange(agents) % every == 0
         self._tables = state.tables
         self._random = random
         self._targets = state.variant_targets()
@@ -48,6 +62,11 @@ class Behaviour:
         best = values == values.max(axis=1, keepdims=True)
         greedy = (best * self._tie_breaks[step]).argmax(axis=1)
         actions: IntArray = np.where(self._explores[step], self._random_actions[step], greedy)
+        if self._survey is not None:
+            draws = self._tie_breaks[step, self._surveys]
+            strays = draws[:, 0] < STRAY  # lest all agents wait for what the estimates promise
+            toward = self._survey.act(state[self._surveys], draws)
+            actions[self._surveys] = np.where(strays, actions[self._surveys], toward)
         return actions
 
     def observe(self, live: IntArray, achieved: IntArray, changed: IntArray, step: int) -> None:

@@ -1,7 +1,6 @@
 """Exact evaluation in tabular domains: every start cell, beside the optimum of the true world.
 
-The optimum knows everything, hidden counters included: a breadth-first search on the product of the
-world's states with the reward machine.
+The optimum knows everything, hidden counters included: see `optimum`.
 """
 
 from __future__ import annotations
@@ -13,75 +12,13 @@ from typing import Any
 import numpy as np
 
 from skm_machine.errors import UnachievableMissionError
-from skm_machine.reward_machine import RewardMachine
 from skm_machine.tracker import Status
 from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import Primitives
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_primitives.tabular.optimum import IMPOSSIBLE, optimal_steps
+from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.tabular.model import TabularModel
-
-UNREACHABLE = -1
-
-
-@dataclass(frozen=True)
-class _TrueProduct:
-    """The product of the world's states with a machine: where each action leads, and if it succeeds."""
-
-    following: IntArray
-    """`[u, state, action]`: flat index of the product state that follows."""
-    succeeds: BoolArray
-    """`[u, state, action]`: whether that step is rewarded."""
-    starts: IntArray
-    """Flat index of the product state of each start cell."""
-
-
-def _true_product(model: TabularModel, machine: RewardMachine) -> _TrueProduct:
-    target = np.zeros((machine.num_states, len(model.label_sets)), np.int64)
-    rewarded = np.zeros(target.shape, np.bool_)
-    for state in range(machine.num_states):
-        for index, labels in enumerate(model.label_sets):
-            outcome = machine.step(state, labels)
-            target[state, index] = outcome.target
-            rewarded[state, index] = outcome.reward > 0 and state not in machine.terminal
-    entered = model.label_ids[model.transitions]
-    following = target[:, entered] * model.num_states + model.transitions
-    starts = machine.initial * model.num_states + model.start_states
-    return _TrueProduct(following, rewarded[:, entered], starts)
-
-
-def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
-    """Return the fewest steps to the first success from every start cell; −1 where there is none."""
-    product = _true_product(model, machine)
-    far = np.iinfo(np.int64).max // 2
-    steps = np.full(product.succeeds.shape[:2], far)
-    while True:
-        onward = np.where(product.succeeds, 1, 1 + steps.reshape(-1)[product.following])
-        shorter = np.minimum(onward.min(axis=2), far)
-        if np.array_equal(shorter, steps):
-            break
-        steps = shorter
-    found = steps.reshape(-1)[product.starts]
-    return np.where(found < far, found, UNREACHABLE)
-
-
-def best_success(
-    model: TabularModel, machine: RewardMachine, epsilon: float, max_steps: int
-) -> FloatArray:
-    """Return the greatest chance of success from every start cell, if every action slips with `epsilon`.
-
-    No policy does better within `max_steps`: backward induction on the true product.
-    """
-    product = _true_product(model, machine)
-    chance = np.zeros(product.succeeds.shape[:2])
-    for _ in range(max_steps):
-        onward = np.where(product.succeeds, 1.0, chance.reshape(-1)[product.following])
-        better = (1 - epsilon) * onward.max(axis=2) + epsilon * onward.mean(axis=2)
-        if np.abs(better - chance).max() < 1e-9:
-            break
-        chance = better
-    best: FloatArray = chance.reshape(-1)[product.starts]
-    return best
 
 
 @dataclass(frozen=True)
@@ -137,12 +74,13 @@ class Runs:
 
     def summary(self) -> RunsSummary:
         """Return the figures of merit, over the starts from which success is possible."""
-        runs = self.among(self.optimal != UNREACHABLE)
+        runs = self.among(self.optimal != IMPOSSIBLE)
         accepted, count = runs.accepted, len(runs.steps)
         if not count:
             return RunsSummary(0)
-        returns = np.where(accepted, runs.gamma ** (runs.steps - 1.0), 0.0)
-        best = runs.gamma ** (runs.optimal - 1.0)
+        nearest = float(runs.optimal.min())  # Of far missions, γ to the steps is no number.
+        returns = np.where(accepted, runs.gamma ** (runs.steps - nearest), 0.0)
+        best = runs.gamma ** (runs.optimal - nearest)
         return RunsSummary(
             starts=int(np.unique(runs.start_cells).size),
             success=float(accepted.mean()),

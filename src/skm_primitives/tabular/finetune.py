@@ -45,9 +45,9 @@ from skm_primitives.finetuning import check_finetuned, check_primitives, one_tas
 from skm_primitives.loading import load_primitives
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
 from skm_primitives.primitives import Primitives
-from skm_primitives.tabular.exact_evaluation import UNREACHABLE
 from skm_primitives.tabular.finetuned_policy import LEARNER, FinetunedPolicy
 from skm_primitives.tabular.mission_arrays import Score, score, tabular_mission, tabulate
+from skm_primitives.tabular.optimum import IMPOSSIBLE
 from skm_sim.domain import DomainSpec
 from skm_sim.tabular import tabular_model
 
@@ -126,7 +126,7 @@ class FinetuneLearner:
             raise SkmError("few-shot learning is for missions that end; this one has no end.")
         self._policy = make_policy(mission, primitives, settings.planner)
         self._world = tabular_mission(mission, tabular_model(spec))
-        if (self._world.optimal == UNREACHABLE).all():
+        if (self._world.optimal == IMPOSSIBLE).all():
             raise UnachievableMissionError(
                 f"the task '{self.task.name}' cannot be achieved from any start in '{spec.name}'."
             )

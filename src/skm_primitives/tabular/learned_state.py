@@ -13,6 +13,7 @@ from skm_machine.errors import SkmError
 from skm_primitives import checkpoint
 from skm_primitives.goals import Goal, GoalBuffer
 from skm_primitives.histories import Histories
+from skm_primitives.tabular.model_confidence import ModelConfidence
 from skm_primitives.tabular.tables import Tables
 from skm_primitives.tabular.visits import COUNTED_VISITS, VisitModel
 from skm_sim.arrays import IntArray
@@ -97,16 +98,30 @@ class TabularState:
         bits = self.visits.label_bits.tolist()
         return np.array([self.label_targets[labels] for labels in bits], np.int64)
 
+    def confidence(self) -> ModelConfidence | None:
+        """Return how well it is known where actions lead; None where goals are no places."""
+        if not self.settings.places:
+            return None
+        return ModelConfidence(self.tables.arrivals.astype(np.int64), self.tables.ends())
+
     def scores(self) -> dict[str, float]:
         """Return how far learning is: goals, pairs (s, a) tried, and what replay would change.
 
-        `stochastic` are the pairs that led to more than one place, where there are any.
+        `stochastic` are the pairs that led to more than one place, where there are any; `uncertain`
+        those that were not tried often enough.
         """
         residual = np.abs(self.tables.replayed() - self.tables.move).max()
         tried = int(self.tables.arrivals.any(axis=2).sum())
         found = {"goals": len(self.goal_buffer()), "tried": tried, "residual": float(residual)}
         astray = int(((self.tables.arrivals > 0).sum(axis=2) > 1).sum())
-        return {**found, "stochastic": astray} if astray and self.settings.places else found
+        confidence = self.confidence()
+        if confidence is None:
+            return found
+        if astray:
+            found["stochastic"] = astray
+        if astray or confidence.uncertain:
+            found["uncertain"] = confidence.uncertain
+        return found
 
     def save(self, path: str | Path, command: str, steps: int) -> checkpoint.Card:
         """Write all of it as a checkpoint; return its card."""
@@ -116,13 +131,16 @@ class TabularState:
             "visits": self.visits.counts,
             "label_targets": np.array(list(self.label_targets), np.int64),
         }
-        details = {
+        details: dict[str, Any] = {
             "settings": asdict(self.settings),
             "rounds": self.rounds,
             "gamma": self.tables.discount,
             "propositions": list(self.propositions),
             "constraints": list(self.constraints),
         }
+        confidence = self.confidence()
+        if confidence is not None and confidence.uncertain:
+            details |= {"uncertain": confidence.document(), "warnings": [confidence.sentence()]}
         card = checkpoint.Card(
             domain=self.domain,
             learner=LEARNER,

@@ -21,7 +21,7 @@ from skm_primitives.mission_run import MissionRun
 from skm_primitives.planning.paper import PaperPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.primitives import GoalValues, Primitives
-from skm_primitives.tabular.exact_evaluation import UNREACHABLE, optimal_steps
+from skm_primitives.tabular.optimum import IMPOSSIBLE, optimal_steps
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.tabular.model import TabularModel
 
@@ -197,7 +197,7 @@ def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> Z
     action = np.zeros(len(asked), np.int64)
     run = MissionRun(policy, primitives, max_steps=1)
     paths = _paths(world.model, policy)
-    here = UNREACHABLE
+    here = IMPOSSIBLE
     for index in np.argsort(world.state[asked]).tolist():
         situation = asked[index]
         state = int(world.state[situation])
@@ -253,7 +253,7 @@ def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int
 
     A run that comes back to a situation will do so for ever: it is given up at once.
     """
-    solvable = world.optimal != UNREACHABLE
+    solvable = world.optimal != IMPOSSIBLE
     situation = world.starts[solvable]
     running = np.arange(len(situation))
     succeeded = np.zeros(len(situation), np.int64)
@@ -270,7 +270,9 @@ def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int
         if step == next_landmark:
             landmark, next_landmark = situation, 2 * step
     won = succeeded > 0
-    returns = np.where(won, gamma ** (succeeded - 1.0), 0.0)
-    best = gamma ** (world.optimal[solvable] - 1.0)
+    optimal = world.optimal[solvable].astype(np.float64)
+    nearest = optimal.min(initial=np.inf)  # Of far missions, γ to the steps is no number.
+    returns = np.where(won, gamma ** (succeeded - nearest), 0.0)
+    best = gamma ** (optimal - nearest)
     steps = float(succeeded[won].mean()) if won.any() else 0.0
     return Score(float(returns.mean() / best.mean()), float(won.mean()), steps)

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from gymnasium.spaces import Discrete, Space
@@ -40,10 +40,17 @@ from skm_primitives.checkpoint import Card, WrongDomainError, load
 from skm_primitives.histories import pack
 from skm_primitives.tabular.behaviour import Behaviour
 from skm_primitives.tabular.learned_state import TabularSettings, TabularState, check_names
+from skm_primitives.tabular.model_confidence import Survey
 from skm_primitives.tabular.tables import StepBatch
 from skm_sim.arrays import IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import environment_faults
+
+USUAL_STEPS: Final = 100_000
+LIMIT_TIMES: Final = 10
+LEAST_LIMIT: Final = 1_000_000
+"""A run of which nobody says how long it is ends here, or at `LIMIT_TIMES` as many steps as tries are
+wanted: some actions may be out of reach."""
 
 
 class TabularLearner:
@@ -53,7 +60,6 @@ class TabularLearner:
     save_seconds: ClassVar[float] = 30.0
     settings_class: ClassVar[type[Any]] = TabularSettings
     status = ""
-    default_steps = 100_000
 
     def __init__(
         self, spec: DomainSpec, settings: TabularSettings, state: TabularState | None = None
@@ -106,6 +112,32 @@ class TabularLearner:
         """Environment steps taken so far."""
         return self.state.rounds * self.round_steps
 
+    @property
+    def default_steps(self) -> int:
+        """The usual steps; beyond them, as many as it takes until the model is known well enough.
+
+        That is an estimate, which every round brings up to date; and there is a limit to it.
+        """
+        if self.steps < USUAL_STEPS or (confidence := self.state.confidence()) is None:
+            return USUAL_STEPS
+        if not confidence.uncertain:
+            return self.steps
+        limit = max(LEAST_LIMIT, LIMIT_TIMES * confidence.needed * confidence.relevant_pairs)
+        missing = int(confidence.missing.sum())
+        gained = max(confidence.needed * confidence.relevant_pairs - missing, 1)
+        left = max(missing * self.steps // gained, self.round_steps)
+        return min(limit, self.steps + left)
+
+    def _survey(self) -> Survey | None:
+        """Return where to try what was not tried often enough, where that is due.
+
+        In the usual steps of a world that has not slipped, agents learn as in the paper.
+        """
+        if not self.state.tables.slipped and self.steps < USUAL_STEPS:
+            return None
+        confidence = self.state.confidence()
+        return Survey(confidence) if confidence is not None and confidence.uncertain else None
+
     def save(self, path: str | Path, command: str) -> Card:
         """Write a checkpoint to serve or to resume from; return its card."""
         return self.state.save(path, command, self.steps)
@@ -118,7 +150,10 @@ class TabularLearner:
         with environment_faults(self.spec.name, "reset()"):
             state, info = self.env.reset(seed=int(seeds.generate_state(1)[0] >> 1))
         constraints, _ = self._read_labels(info)
-        behaviour = Behaviour(self.state, self.spec.primitive_steps, np.random.default_rng(seeds))
+        random = np.random.default_rng(seeds)
+        every = 2 if self.steps < USUAL_STEPS else 1  # Beyond these it is all that is left to do.
+        episode = self.spec.primitive_steps
+        behaviour = Behaviour(self.state, episode, random, self._survey(), every)
         everyone = np.arange(settings.agents)
         entered = np.zeros((settings.agents, states), np.int64)
         ended = np.zeros(settings.agents, np.bool_)
@@ -138,6 +173,7 @@ class TabularLearner:
             after = np.where(terminated[live], states, place)
             batch = StepBatch(state[live], action[live], target, after, changed)
             tables.update(batch, settings.alpha)
+            np.add.at(tables.ended, place[terminated[live]], 1)
             log.append((place, bits[live], entered[live, place]))
             entered[live, place] += 1
             behaviour.observe(live, target, changed, step)

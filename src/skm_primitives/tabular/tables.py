@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError
 from skm_primitives.checkpoint import expect_shape
 from skm_primitives.histories import Histories
-from skm_sim.arrays import Float32Array, IntArray
+from skm_sim.arrays import BoolArray, Float32Array, IntArray
 
 MEMORY_LIMIT = 4 << 30
 """Bytes that the tables may take."""
@@ -67,13 +67,28 @@ class Tables:
         """Where each action led the last time; `states` if it was never tried or if it ends."""
         self.changed: IntArray = np.zeros((states, actions), np.int64)
         """Which constraints changed then."""
+        self.ended: IntArray = np.zeros(states, np.int64)
+        """How often the world ended on arriving in each state."""
+        self.slipped = False
+        """Whether some action led to more than one target."""
+
+    def ends(self) -> BoolArray:
+        """Return in which states the world ended at every arrival, where targets are places."""
+        ends: BoolArray = np.logical_and(
+            self.ended > 0, self.ended == self.arrivals.sum(axis=(0, 1), dtype=np.int64)
+        )
+        return ends
 
     def update(self, batch: StepBatch, alpha: float) -> None:
         """Learn from a batch of transitions, for all goals and histories (Algorithm 1)."""
         state, action, target, next_state, changed = batch
         np.add.at(self.arrivals, (state, action, target), 1)
         seen = self.arrivals[state, action]
-        self.stop[state, action] = seen / seen.sum(axis=1, keepdims=True, dtype=np.float32)
+        total = seen.sum(axis=1, keepdims=True, dtype=np.float32)
+        self.slipped = self.slipped or bool(
+            (seen[np.arange(len(state)), target] < total[:, 0]).any()
+        )
+        self.stop[state, action] = seen / total
         goal = self.best[next_state[:, None], self.histories.successor[changed]]
         goal *= self._gamma
         if alpha != 1:
@@ -115,10 +130,6 @@ class Tables:
         stop = self.stop[state, :, target]
         return np.where((violated == wanted)[:, None], np.maximum(values, stop), values)
 
-    def slips(self) -> bool:
-        """Return whether some action led to more than one target."""
-        return bool(((self.arrivals > 0).sum(axis=2) > 1).any())
-
     def grow(self, targets: int) -> None:
         """Make room for more targets."""
         more = targets - self.move.shape[-1]
@@ -137,6 +148,7 @@ class Tables:
             "arrivals": np.stack([*where, self.arrivals[where]], axis=1).astype(np.int32),
             "next_state": self.next_state.astype(np.int32),
             "changed": self.changed.astype(np.int32),
+            **({"ended": self.ended.astype(np.int32)} if self.ended.any() else {}),
         }
 
     @classmethod
@@ -153,8 +165,12 @@ class Tables:
         tables.arrivals[state, action, target] = count
         total = tables.arrivals.sum(axis=2, keepdims=True, dtype=np.float32)
         np.divide(tables.arrivals, total, out=tables.stop, where=total > 0, casting="same_kind")
+        tables.slipped = bool(((tables.arrivals > 0).sum(axis=2) > 1).any())
         tables.next_state[:] = arrays["next_state"]
         tables.changed[:] = arrays["changed"]
+        if "ended" in arrays:  # not in checkpoints of worlds without an end, nor in old ones
+            expect_shape("ended", arrays["ended"], (states,))
+            tables.ended[:] = arrays["ended"]
         tables.refresh(np.arange(states))
         return tables
 

@@ -15,6 +15,7 @@ from skm_primitives.checkpoint import Card
 from skm_primitives.goals import Goal
 from skm_primitives.primitives import GoalToGoal, GoalValues, PlaceWorld
 from skm_primitives.tabular.learned_state import TabularState, check_names
+from skm_primitives.tabular.tables import Tables
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.domain import DomainSpec
 
@@ -32,9 +33,11 @@ class TabularPrimitives:
         self.goals: tuple[Goal, ...] = tuple(state.goal_buffer())
         self.action_space: Space[Any] = Discrete(tables.next_state.shape[1])
         self._visits = state.visits
-        slips = state.settings.places and tables.slips()
+        slips = state.settings.places and tables.slipped
         self._arrivals = tables.arrivals if slips else None
         """How often each action led to each place, where that is more than one."""
+        self._ends = _ends(tables) if state.settings.places else set()
+        """Places on arriving at which the world has ended each time."""
         target, probability = _targets_of_goals(state, self.goals)
         self._goal_probability: Float32Array = probability
         wanted = np.array([histories.bits(goal.violated) for goal in self.goals], np.int64)
@@ -73,11 +76,12 @@ class TabularPrimitives:
         number = {place: index for index, place in enumerate(places)}
         goals = np.array([index for index, _ in unviolated], np.int64)
         goal_place = np.array([number[place] for _, place in unviolated], np.int64)
-        rows = []
+        rows, known = [], []
         for place in places:
             stop = self._stop[place, 0, goals]
             reached = goal_place[stop.argmax(axis=0)]
-            rows.append(np.where(stop.max(axis=0) > 0, reached, number[place]))
+            known.append(stop.max(axis=0) > 0)
+            rows.append(np.where(known[-1], reached, number[place]))
         successors = np.array(rows, np.int64)
         visit_labels = self._visits.visit_labels()
         chances = None
@@ -86,8 +90,17 @@ class TabularPrimitives:
             chances = Chances.counted(counts.astype(np.int64))
         best = np.maximum(self._move[:, 0], self._stop[:, 0]).max(axis=2)
         at_goals: Float32Array = best[[goal.place for goal in self.goals]]
+        tried = np.array(known, np.bool_)
+        ended = np.isin(places, sorted(self._ends))
         return PlaceWorld(
-            places, successors, visit_labels, self._goal_probability, chances, at_goals
+            places,
+            successors,
+            visit_labels,
+            self._goal_probability,
+            chances,
+            at_goals,
+            None if tried.all() else tried,
+            ended if ended.any() else None,
         )
 
     def _goal_to_goal(self) -> Float32Array:
@@ -114,6 +127,15 @@ class TabularPrimitives:
                 f"{did_you_mean(strange[0], self.constraints)}"
             ) from None
         return GoalValues(self._move[observation, row], self._stop[observation, row])
+
+
+def _ends(tables: Tables) -> set[int]:
+    """Return the places that end the world: as far as actions that lead to one place only can tell."""
+    led = tables.arrivals > 0
+    state, action = np.nonzero(led.sum(axis=2) == 1)
+    place = led[state, action].argmax(axis=1)
+    ended = tables.next_state[state, action] == len(tables.next_state)
+    return set(place[ended].tolist()) - set(place[~ended].tolist())
 
 
 def _targets_of_goals(

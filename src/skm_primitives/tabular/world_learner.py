@@ -27,6 +27,7 @@ from skm_primitives.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.histories import pack
 from skm_primitives.known.distances import label_distances
 from skm_primitives.known.known_primitives import LEARNER, compute_skills
+from skm_primitives.tabular.model_confidence import NAMED, WHAT_HELPS
 from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.domain import DomainSpec
 from skm_sim.faults import environment_faults
@@ -35,6 +36,8 @@ from skm_sim.tabular.model import TabularModel
 UNKNOWN: Final = -1
 STEPS_A_PAIR: Final = 12
 """Steps of a run for each cell and action, if nobody says."""
+LIMIT_TIMES: Final = 5
+"""So many times as long a run may be, where there is still something to try."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,22 @@ class WorldLearner:
 
     @property
     def default_steps(self) -> int:
-        """Enough to try every action in every cell, as a rule."""
-        return max(100_000, STEPS_A_PAIR * self.successors.size)
+        """Enough to try every action in every cell, as a rule; if it was not, as many as it takes.
+
+        The rule is that of all tables (`model_confidence`): in a deterministic world, one try.
+        """
+        usual = max(100_000, STEPS_A_PAIR * self.successors.size)
+        if self.steps < usual or not self._untried().any():
+            return usual
+        return min(
+            LIMIT_TIMES * usual, self.steps + self.settings.agents * self.spec.primitive_steps
+        )
+
+    def _untried(self) -> BoolArray:
+        """Return `[cell, action]`: what can be tried, since the cell was seen, and was not."""
+        here = (self.label_bits != UNKNOWN) & ~self.ends
+        untried: BoolArray = here[:, None] & (self.successors == UNKNOWN)
+        return untried
 
     def run_round(self) -> None:
         """Let every agent explore for one episode."""
@@ -213,6 +230,7 @@ class WorldLearner:
         }
         seen = self.label_bits != UNKNOWN
         tried = int((self.successors[seen & ~self.ends] != UNKNOWN).sum())
+        untried = np.argwhere(self._untried())
         card = Card(
             domain=self.spec.name,
             learner=LEARNER,
@@ -223,7 +241,7 @@ class WorldLearner:
                 "goals": len(skills["allowed"]),
                 "cells": int(seen.sum()),
                 "tried": tried,
-                "untried": int((seen & ~self.ends).sum()) * self.successors.shape[1] - tried,
+                "untried": len(untried),
             },
             details={
                 "settings": asdict(self.settings),
@@ -231,9 +249,19 @@ class WorldLearner:
                 "gamma": self.spec.gamma,
                 "propositions": list(self.spec.propositions),
                 "constraints": list(self.spec.constraints),
+                **({"warnings": [_warning(untried)]} if len(untried) else {}),
             },
         )
         return checkpoint.save(path, arrays, card)
+
+
+def _warning(untried: IntArray) -> str:
+    """Return for people what was never tried."""
+    named = ", ".join(
+        f"action {action} in cell {cell}" for cell, action in untried[:NAMED].tolist()
+    )
+    more = " and others" if len(untried) > NAMED else ""
+    return f"{len(untried)} actions were never tried: {named}{more}. {WHAT_HELPS}"
 
 
 _WAY_OUT: Final = (

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skm_machine.documents import read_json
 from skm_primitives.workers.jobs import Done, Job, run_jobs
 
 
@@ -58,7 +59,7 @@ class Store:
             return np.load(array)
         if pickled.exists():
             return pickle.loads(pickled.read_bytes())
-        found = json.loads(self._path(job, ".json").read_text(encoding="utf-8"))
+        found = read_json(self._path(job, ".json").read_text(encoding="utf-8"))
         kinds = found["files"]
         return {
             **found,

@@ -108,6 +108,8 @@ def _machine_document(state: Any) -> dict[str, Any]:  # noqa: ANN401
         "goal_value": state.goal_value,
         "steps": state.mission_steps,
         "accepted": state.accepted,
+        "events": list(state.events),
+        "true_events": list(state.true_events),
     }
 
 

@@ -2,6 +2,7 @@
 
 Relative to its namespace (/skm):
     offers      execute_mission (skm/ExecuteMission), an action
+                set_event (skm/SetEvent), a service that answers when the mission has taken the event
     subscribes  observation (skm/Observation), labels (skm/Labels), primitives_info (skm/PrimitivesInfo)
                 event/NAME (std_msgs/Bool) for each name of the parameter `events`
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
@@ -37,8 +38,8 @@ from skm_primitives.primitives import RemoteSkills
 from skm_ros import qos
 from skm_ros.conversions import OUTCOMES, fill_action, fill_stop, needed_parts, values_reader
 from skm_ros.nodes.decision_topic import DecisionTopic
-from skm_ros.nodes.event_topics import SETTING as EVENTS
-from skm_ros.nodes.event_topics import EventTopics
+from skm_ros.nodes.mission_events import SETTING as EVENTS
+from skm_ros.nodes.mission_events import MissionEvents
 from skm_ros.nodes.mission_execution import Execution
 from skm_ros.nodes.mission_reports import describe_mission
 from skm_ros.nodes.mission_server import MissionServer
@@ -128,7 +129,7 @@ class MachineNode(SkmNode):
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset", callback_group=self.seldom)
-        self.events = EventTopics(self)
+        self.events = MissionEvents(self)
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
         self.create_subscription(Observation, "observation", self.states.on_observation, qos.STATE)
@@ -237,6 +238,7 @@ class MachineNode(SkmNode):
             reason = "a newer mission took its place"
             self._execution.finish(ExecuteMission.Result.PREEMPTED, reason)
         self._execution = Execution(self, handle)
+        self.events.begin()
         handle.execute()
         self.publish_machine_state()
         self._execution.prepare()
@@ -266,6 +268,7 @@ class MachineNode(SkmNode):
         outcome = OUTCOMES[execution.outcome]
         self.counts[f"missions {outcome}"] += 1
         self.get_logger().info(f"mission {outcome}: {execution.reason}")
+        self.events.end(f"the mission ended before it could take effect: {outcome}")
         self.publish_machine_state()
 
     def publish_machine_state(self) -> MachineState:
@@ -273,6 +276,8 @@ class MachineNode(SkmNode):
         running = self._execution is not None and self._execution.steps is not None
         state = self._running_state if running else MachineState()
         state.header.stamp = self.get_clock().now().to_msg()
+        if self.events.names:
+            state.events, state.true_events = list(self.events.names), sorted(self.events.true)
         execution = self._execution or self._last
         if execution is not None:
             describe_mission(execution, state)

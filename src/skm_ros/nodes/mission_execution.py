@@ -173,7 +173,7 @@ class Execution:
             return
         if self._expected is not None and state.key[:2] != self._expected:
             return  # of before the reset; in real time, some steps may have gone by since
-        events = self.node.events.take()
+        events = self.node.events.true  # what is to change does so with the first step: it counts
         try:
             self.run.begin(state.value, state.labels | events)
         except UnachievableMissionError as error:
@@ -263,7 +263,7 @@ class Execution:
         assert self.run is not None
         tracker = self.run.tracker
         if tracker.status is Status.ACCEPTED:
-            self.finish(Result.ACCEPTED, "the mission is accomplished")
+            self.finish(Result.ACCEPTED, f"the mission is accomplished{self._as_read}")
         elif tracker.status is Status.FAILED:
             shown = ", ".join(sorted(tracker.labels)) or "nothing"
             self.finish(Result.FAILED, f"the mission cannot be satisfied any more: {shown} held")
@@ -277,10 +277,18 @@ class Execution:
         """End a mission whose time is up: one without end was kept, if it has completed rounds."""
         rounds = 0 if self.run is None else self.run.tracker.accepting_visits
         if self.run is not None and self.run.machine.endless and rounds:
-            reason = f"{reason}, {rounds} rounds were completed, and nothing was lost"
+            reason = (
+                f"{reason}, {rounds} rounds were completed, and nothing was lost{self._as_read}"
+            )
             self.finish(Result.SATISFIED_SO_FAR, reason)
         else:
-            self.finish(Result.TIMED_OUT, reason)
+            self.finish(Result.TIMED_OUT, f"{reason}{self._as_read}")
+
+    @property
+    def _as_read(self) -> str:
+        """How the mission was read, where that was a choice: what an outcome means depends on it."""
+        reading = None if self.run is None else self.run.policy.mission.reading
+        return "" if reading is None else f" (read as {reading})"
 
     def finish(self, outcome: int, reason: str) -> None:
         """End the mission: stop the robot, then give the goal its terminal status and result. Once."""

@@ -109,6 +109,8 @@ class MissionSteps:
                 self.run.see(state.value)
                 self.run.prepare()
             self._log.entered(state.key, events, moved)
+            if self._node.events.confirm(state.key, self.run.tracker.steps):
+                self._node.publish_machine_state()
         except SkmError as error:
             self._finish(Result.ERROR, str(error))
             return False

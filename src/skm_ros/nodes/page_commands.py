@@ -1,4 +1,4 @@
-"""What a page may ask for: to check, send and cancel a mission, to pause, reset and stop.
+"""What a page may ask for: to check, send and cancel a mission, to set events, pause, reset and stop.
 
 Pages ask in the server's thread; the nodes are asked in the executor's, and their answer goes back.
 Nobody waits for a node for longer than `ANSWER_SECONDS`.
@@ -16,7 +16,7 @@ from action_msgs.srv import CancelGoal
 from rclpy.action import ActionClient
 from rclpy.task import Future
 from skm.action import ExecuteMission
-from skm.srv import Reset
+from skm.srv import Reset, SetEvent
 from std_srvs.srv import SetBool, Trigger
 
 from skm_machine.errors import SkmError
@@ -41,6 +41,7 @@ class PageCommands:
         self._reset = node.create_client(Reset, "reset")
         self._pause = node.create_client(SetBool, "pause")
         self._stop = node.create_client(Trigger, "stop")
+        self._event = node.create_client(SetEvent, "set_event")
         self._resume = node.create_client(Trigger, "resume")
         self._checks = ThreadPoolExecutor(1, thread_name_prefix="checks")
         self._answers: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -52,6 +53,7 @@ class PageCommands:
             "pause": self._on_pause,
             "stop": self._on_stop,
             "resume": self._on_resume,
+            "event": self._on_event,
         }
 
     def available(self) -> dict[str, bool]:
@@ -61,6 +63,7 @@ class PageCommands:
             "reset": self._reset.service_is_ready(),
             "pause": self._pause.service_is_ready(),
             "stop": self._stop.service_is_ready(),
+            "event": self._event.service_is_ready(),
         }
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -124,6 +127,12 @@ class PageCommands:
         answer = await self._call(self._resume, Trigger.Request(), "the robot")
         return {"ok": answer.success, "message": answer.message or "the robot may move"}
 
+    async def _on_event(self, request: dict[str, Any]) -> dict[str, Any]:
+        wanted = SetEvent.Request(name=_text(request, "name"), value=bool(request.get("on", True)))
+        answer = await self._call(self._event, wanted, "the machine node")
+        said = f"the mission has taken it at its step {answer.mission_steps}"
+        return {"ok": answer.success, "message": said if answer.success else answer.message}
+
     async def _call(self, client: Any, request: Any, whose: str) -> Any:  # noqa: ANN401
         if not client.service_is_ready():
             raise SkmError(f"{whose} offers no such thing, or is not there: {client.srv_name}")
@@ -147,5 +156,5 @@ class PageCommands:
 def _text(request: dict[str, Any], name: str) -> str:
     text = request.get(name)
     if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
-        raise SkmError(f"a mission is a text of at most {MOST_CHARACTERS} characters")
+        raise SkmError(f"a {name} is a text of at most {MOST_CHARACTERS} characters")
     return text

@@ -7,6 +7,7 @@ but takes no part until it is activated.
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from abc import ABC, abstractmethod
@@ -147,11 +148,16 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         self,
         kind: Any,  # noqa: ANN401
         topic: str,
-        callback: Callable[[Any], None],
+        callback: Callable[..., None],
         profile: Any,  # noqa: ANN401
+        *,
+        with_info: bool = False,
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """Create a subscription whose callback cannot end the node, whatever comes."""
+        """Create a subscription whose callback cannot end the node, whatever comes.
+
+        `with_info`: it is also given what the middleware knows of the message, such as when it was sent.
+        """
         heard = f"heard: {topic}"
 
         def guarded(message: Any) -> None:  # noqa: ANN401
@@ -161,12 +167,20 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
             except Exception as error:
                 self.drop(f"{topic} that broke its reader", repr(error)[:200])
 
+        def guarded_with_info(message: Any, info: Any) -> None:  # noqa: ANN401
+            self.counts[heard] += 1
+            try:
+                callback(message, info)
+            except Exception as error:
+                self.drop(f"{topic} that broke its reader", repr(error)[:200])
+
         options.setdefault(
             "event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False)
         )
         if isinstance(profile, QoSProfile):
             self.expect(topic, profile)
-        return super().create_subscription(kind, topic, guarded, profile, **options)
+        called = guarded_with_info if with_info else guarded
+        return super().create_subscription(kind, topic, called, profile, **options)
 
     def expect(self, topic: str, profile: QoSProfile) -> None:
         """Watch for publishers of a topic that this node listens to, and that never reach it."""
@@ -179,18 +193,31 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         callback: Callable[[Any, Any], Any],
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """Create a service that always answers, whatever it is asked: with `success` and `message`."""
+        """Create a service that always answers, whatever it is asked: with `success` and `message`.
+
+        A coroutine may answer later.
+        """
+
+        def broken(error: Exception) -> Any:  # noqa: ANN401
+            self.drop(f"{name} request that broke its reader", repr(error)[:200])
+            answer = kind.Response()
+            answer.message = f"the request could not be read: {repr(error)[:200]}"
+            return answer
 
         def guarded(request: Any, response: Any) -> Any:  # noqa: ANN401
             try:
                 return callback(request, response)
             except Exception as error:
-                self.drop(f"{name} request that broke its reader", repr(error)[:200])
-                answer = kind.Response()
-                answer.message = f"the request could not be read: {repr(error)[:200]}"
-                return answer
+                return broken(error)
 
-        return super().create_service(kind, name, guarded, **options)
+        async def guarded_later(request: Any, response: Any) -> Any:  # noqa: ANN401
+            try:
+                return await callback(request, response)
+            except Exception as error:
+                return broken(error)
+
+        answers = guarded_later if inspect.iscoroutinefunction(callback) else guarded
+        return super().create_service(kind, name, answers, **options)
 
     def frame(self, name: str) -> str:
         """Return a frame's name: with the namespace before it, unless that is the default one."""

@@ -3,7 +3,8 @@
 Relative to its namespace (/skm):
     subscribes  machine_state, mission_log, decision, primitives_info, observation, labels, markers,
                 image, /diagnostics (diagnostic_msgs/DiagnosticArray)
-    uses        execute_mission, an action; reset, pause, stop and resume of the simulator or the bridge
+    uses        execute_mission, an action; set_event of the machine; reset, pause, stop and resume of
+                the simulator or the bridge
     publishes   /diagnostics (diagnostic_msgs/DiagnosticArray)
 
 The page is served by `skm_web` in a thread of its own. Messages are kept as they come, in another one,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +23,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from skm_machine.documents import read_json
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import Floor
 from skm_sim.maps.occupancy import image_of, read_map
 from skm_sim.maps.places_file import PlacesFile, read_places
-from skm_sim.maps.yaml_file import MapError
+from skm_sim.maps.yaml_file import MapError, number
 
 FORMAT: Final = "skm-map-domain"
 VERSION: Final = 1
@@ -111,17 +113,32 @@ def _digest(files: dict[str, bytes]) -> str:
 def read_card(folder: Path) -> MapCard:
     """Read what a folder says about itself."""
     try:
-        found: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
+        found: dict[str, Any] = read_json((folder / CARD).read_text("utf-8"))
         if found.pop("format") != FORMAT:
             raise KeyError("format")
         if found.pop("version") != VERSION:
             raise MapError(f"{folder} was made by another version of skm: run `skm map` again.")
-        label_sets = tuple(tuple(names) for names in found.pop("label_sets"))
-        return MapCard(**found, label_sets=label_sets)
+        return _checked(MapCard(**found))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MapError(
             f"{folder} is no domain on a map, its {CARD} cannot be used: {error}"
         ) from error
+
+
+def _checked(card: MapCard) -> MapCard:
+    """Return a card whose entries are what they should be."""
+    for name, kind in {"name": str, "digest": str, "label_sets": list}.items():
+        if not isinstance(getattr(card, name), kind):
+            raise TypeError(f"its {name} is {reprlib.repr(getattr(card, name))}")
+    for name in ("cell", "robot_radius", "robot_speed"):
+        number(getattr(card, name), f"its {name}", positive=True)
+    if card.neighbours not in (4, 8):
+        raise TypeError(f"its neighbours are {reprlib.repr(card.neighbours)}, not 4 or 8")
+    sets: Any = card.label_sets
+    names = [name for labels in sets for name in (labels if isinstance(labels, list) else [None])]
+    if not sets or not all(isinstance(name, str) for name in names):
+        raise TypeError("its label_sets are no lists of names")
+    return replace(card, label_sets=tuple(map(tuple, sets)))
 
 
 def load_building(folder: Path | str) -> Building:

@@ -70,6 +70,7 @@ const SHOW = {
   going: (value) => world.going(value),
   world: (value) => { facts(); box.alarm(value.stopped ? `The robot is stopped: ${value.stopped}` : ""); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
   labels: (value) => byId("labels").replaceChildren(...(value.length ? value : ["nothing"]).map((label) => element("li", { class: value.length ? null : "muted" }, label))),
+  events: () => events(),
   domain: (value) => { box.domain = value; where(); },
   machine: (value) => machine.drawing(value),
   position: (value) => machine.at(value),
@@ -80,9 +81,26 @@ const SHOW = {
   stale: () => health(),
   controls: (value) => { box.may(value); show("resume", Boolean(documents.world?.stopped) && value.stop); },
   paused: (value) => { box.pausing(value); facts(); },
-  server: () => { where(); mode(); },
+  server: () => { where(); mode(); events(); },
   replay: (value) => replay.take(value),
 };
+
+/** Show which events are true; where the page may, a click sets one. */
+function events() {
+  const list = documents.events ?? [];
+  const fixed = Boolean(documents.server?.read_only || documents.server?.replay);
+  show("events", list.length > 0);
+  byId("events").replaceChildren(...list.map(({ name, true: on }) => {
+    const button = element("button", { type: "button", "aria-pressed": String(on), disabled: fixed }, `${name}: ${on}`);
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      const { ok, message } = await ask({ type: "event", name, on: !on });
+      button.disabled = fixed;
+      say("answer", `${name}: ${ok ? message : `not set: ${message}`}`);
+    });
+    return button;
+  }));
+}
 
 function where() {
   const { domain, server } = documents;

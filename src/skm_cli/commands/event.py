@@ -1,0 +1,85 @@
+"""`skm event`: tell a running mission that something has happened that the robot does not control."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from skm_cli.output import print_json
+from skm_machine.errors import SkmError
+
+EPILOG = """\
+examples:
+  skm event                                    the events, and which of them are true
+  skm event call
+  skm event low_battery --off --json
+
+A system declares its events when it starts: `skm up demo --events call,low_battery`. An event stays true
+until it is set again. The command ends when the mission has taken the event into one of its states, and
+says into which: from there on the mission is judged by it.
+
+exit codes:
+  0  the mission has taken it
+  1  refused: not an event of the system, or no mission under way
+  2  nobody answered in time
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm event` to the command."""
+    parser = subparsers.add_parser(
+        "event",
+        help="set an event of a running mission",
+        description="Set a proposition that the robot does not control, for the mission under way.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("event", nargs="?", metavar="NAME", help="without: show all of them")
+    parser.add_argument("--off", action="store_true", help="it is false from now on (else: true)")
+    parser.add_argument(
+        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Set the event and wait until it has taken effect, or show what the events are."""
+    if not 0 < args.timeout < math.inf:
+        raise SkmError(f"--timeout is {args.timeout:g}; it must be above 0.")
+    from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
+
+    require_ros()
+    from skm_ros.client.events import set_event  # noqa: PLC0415
+    from skm_ros.client.system_status import Heard  # noqa: PLC0415
+
+    with RosClient(args.namespace) as client:
+        if args.event is None:
+            heard = Heard(client)
+            if not client.spin_until(lambda: heard.machine is not None, args.timeout):
+                raise SkmError(
+                    f"nothing answered within {args.timeout:g} s; {client.how_to_start()}"
+                )
+            true = set(heard.machine.true_events)
+            document = {name: name in true for name in heard.machine.events}
+        else:
+            document = set_event(client, args.event, not args.off, args.timeout)
+    if args.json:
+        print_json(document)
+    elif args.event is None:
+        for name, holds in document.items():
+            print(f"{name}: {'true' if holds else 'false'}")
+        if not document:
+            print("this system has no events; `skm up … --events NAME,NAME` declares them")
+    elif document["effective"]:
+        print(
+            f"{args.event} is {'false' if args.off else 'true'} from step "
+            f"{document['mission_steps']} of the mission on (episode {document['episode']}, step "
+            f"{document['step']} of the world)"
+        )
+    else:
+        print(f"refused: {document['reason']}")
+    return 0 if args.event is None or document["effective"] else 1
