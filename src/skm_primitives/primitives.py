@@ -86,6 +86,8 @@ class GoalToGoal:
     """Where goals share rows of `values`, as goals of the same labels do: the row of each."""
     mean: FloatArray | None = None
     """`[h]`: the mean value of goal h over more goals than there are here; None: over these."""
+    ended: BoolArray | None = None
+    """`[g]`: whether the world has ended each time that g was achieved; None: it is not known."""
 
     @property
     def table(self) -> Float32Array:
@@ -106,7 +108,8 @@ class GoalToGoal:
         """Return the same for some goals only; what is typical stays as it was."""
         rows = goals if self.rows is None else self.rows[goals]
         values = self.values[rows][:, goals]
-        return GoalToGoal(values, self.approximate, None, self.typical[goals])
+        ended = None if self.ended is None else self.ended[goals]
+        return GoalToGoal(values, self.approximate, None, self.typical[goals], ended)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,7 @@ class KnownWorld:
             self.successors,
             {cell: (labels,) for cell, labels in enumerate(shown)},
             np.ones(goals, np.float32),
+            ended=None if self.end is None else np.any(self.successors == self.end, axis=1),
         )
 
 

@@ -130,7 +130,8 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
     if successors.size != len(places) * int(info.action_count):
         raise ConversionError(f"primitives_info has {successors.size} successors of places")
     inside = (successors >= UNKNOWN) & (successors < len(places))
-    if not inside.all() or set(visit_labels) != set(places):
+    known = (successors != UNKNOWN).any()
+    if not (known and inside.all()) or set(visit_labels) != set(places):
         raise ConversionError(
             "primitives_info has successors or labels of places that are not there"
         )

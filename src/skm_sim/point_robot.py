@@ -7,8 +7,6 @@ MuJoCo's native `rollout`.
 
 from __future__ import annotations
 
-from typing import Final
-
 import mujoco
 import numpy as np
 from gymnasium.spaces import Box
@@ -21,12 +19,6 @@ from skm_sim.robot_batch import CONTROLS as CONTROLS  # noqa: PLC0414
 from skm_sim.robot_batch import SENSORS as SENSORS  # noqa: PLC0414
 from skm_sim.robot_batch import SUBSTEPS as SUBSTEPS  # noqa: PLC0414
 from skm_sim.robot_batch import RobotBatch
-
-PACKAGE: Final = "safety_gymnasium"
-INSTALL: Final = (
-    "pip install --no-deps safety-gymnasium==1.0.0 xmltodict==1.0.4 imageio==2.38.1 PyYAML"
-)
-"""What safety-gymnasium needs beyond skm's own requirements (`requirements/safety-gymnasium.txt`)."""
 
 _MODEL = """
 <mujoco model="skm {name}">

@@ -180,17 +180,19 @@ def test_what_ends_the_world_is_not_reached_twice():
     make_policy(compile_mission("F left"), skills).start(4)  # An episode may begin at the end.
 
 
-def networks(value, gamma=0.99, space=None):
-    """Return skills with label sets as goals, all of which have the same learned value."""
+def networks(value, gamma=0.99):
+    """Return skills with label sets as goals: the learned value of a after each, and of b and c."""
     names = ("a", "b", "c")
+    table = np.full((3, 3), value, np.float32)
+    table[:, 0] = 0.3
     return SimpleNamespace(
         domain="line",
         propositions=names,
         constraints=(),
         goals=tuple(Goal(frozenset({name})) for name in names),
-        behind_goals=GoalToGoal(np.full((3, 3), value, np.float32)),
+        behind_goals=GoalToGoal(table),
         gamma=gamma,
-        action_space=space or Box(-1.0, 1.0, (1,)),
+        action_space=Box(-1.0, 1.0, (1,)),
         digest="",
     )
 

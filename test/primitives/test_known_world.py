@@ -55,13 +55,24 @@ def skills_of(model, name="tiny"):
 
 
 def values_by_iteration(machine, world):
-    """V of the product, by the textbook."""
+    """V of the product, by the textbook; of missions without end, rewards that others can follow."""
     target, reward = machine_tables(machine, world.label_sets)
     entered = world.label_ids[world.successors]
     value = np.zeros((machine.num_states, len(world.label_ids)))
+    paid = reward[:, entered]
+    lasting = np.ones(value.shape, np.bool_)
+    while machine.endless:
+        counted = (paid > 0) & lasting[target[:, entered], world.successors]
+        found = np.zeros_like(lasting)
+        for _ in range(found.size):
+            found = (counted | found[target[:, entered], world.successors]).any(axis=2)
+        paid = np.where(counted, paid, 0.0)
+        if np.array_equal(found, lasting):
+            break
+        lasting = found
     for _ in range(2000):
         after = value[target[:, entered], world.successors]
-        better = (reward[:, entered] + GAMMA * after).max(axis=2)
+        better = (paid + GAMMA * after).max(axis=2)
         if np.abs(better - value).max() < 1e-13:
             break
         value = better

@@ -9,7 +9,8 @@ from gymnasium.spaces import Discrete
 
 from skm_cli.main import main
 from skm_machine import compile_mission
-from skm_primitives import make_policy, run_episode
+from skm_machine.errors import UnachievableMissionError
+from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.checkpoint import load
 from skm_primitives.tabular import q_learning, world_learner
 from skm_primitives.tabular.model_confidence import ModelConfidence, Survey
@@ -157,3 +158,17 @@ def test_a_large_world_goes_on_until_everything_was_tried_and_says_what_was_not(
     assert learner.default_steps == 500_000
     card = learner.save(tmp_path / "large", "test")
     assert "action 0 in cell 3" in card.details["warnings"][0]
+
+
+def test_nothing_follows_upon_the_end_of_a_large_world(tmp_path):
+    learner = WorldLearner.start(SURE, {"agents": 1})
+    for _ in range(20):
+        learner.run_round()
+    learner.save(tmp_path / "large", "test")
+    skills = load_primitives(SURE, tmp_path / "large")
+    for text in ("F(far & X !far)", "F(far & X F far)", "F(far & X F near)"):
+        mission = compile_mission(text, propositions=SURE.propositions)
+        with pytest.raises(UnachievableMissionError):
+            make_policy(mission, skills)
+    policy = make_policy(compile_mission("F far", propositions=SURE.propositions), skills)
+    assert run_episode(SURE.make(), skills, policy, max_steps=50).steps == LENGTH - 1

@@ -331,6 +331,24 @@ def test_a_known_world_comes_over_the_wire_whole(tmp_path):
     assert actions == skills.action_space.n
 
 
+def test_a_known_world_that_ends_comes_over_the_wire_without_what_comes_after(tmp_path):
+    primitives = known_world(tmp_path)
+    world = primitives.behind_goals
+    cells, actions = world.successors.shape
+    leads = np.vstack([world.successors, np.full((1, actions), cells)])
+    leads[[3, 7]] = cells
+    labels = np.append(world.label_ids, world.label_sets.index(frozenset()))
+    primitives.behind_goals = replace(
+        world, successors=leads, label_ids=labels, near=None, end=cells
+    )
+    info = primitives_info(primitives, "skills", Discrete(cells))
+    found = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo)).behind_goals
+    assert found.end == cells
+    np.testing.assert_array_equal(found.successors, leads)
+    shown = [found.label_sets[index] for index in found.label_ids]
+    assert shown == [world.label_sets[index] for index in labels]
+
+
 @pytest.mark.parametrize(
     ("field", "change"),
     [

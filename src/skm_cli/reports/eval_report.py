@@ -145,7 +145,7 @@ def _print_missions(found: MissionsEvaluation) -> None:
         console().print(f"{refused} runs were refused by the planner, which counts as no success.")
     if found.optimum == "unknown":
         console().print(
-            "The world is not finite: whether a mission is feasible is not known, and there is no"
+            "No finite world was found out: whether a mission is feasible is not known, and there is no"
             " optimum to compare with."
         )
     elif found.optimum == "estimated":

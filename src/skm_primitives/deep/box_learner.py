@@ -297,7 +297,9 @@ class BoxLearner(DeepLearner):
         )
         worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
-            return {**arrays, "goal_to_goal": goal_to_goal(primitives, self.spec, worlds)}
+            behind, ends = goal_to_goal(primitives, self.spec, worlds)
+        known = {"goal_ends": ends.astype(np.uint8)} if ends.any() else {}
+        return {**arrays, "goal_to_goal": behind, **known}
 
     def served_details(self) -> dict[str, Any]:
         """Return sizes, the label sets, and both discounts."""

@@ -70,7 +70,11 @@ class BoxPrimitives:
         expect_shape("goal_to_goal", behind, shape)
         self.pursued = _pursued(spec, self.goals)
         """Which goals are worth going for: all but those that the domain calls unlikely."""
-        self.behind_goals = GoalToGoal(behind * self.pursued, rows=rows)
+        ended = None
+        if "goal_ends" in arrays:
+            expect_shape("goal_ends", arrays["goal_ends"], (len(self.space),))
+            ended = arrays["goal_ends"].astype(np.bool_)[self.space.served() // self.space.heads]
+        self.behind_goals = GoalToGoal(behind * self.pursued, rows=rows, ended=ended)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)

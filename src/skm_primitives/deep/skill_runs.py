@@ -74,19 +74,20 @@ def run_skill(
 
 def goal_to_goal(
     primitives: BoxPrimitives, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
-) -> Float32Array:
+) -> tuple[Float32Array, BoolArray]:
     """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
 
     No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
     as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up. It
     is the same for all g1 of the same labels: beyond `MANY_GOALS` there is one row for each label set.
+    Also return `[label set]`: whether the world ended each time that it was shown.
     """
     env = spec.make_batch(worlds)
     random = np.random.default_rng(seed)
     observation, info = env.reset(seed=seed)
     space, count = primitives.space.copy(), len(primitives.goals)
     used, served = len(space), space.served()
-    total, arrivals = np.zeros((used, count)), np.zeros(used)
+    total, arrivals, last = np.zeros((used, count)), np.zeros(used), np.zeros(used)
     over = np.zeros(worlds, np.bool_)
     pursuit = Pursuit(worlds)
     slots = space.discover(info["labels"])
@@ -108,6 +109,7 @@ def goal_to_goal(
             there[ended[moved]] = 0
             np.add.at(total, following[moved], there)
             np.add.at(arrivals, following[moved], 1)
+            np.add.at(last, following[moved], ended[moved])
         done: BoolArray = np.any(masks & achieved, axis=(1, 2)) | ~np.any(
             masks & alive, axis=(1, 2)
         )
@@ -118,6 +120,7 @@ def goal_to_goal(
         slots = following
     env.close()
     mean = total / np.maximum(arrivals, 1)[:, None]
+    ends: BoolArray = (arrivals > 0) & (last == arrivals)
     if count > MANY_GOALS:
-        return mean.astype(np.float32)
-    return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32)
+        return mean.astype(np.float32), ends
+    return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32), ends

@@ -426,8 +426,12 @@ def _run(
     if mission.machine.endless:
         return found
     steps = np.array([e.steps if e is not None and _succeeded(e) else np.inf for e in episodes])
-    gamma = primitives.gamma
-    ratio = (weights * gamma ** (steps - 1.0)).sum() / (weights * gamma ** (optimal - 1.0)).sum()
+    gamma, nearest = (
+        primitives.gamma,
+        optimal.min(),
+    )  # Of far missions, γ to the steps is no number.
+    best = (weights * gamma ** (optimal - float(nearest))).sum()
+    ratio = (weights * gamma ** (steps - nearest)).sum() / best
     return replace(found, best_success=1.0, return_ratio=float(ratio))
 
 

@@ -108,14 +108,14 @@ class GoalOutcomes:
         np.minimum.at(most, (state, goal), found)
         return most
 
-    def steps_to_reward(self, endless: bool) -> IntArray:
+    def steps_to_reward(self, endless: bool, ended: BoolArray) -> IntArray:
         """Return how many moves of the machine it takes to a reward from each state; `NEVER`: none.
 
         By goals of the buffer and by showing nothing, whatever their values: networks may be wrong, so
         that only this proves that a mission cannot be achieved. If `endless`, to one after which
-        others follow without end.
+        others follow without end. `ended[g]`: whether the world ends where the goal is achieved.
         """
-        moves, rewarded = self.moves, self.moves & (self.reward > 0)
+        moves, rewarded = self.moves & ~ended, self.moves & (self.reward > 0)
         idle = np.isfinite(self.idle_reward)
         paid_idle = idle & (self.idle_reward > 0)
         counted, counted_idle = rewarded, paid_idle
@@ -134,7 +134,7 @@ class GoalOutcomes:
                     break
                 steps = fewer
             lasting = steps < NEVER
-            again = rewarded & lasting[self.target] if endless else rewarded
+            again = rewarded & lasting[self.target] & ~ended if endless else rewarded
             again_idle = paid_idle & lasting[self.idle_target] if endless else paid_idle
             if np.array_equal(again, counted) and np.array_equal(again_idle, counted_idle):
                 return steps

@@ -78,9 +78,12 @@ class GroundedGoalPolicy:
         self._log_weights, anywhere = log_goal_weights(outcomes, skills, behind)
         possible = np.isfinite(anywhere)
         if behind.approximate:
-            steps = outcomes.steps_to_reward(mission.machine.endless)
+            ended = np.zeros(len(skills.goals), np.bool_) if behind.ended is None else behind.ended
+            steps = outcomes.steps_to_reward(mission.machine.endless, ended)
             possible = steps < NEVER
-            self._log_weights = _any_weights(self._log_weights, outcomes, steps, self._log_gamma)
+            self._log_weights = _any_weights(
+                self._log_weights, outcomes, np.where(ended, NEVER, steps[outcomes.target])
+            )
         self.weights: FloatArray = np.exp(self._log_weights)
         """`[u, g]`: what achieving each goal is worth in each machine state."""
         self._anywhere = anywhere
@@ -295,17 +298,15 @@ def _same(new: FloatArray, old: FloatArray) -> bool:
         return not (np.abs(new - old) > CONVERGED).any()
 
 
-def _any_weights(
-    weights: FloatArray, outcomes: GoalOutcomes, steps: IntArray, log_gamma: float
-) -> FloatArray:
+def _any_weights(weights: FloatArray, outcomes: GoalOutcomes, onward: IntArray) -> FloatArray:
     """Return the weights; where learned values give every goal up, those of goals that lead onward.
 
-    Values of networks prove nothing, so the robot tries: by the fewest moves of the machine.
+    Values of networks prove nothing, so the robot tries: by the fewest moves of the machine, of which
+    `onward[u, g]` are left after a goal.
     """
-    fewest = np.where(outcomes.reward > 0, 0, steps[outcomes.target])
-    leads = outcomes.moves & (fewest < NEVER)
+    fewest = np.where(outcomes.reward > 0, 0, onward)
     given_up = ~np.isfinite(weights).any(axis=1, keepdims=True)
-    return np.where(given_up & leads, fewest * log_gamma, weights)
+    return np.where(given_up & outcomes.moves & (fewest < NEVER), -1.0 * fewest, weights)
 
 
 def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set[frozenset[str]]]:

@@ -316,14 +316,14 @@ def log_values(
     For actions that are stochastic, and with `slip` random as often; rewards are at least 0. Value
     iteration, on one strongly connected component of the machine after the other.
     """
-    being = np.full(product.reward.shape, -np.inf)
+    being: FloatArray = np.full(product.reward.shape, -np.inf)
     direct, arriving = being.copy(), being.copy()
     ways = dict(product.promises)
     targets = [
         [*np.unique(product.machine_state[state]).tolist(), *ways.get(state, ())]
         for state in range(len(being))
     ]
-    place = np.arange(product.reward.shape[1])[:, None]
+    place = np.arange(len(product.world.places))[:, None]
     with np.errstate(divide="ignore"):
         log_reward = np.log(product.reward)
     for rows in components(targets):
@@ -351,5 +351,5 @@ def log_values(
 
 def _log_mean(options: FloatArray) -> FloatArray:
     """Return the logarithm of the mean over the third axis."""
-    mean: FloatArray = np.logaddexp.reduce(options, axis=2) - math.log(np.shape(options)[2])
-    return mean
+    mean: FloatArray = np.logaddexp.reduce(np.moveaxis(options, 2, 0), axis=0)
+    return mean - math.log(np.size(options, axis=2))

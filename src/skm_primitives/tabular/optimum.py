@@ -104,9 +104,10 @@ class TrueProduct:
             if epsilon:
                 mean = np.add.reduceat(options, first_pair, axis=1) / world.actions
                 better = (1 - epsilon) * better + epsilon * mean
-            change = np.abs(better - value[:, acting]).max(initial=0.0)
+            before = value[:, acting]
             value[:, acting] = better
-            if change < SETTLED:
+            spreads = bool(((better > 0) & (before == 0)).any())  # a far start is not reached yet
+            if not spreads and np.abs(better - before).max(initial=0.0) < SETTLED:
                 break
         best: FloatArray = value[self.machine.initial]
         return best

@@ -130,7 +130,12 @@ class TabularPrimitives:
 
 
 def _ends(tables: Tables) -> set[int]:
-    """Return the places that end the world: as far as actions that lead to one place only can tell."""
+    """Return the places that end the world.
+
+    In checkpoints that do not say so, as far as actions that lead to one place only can tell.
+    """
+    if tables.ended.any():
+        return set(np.flatnonzero(tables.ends()).tolist())
     led = tables.arrivals > 0
     state, action = np.nonzero(led.sum(axis=2) == 1)
     place = led[state, action].argmax(axis=1)

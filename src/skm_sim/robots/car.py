@@ -20,10 +20,14 @@ import numpy as np
 
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
-from skm_sim.point_robot import INSTALL, PACKAGE
 from skm_sim.robots.bodies import RANGE, RAYS
 from skm_sim.robots.walls import Pose, Walls
 
+PACKAGE: Final = "safety_gymnasium"
+INSTALL: Final = (
+    "pip install --no-deps safety-gymnasium==1.0.0 xmltodict==1.0.4 imageio==2.38.1 PyYAML"
+)
+"""What safety-gymnasium needs beyond skm's own requirements (`requirements/safety-gymnasium.txt`)."""
 RADIUS: Final = 0.22
 """Of a circle around the robot's centre that holds all of it."""
 AXLE: Final = 0.1

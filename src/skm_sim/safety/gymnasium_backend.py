@@ -32,7 +32,8 @@ from numpy.typing import ArrayLike
 from skm_sim.arena_env import given_layout
 from skm_sim.arrays import FloatArray
 from skm_sim.domain import DomainError
-from skm_sim.point_robot import INSTALL, PACKAGE, action_space, check_actions
+from skm_sim.point_robot import action_space, check_actions
+from skm_sim.robots.car import INSTALL, PACKAGE
 from skm_sim.safety.environment import observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
 from skm_sim.safety.physics import TIMESTEP
