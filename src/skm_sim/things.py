@@ -60,23 +60,33 @@ class Kinds:
     shown: tuple[tuple[str, ...], ...] = ()
     """The labels that things show by themselves, of which the body tells when they were nearly touched
     (`skm_primitives.deep.near_misses`); empty: it tells of none."""
+    unlikely: tuple[tuple[str, ...], ...] = ()
+    """Label sets that few layouts hold, and that networks believe in where there is none. Goals that ask
+    for one of them with two of its kinds not touched before are worth nothing (`pursued`).
 
-    def trust(self, labels: frozenset[str], violated: frozenset[str]) -> float:
-        """Return how far a goal can be trusted that asks for things of several kinds at once.
+    It pays where a mission without end could go after such a set for ever. Safety's `button, cylinder,
+    region`, evaluation seed 2029: with it, a median of 43.5 rounds of `G F button & G F region & G F
+    cylinder` in 500 steps (12 layouts), 30.5 without. Of `button, region` it does not pay: in 20 layouts
+    of `G F button & G F region & G !cylinder`, 178 rounds on average without that set, 148 with it, 86
+    when goals with one kind not touched before counted for half as well. Finite tasks do not tell the
+    rules apart: of 1,500 runs of tasks 1 to 6, 8 are lost with all that and 10 with no rule at all, and
+    of 1,000 runs of missions that avoid things 6 and 5 are lost, 3 and 3 of them violated."""
 
-        Not at all if two of them may not be touched before: whoever tries touches one first, but for
-        luck within the length of a step. By half if that holds for one: it takes the right order, and
-        what it gives is had by going to the others first as well. A kind that others lie on (it may be
-        touched wherever they may) is met together with them, and does not count.
+    def pursued(self, labels: frozenset[str], violated: frozenset[str]) -> bool:
+        """Tell whether a goal is worth going for, `labels` with at most `violated` touched before.
+
+        A kind that others lie on (it may be touched wherever they may) is met together with them, and
+        does not count.
         """
+        if labels not in map(frozenset, self.unlikely):
+            return True
         under = {
             kind
             for kind in labels
             for other in labels - {kind}
             if all(kind in some for some in self.allowed if other in some)
         }
-        met = labels - under
-        return 1.0 if len(met) < 2 else (1.0, 0.5, 0.0)[min(len(met - violated), 2)]
+        return len(labels - under - violated) < 2
 
     @property
     def inputs(self) -> int:

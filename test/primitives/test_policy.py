@@ -78,6 +78,28 @@ def test_paper_fails_where_the_machine_ignores_the_world():
     assert 0.3 < runs_of("office_absorbing", "coffee", "paper").summary().success < 0.9
 
 
+def test_paper_is_not_lost_to_label_sets_that_never_show_if_restricted_to_what_occurs():
+    """`coffee_strict` begins with `office & coffee` at once, unless only what occurs is planned with."""
+    spec, skills = get_domain("office_absorbing"), primitives_of("office_absorbing")
+    mission = compile_mission(spec.tasks["coffee_strict"].formula, propositions=spec.propositions)
+    policy = make_policy(mission, skills, "paper", possible_only=True)
+    runs = evaluate_policy(model_of("office_absorbing"), skills, policy, max_steps=1000)
+    assert runs.summary().success > 0.5
+
+
+def test_definition_3_2_to_the_letter_goes_to_and_fro_beside_its_goal():
+    """With ⟨a, 0⟩ alone, to step on a goal is worth the same as to walk away from it."""
+    assert runs_of("office", "coffee", "printed").summary().success == 0
+
+
+@pytest.mark.parametrize("planner", ["grounded", "values"])
+def test_only_the_papers_planner_can_be_restricted_to_what_occurs(planner):
+    with pytest.raises(SkmError, match="goes with --planner paper"):
+        make_policy(
+            compile_mission("F coffee"), primitives_of("office"), planner, possible_only=True
+        )
+
+
 @pytest.mark.parametrize(
     ("mission", "blocking"),
     [

@@ -35,8 +35,7 @@ def test_all_goals_are_known_with_what_lies_behind_them(primitives):
     goals = len(primitives.goals)
     assert primitives.goal_seen.min() > 100
     assert primitives.behind_goals.values.shape == (goals, goals)
-    trusted = primitives.trust > 0
-    assert (primitives.behind_goals.values[:, trusted] > 0).all()
+    assert (primitives.behind_goals.values[:, primitives.pursued] > 0).all()
 
 
 @pytest.mark.parametrize("name", SKILLS)

@@ -12,6 +12,7 @@ EPILOG = """\
 examples:
   skm eval office --task all --seeds 5 --planner grounded
   skm eval office --task coffee --planner paper --json
+  skm eval zones --task finite --planner paper --possible-only
   skm eval safety --task 2 --layouts test --episodes 20
   skm eval zones --task finite --episodes 500 --seed 7
   skm eval moving_targets --task skills --episodes 500
@@ -60,7 +61,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="write the missions that were run to a file for --mission-set",
     )
-    parser.add_argument("--planner", choices=("grounded", "paper", "values"), default="grounded")
+    parser.add_argument(
+        "--planner", choices=("grounded", "paper", "values", "printed"), default="grounded"
+    )
+    parser.add_argument(
+        "--possible-only",
+        action="store_true",
+        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
+    )
     parser.add_argument(
         "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"
     )
@@ -109,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         missions=args.missions,
         mission_set=read_mission_set(args.mission_set) if args.mission_set else (),
         planner=args.planner,
+        possible_only=args.possible_only,
         seeds=args.seeds,
         epsilon=args.epsilon,
         episodes=args.episodes,

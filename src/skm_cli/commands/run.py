@@ -43,7 +43,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
-        "--planner", choices=("grounded", "paper", "values"), help="default: grounded"
+        "--planner", choices=("grounded", "paper", "values", "printed"), help="default: grounded"
+    )
+    parser.add_argument(
+        "--possible-only",
+        action="store_true",
+        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument("--seed", type=seed_number, default=0, help="of the world (default: 0)")
@@ -107,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     film = Film(args.render, spec)
     env = film.env()
     primitives = load_primitives(spec, args.checkpoint)
-    policy = make_policy(mission, primitives, args.planner)
+    policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
     options = start_options(args.start)
@@ -135,7 +140,8 @@ def run(args: argparse.Namespace) -> int:
     )
     film.save(env, mission, primitives.gamma, episode)
     env.close()
-    asked = {"domain": args.domain, "mission": mission.text, "planner": args.planner}
+    planner = args.planner + ", possible only" * args.possible_only
+    asked = {"domain": args.domain, "mission": mission.text, "planner": planner}
     document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
     if mission.events:
         document["can_make_it_fail"] = [risk.document() for risk in risks]

@@ -42,14 +42,25 @@ def _print_tabular(found: TabularEvaluation) -> None:
         "mean_steps": "steps",
         "optimal_steps": "optimal\nsteps",
         "violations": "vio-\nlations",
-        "apart": "success from\na constraint",
     }
     shown = [key for key in columns if key != "best_success" or found.epsilon]
-    table = plain_table(title, ["task", *(columns[key] for key in shown)], wrap=False)
+    headers = ["task", "starts", *(columns[key] for key in shown)]
+    table = plain_table(title, headers, wrap=False)
+    apart = False
     for name, task in found.tasks.items():
-        figures = {**task.document(), "apart": task.on_constraints.success}
-        table.add_row(name, *(_figure(figures.get(key)) for key in shown))
+        every, clear = task.all_starts, task.off_constraints
+        best = {"best_success": task.best_success}
+        rows = [(name, f"all {every.starts}", {**every.document(), **best})]
+        if clear.starts < every.starts:
+            rows.append(("", f"{clear.starts} clear", clear.document()))
+            apart = True
+        for first, starts, figures in rows:
+            table.add_row(first, starts, *(_figure(figures.get(key)) for key in shown))
     console().print(table)
+    if apart:
+        console().print("clear: starts on which no constraint holds")
+    if any(task.impossible_starts for task in found.tasks.values()):
+        console().print("starts from which a task is impossible are left out")
 
 
 def _figure(value: float | None) -> str:

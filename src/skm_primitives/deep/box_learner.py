@@ -292,7 +292,9 @@ class BoxLearner(DeepLearner):
         from skm_primitives.deep.skill_runs import goal_to_goal  # noqa: PLC0415
 
         primitives = BoxPrimitives(arrays, card, self.spec)
-        primitives.trust[:] = 1  # Whoever serves them sees to that.
+        primitives.pursued[:] = (
+            True  # What is measured is all goals; whoever serves them leaves some out.
+        )
         worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
             behind, ends = goal_to_goal(primitives, self.spec, worlds)

@@ -68,13 +68,13 @@ class BoxPrimitives:
         behind = arrays.get("goal_to_goal", np.zeros(shape, np.float32))
         expect_shape("goal_seen", self.goal_seen, (goals,))
         expect_shape("goal_to_goal", behind, shape)
-        self.trust = _trust(spec, self.goals)
-        """How far each goal is trusted: 1, but where several kinds of things are to be met at once."""
+        self.pursued = _pursued(spec, self.goals)
+        """Which goals are worth going for: all but those that the domain calls unlikely."""
         ended = None
         if "goal_ends" in arrays:
             expect_shape("goal_ends", arrays["goal_ends"], (len(self.space),))
             ended = arrays["goal_ends"].astype(np.bool_)[self.space.served() // self.space.heads]
-        self.behind_goals = GoalToGoal(behind * self.trust, rows=rows, ended=ended)
+        self.behind_goals = GoalToGoal(behind * self.pursued, rows=rows, ended=ended)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
@@ -163,8 +163,8 @@ class BoxPrimitives:
         seen = self._check(observations)
         estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
-        value = np.exp(self._power * log_value.mean(0)) * self.trust
-        gone = ~self.possible(violated)
+        value = np.exp(self._power * log_value.mean(0))
+        gone = ~(self.possible(violated) & self.pursued)
         return ContinuousGoalValues(
             estimates.action,
             np.where(gone, np.float32(0), value).astype(np.float32),
@@ -193,11 +193,11 @@ class BoxPrimitives:
         return seen
 
 
-def _trust(spec: DomainSpec, goals: Sequence[Goal]) -> Float32Array:
-    """Return how far each goal is trusted: less where several kinds of things are to be met at once."""
+def _pursued(spec: DomainSpec, goals: Sequence[Goal]) -> BoolArray:
+    """Return which goals the domain does not call unlikely."""
     if not isinstance(spec.things, Kinds):
-        return np.ones(len(goals), np.float32)
-    return np.array([spec.things.trust(goal.labels, goal.violated) for goal in goals], np.float32)
+        return np.ones(len(goals), np.bool_)
+    return np.array([spec.things.pursued(goal.labels, goal.violated) for goal in goals], np.bool_)
 
 
 def _chance(observations: NDArray[Any]) -> IntArray:

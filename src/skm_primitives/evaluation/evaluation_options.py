@@ -30,6 +30,8 @@ class EvaluationOptions:
     mission_set: tuple[str, ...] = ()
     """Missions to run instead of drawing any."""
     planner: str = "grounded"
+    possible_only: bool = False
+    """The planner `paper`: on the machine restricted to label sets that occur."""
     seeds: int = 1
     """Tabular domains: training seeds, of which the first is the shipped one."""
     epsilon: float = 0.0
@@ -46,6 +48,11 @@ class EvaluationOptions:
     part: int | None = None
     """Only the task, or the mission drawn, of this number: one job of a spread evaluation."""
     track: Track = silent
+
+    @property
+    def planner_name(self) -> str:
+        """The planner as reports name it."""
+        return f"{self.planner}, possible only" if self.possible_only else self.planner
 
     def chosen(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return all tasks or missions, or of those the one that is this part."""

@@ -235,7 +235,7 @@ def evaluate_missions(spec: DomainSpec, options: EvaluationOptions) -> MissionsE
         _run(spec, primitives, field, mission, options, rng)
         for mission in options.track(options.chosen(missions), f"eval {spec.name}")
     ]
-    who = spec.name, options.planner, options.seed, primitives.digest
+    who = spec.name, options.planner_name, options.seed, primitives.digest
     return MissionsEvaluation(*who, trials, field.optimum)
 
 
@@ -446,7 +446,9 @@ def _episodes(
     """Run a mission from each start; None where the planner refuses, or knows too little to begin."""
     refusals = UnachievableMissionError, UnseenPlaceError
     try:
-        policy = make_policy(mission, primitives, options.planner)
+        policy = make_policy(
+            mission, primitives, options.planner, possible_only=options.possible_only
+        )
     except refusals:
         yield from [None] * len(starts)
         return

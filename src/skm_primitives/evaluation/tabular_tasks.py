@@ -20,7 +20,7 @@ from skm_primitives.tabular.exact_evaluation import (
     evaluate_policy,
     joined,
 )
-from skm_primitives.tabular.optimum import best_success
+from skm_primitives.tabular.optimum import IMPOSSIBLE, best_success, optimal_steps
 from skm_primitives.tabular.q_learning import TabularLearner
 from skm_primitives.tabular.tabular_primitives import TabularPrimitives
 from skm_sim.arrays import BoolArray
@@ -34,13 +34,14 @@ class TabularTask:
     """How one task went, over all training seeds."""
 
     off_constraints: RunsSummary
-    """From the starts on which no constraint holds: the figures that are printed."""
+    """From the starts on which no constraint holds."""
     on_constraints: RunsSummary
     all_starts: RunsSummary
+    """From all starts from which the task is possible, on a constraint or not."""
     impossible_starts: int
     per_seed: Sequence[RunsSummary]
     best_success: float | None = None
-    """With random actions: the greatest chance of success that any policy has."""
+    """With random actions: the greatest chance of success that any policy has, from all starts."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -88,7 +89,8 @@ def evaluate_tabular(spec: DomainSpec, options: EvaluationOptions) -> TabularEva
         task.name: _result(model, runs[task.name], _best(spec, model, task, options.epsilon))
         for task in tasks
     }
-    return TabularEvaluation(spec.name, options.planner, options.epsilon, options.seeds, results)
+    who = spec.name, options.planner_name
+    return TabularEvaluation(*who, options.epsilon, options.seeds, results)
 
 
 def _primitives(spec: DomainSpec, options: EvaluationOptions, seed: int) -> Primitives:
@@ -112,7 +114,13 @@ def _evaluate(
     seed: int,
 ) -> Runs:
     mission = compile_mission(task.formula, propositions=spec.propositions, repeat=task.repeat)
-    policy = make_policy(mission, primitives, options.planner, slip=options.epsilon)
+    policy = make_policy(
+        mission,
+        primitives,
+        options.planner,
+        slip=options.epsilon,
+        possible_only=options.possible_only,
+    )
     return evaluate_policy(
         model,
         primitives,
@@ -129,7 +137,8 @@ def _best(spec: DomainSpec, model: TabularModel, task: Task, epsilon: float) -> 
     if not epsilon:
         return None
     mission = compile_mission(task.formula, propositions=spec.propositions)
-    return float(best_success(model, mission.machine, epsilon, task.max_steps).mean())
+    chance = best_success(model, mission.machine, epsilon, task.max_steps)
+    return float(chance[optimal_steps(model, mission.machine) != IMPOSSIBLE].mean())
 
 
 def _result(model: TabularModel, per_seed: Sequence[Runs], best: float | None) -> TabularTask:

@@ -172,7 +172,7 @@ def evaluate_trials(
             rounds[task.name] = _rounds_task(task, episodes, reference)
         else:
             succeeded[task.name] = _trials_task(episodes, visits, drawn.feasible)
-    who = spec.name, options.planner if options.finetuned is None else FEW_SHOT
+    who = spec.name, options.planner_name if options.finetuned is None else FEW_SHOT
     if rounds:
         return RoundsEvaluation(*who, options.seed, primitives.digest, rounds)
     return TrialsEvaluation(*who, variant, options.seed, primitives.digest, succeeded)
@@ -241,7 +241,9 @@ def _policy(
 ) -> Policy:
     """Return the planner's policy, or the one that few-shot learning has saved for this mission."""
     if options.finetuned is None:
-        return make_policy(mission, primitives, options.planner)
+        return make_policy(
+            mission, primitives, options.planner, possible_only=options.possible_only
+        )
     policy: Policy = load_attribute(FINETUNED)(options.finetuned, spec, primitives)
     if policy.mission.text != mission.text:
         raise SkmError(

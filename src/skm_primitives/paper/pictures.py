@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -42,12 +42,12 @@ def evaluation(domain: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"document": evaluate(get_domain(domain), EvaluationOptions(**options)).document()}
 
 
-def planners(domain: str, seeds: int, names: Sequence[str]) -> dict[str, Any]:
+def planners(domain: str, seeds: int, asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Evaluate a tabular domain with several planners; return the evaluations by planner."""
     spec = get_domain(domain)
     found = {
-        name: evaluate(spec, EvaluationOptions(planner=name, seeds=seeds)).document()["tasks"]
-        for name in names
+        name: evaluate(spec, EvaluationOptions(**options, seeds=seeds)).document()["tasks"]
+        for name, options in asked.items()
     }
     return {"document": found}
 

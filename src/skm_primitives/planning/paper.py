@@ -9,19 +9,13 @@ from numpy.typing import NDArray
 
 from skm_machine.machine_values import transition_value
 from skm_machine.mission import Mission
+from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import Outcome
-from skm_machine.skill_machine import SkillMachine, plan_paper
+from skm_machine.skill_machine import SkillMachine, plan_paper, plan_possible
 from skm_machine.tracker import MissionTracker
 from skm_primitives.composition import goal_mask
-from skm_primitives.planning.policy import (
-    Decision,
-    best_option,
-    choose_action,
-    log_of,
-    memory_for,
-    noise_of,
-)
-from skm_primitives.planning.pursuit import Pursuit
+from skm_primitives.goals import label_sets_of
+from skm_primitives.planning.policy import Decision, best_option, log_of, noise_of
 from skm_primitives.primitives import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
 from skm_sim.arrays import Float32Array
 
@@ -29,34 +23,51 @@ from skm_sim.arrays import Float32Array
 class PaperPolicy:
     """Zero-shot execution of the paper's skill machine (Algorithm 3).
 
-    The composed value of an action is the best over both terminate decisions. With ⟨a, 0⟩ alone, as
-    printed, stepping on a goal in the middle of a room is worth the same as walking away from it
-    (either way it takes two more steps to stop there), and the agent can dither next to its goal.
+    In every step it takes the action of the greatest composed value, from the values of that step alone:
+    no goal is kept in pursuit, and nothing that was tried is remembered.
+
+    One thing is not as printed, unless `printed` says so. Definition 3.2 composes the values of ⟨a, 0⟩,
+    going on after the step; here an action is worth the better of ⟨a, 0⟩ and ⟨a, 1⟩. With ⟨a, 0⟩ alone,
+    to step on a goal in the middle of a room is worth the same as to walk away from it (either way it
+    takes two more steps to stop there), and the agent goes to and fro beside its goal; in a gridworld it
+    then achieves no task from any start (docs/planning.md).
+
+    With `possible_only`, the machine is restricted to the label sets of the goal buffer, those that some
+    state of the world was seen to show. The paper assumes that every transition can be achieved; where
+    the shortest way through the machine takes a label set that no state shows, it has no goal at all.
     """
 
-    planner = "paper"
-
-    def __init__(self, mission: Mission, skills: Skills) -> None:
+    def __init__(
+        self,
+        mission: Mission,
+        skills: Skills,
+        *,
+        possible_only: bool = False,
+        printed: bool = False,
+    ) -> None:
+        self.planner = "printed" if printed else "paper"
         self.mission = mission
         self._skills = skills
-        self.skill_machine: SkillMachine = plan_paper(mission.machine, skills.gamma)
+        self._printed = printed
+        machine = mission.machine
+        self.skill_machine: SkillMachine = plan_paper(machine, skills.gamma)
+        if possible_only:
+            shown = shown_everywhere(machine, label_sets_of(skills.goals))
+            self.skill_machine = plan_possible(machine, shown, skills.gamma)
+        planned = self.skill_machine.skills
+        nothing = np.zeros(0, np.intp)  # where no goal leads on any more
         self._wanted: dict[int, NDArray[np.intp]] = {
-            state: np.flatnonzero(goal_mask(skill, skills.goals))
-            for state, skill in self.skill_machine.skills.items()
+            state: np.flatnonzero(goal_mask(planned[state], skills.goals))
+            if state in planned
+            else nothing
+            for state in range(machine.num_states)
         }
-        self._pursuit, self._state = Pursuit(), -1
-        self._revisits = memory_for(skills)
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
-        """Begin with no goal in pursuit and nothing tried: it matters where values are approximate."""
-        self.entered(observation, moved=True)
+        """Begin: nothing is known of the state but what its values will say."""
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
-        """Take note of the state; once the machine has moved, goals are chosen afresh."""
-        if moved:
-            self._state = -1
-        if self._revisits is not None:
-            self._revisits.arrive(observation, moved)
+        """Note that a step has ended: nothing is remembered of it."""
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
         """Return what a step does, of what it may do: what is worth most on the machine."""
@@ -74,11 +85,14 @@ class PaperPolicy:
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the masked maximum over the wanted goals, for each action."""
-        wanted = self._wanted[state]
-        best: Float32Array = np.maximum(values.move[wanted], values.stop[wanted]).max(
-            axis=0, initial=0.0
-        )
+        best: Float32Array = self._of_wanted(state, values).max(axis=0, initial=0.0)
         return best
+
+    def _of_wanted(self, state: int, values: GoalValues) -> Float32Array:
+        """Return the values of the wanted goals, `(goals, actions)`."""
+        wanted = self._wanted[state]
+        move: Float32Array = values.move[wanted]
+        return move if self._printed else np.maximum(move, values.stop[wanted])
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> Float32Array:  # noqa: ARG002
         """Return 1 for the goals in the mask and 0 for the others, for those who watch."""
@@ -87,24 +101,24 @@ class PaperPolicy:
         return weights
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach."""
+        """Return the action of the masked maximum; its value is 0 where no wanted goal is in reach.
+
+        Where all are worth nothing, any action is one of the greatest value: the robot stands still.
+        """
         wanted = self._wanted[state]
-        if not len(wanted):
-            still = values.action[0] * 0 if isinstance(values, ContinuousGoalValues) else 0
-            return Decision(still, -1, 0.0)
         if isinstance(values, ContinuousGoalValues):
-            if state != self._state:
-                self._pursuit.restart()
-                self._state = state
-            chosen = self._pursuit.choose(values, np.isin(np.arange(len(values.value)), wanted))
-            return chosen.decision(self._skills)
-        composed = np.maximum(values.move[wanted], values.stop[wanted])
-        number, action = choose_action(composed, self._revisits)
+            wanted = wanted[values.value[wanted] > 0]
+            if not len(wanted):
+                return Decision(values.action[0] * 0, -1, 0.0)
+            goal = int(wanted[values.value[wanted].argmax()])
+            noise = noise_of(self._skills, float(values.spread[goal]))
+            return Decision(values.action[goal], goal, float(values.value[goal]), noise)
+        if not len(wanted):
+            return Decision(0, -1, 0.0)
+        composed = self._of_wanted(state, values)
+        number, action = divmod(int(composed.argmax()), composed.shape[1])
         value = float(composed[number, action])
         return Decision(action, int(wanted[number]), value, noise_of(self._skills))
 
     def doubt(self) -> None:
-        """Believe what was pursued longest half as much; exact values are always believed."""
-        self._pursuit.doubt()
-        if self._revisits is not None:
-            self._revisits.doubt()
+        """Go on: there is no other way than that of the greatest value."""

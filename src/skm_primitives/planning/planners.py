@@ -20,19 +20,26 @@ from skm_primitives.primitives import KnownWorld, PlaceWorld, Skills
 
 PLANNERS: Final = ("grounded", "paper")
 """Those of every domain, in process and in the machine node."""
-EVERY_PLANNER: Final = (*PLANNERS, "values")
-"""And one to measure with: see `composed_values`."""
+EVERY_PLANNER: Final = (*PLANNERS, "values", "printed")
+"""And two to measure with: see `composed_values` and `paper`."""
 
 
 def make_policy(
-    mission: Mission, skills: Skills, planner: str = "grounded", slip: float = 0.0
+    mission: Mission,
+    skills: Skills,
+    planner: str = "grounded",
+    slip: float = 0.0,
+    *,
+    possible_only: bool = False,
 ) -> Policy:
     """Return the policy of a mission.
 
-    `planner="paper"` is Algorithm 2 as printed; `"grounded"` plans with what the skills know of the
-    world, and refuses what they prove unachievable. `slip` is the chance that a random action is taken
-    instead of the chosen one, which the grounded planner takes into account where goals are places.
-    `"values"` is grounded weights over composed long-range values only, to compare with.
+    `planner="paper"` is Algorithm 2, executed by Algorithm 3; `"grounded"` plans with what the skills
+    know of the world, and refuses what they prove unachievable. `slip` is the chance that a random
+    action is taken instead of the chosen one, which the grounded planner takes into account where goals
+    are places. `"values"` is grounded weights over composed long-range values only, to compare with;
+    `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
+    these two plan on the machine restricted to label sets that occur; the others always do.
     """
     policy = _make_policy(mission.planned, skills, planner, slip)
     policy.mission = mission  # what runs is the mission itself; its states have the same numbers
@@ -42,10 +49,15 @@ def make_policy(
 def _make_policy(mission: Mission, skills: Skills, planner: str, slip: float) -> Policy:
     if planner not in EVERY_PLANNER:
         raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, EVERY_PLANNER)}")
+    if possible_only and planner not in ("paper", "printed"):
+        raise SkmError(
+            f"--possible-only goes with --planner paper: '{planner}' asks for nothing that never shows"
+        )
     if planner == "values":
         return ComposedValuesPolicy(mission, skills)
-    if planner == "paper":
-        return PaperPolicy(mission, skills)
+    if planner in ("paper", "printed"):
+        printed = planner == "printed"
+        return PaperPolicy(mission, skills, possible_only=possible_only, printed=printed)
     if isinstance(skills.behind_goals, PlaceWorld):
         sure = not slip and skills.behind_goals.chances is None
         if mission.events or (mission.machine.endless and sure):

@@ -26,7 +26,7 @@ class RunsSummary:
     """The figures of merit of some runs; None for what cannot be said."""
 
     starts: int
-    """From how many starts success was possible at all."""
+    """From how many of the starts success was possible at all; there may be several runs from each."""
     success: float | None = None
     return_ratio: float | None = None
     """Mean discounted return over that of the optimum."""
@@ -82,7 +82,7 @@ class Runs:
         returns = np.where(accepted, runs.gamma ** (runs.steps - nearest), 0.0)
         best = runs.gamma ** (runs.optimal - nearest)
         return RunsSummary(
-            starts=count,
+            starts=int(np.unique(runs.start_cells).size),
             success=float(accepted.mean()),
             return_ratio=float(returns.mean() / best.mean()),
             mean_steps=float(runs.steps[accepted].mean()) if accepted.any() else None,

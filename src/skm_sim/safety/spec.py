@@ -63,6 +63,7 @@ SAFETY = DomainSpec(
         features=7,
         allowed=_ALLOWED,
         shown=(("button", "cylinder"), ("button",), ("region",)),
+        unlikely=(("button", "cylinder", "region"),),
     ),
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
