@@ -41,12 +41,14 @@ def make_policy(
     `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
     these two plan on the machine restricted to label sets that occur; the others always do.
     """
-    policy = _make_policy(mission.planned, skills, planner, slip)
+    policy = _make_policy(mission.planned, skills, planner, slip, possible_only=possible_only)
     policy.mission = mission  # what runs is the mission itself; its states have the same numbers
     return policy
 
 
-def _make_policy(mission: Mission, skills: Skills, planner: str, slip: float) -> Policy:
+def _make_policy(
+    mission: Mission, skills: Skills, planner: str, slip: float, *, possible_only: bool
+) -> Policy:
     if planner not in EVERY_PLANNER:
         raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, EVERY_PLANNER)}")
     if possible_only and planner not in ("paper", "printed"):
