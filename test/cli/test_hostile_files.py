@@ -12,10 +12,11 @@ import yaml
 
 from skm_cli.main import main
 from skm_machine.documents import read_json
-from skm_primitives import checkpoint
+from skm_primitives import default_checkpoint
+from skm_sim import get_domain
 from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
 
-OFFICE = Path(checkpoint.__file__).parent / "checkpoints" / "office.safetensors"
+OFFICE = default_checkpoint(get_domain("office"))
 ALIASES = ["x"] * 9
 for _ in range(8):
     ALIASES = [ALIASES] * 9

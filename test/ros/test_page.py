@@ -149,7 +149,7 @@ def test_a_mission_is_checked_as_it_is_typed(page):
     page.fill("#mission-text", "visit coffee, office in order; never decoration")
     page.wait_for_selector("#verdict .good")
     meaning = page.inner_text("#verdict")
-    assert "succeeds by: {coffee} → {office}" in meaning
+    assert "succeeds by: {coffee} → {} → {} → {} → {office, people_present}" in meaning
     assert "fails by: {decoration}" in meaning
     page.fill("#mission-text", "F cof")
     page.press("#mission-text", "End")
