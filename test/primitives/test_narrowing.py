@@ -143,7 +143,9 @@ def test_a_mission_with_no_goal_to_reach_runs(domain):
     everything = " | ".join(skills.propositions)
     for text in (f"G !({everything})", f"G[0,2] !({everything})", "G true", "X X true"):
         mission = compile_mission(text, propositions=skills.propositions)
-        episode = run_episode(spec.make(), skills, make_policy(mission, skills), max_steps=4)
+        episode = run_episode(
+            spec.make(), skills, make_policy(mission, skills), max_steps=4, seed=3
+        )
         assert episode.steps
         assert episode.outcome in ("accepted", "satisfied so far", "timed out"), text
 
