@@ -15,9 +15,8 @@ from gymnasium.spaces import Discrete
 from skm_machine import SkmError, Status, UnachievableMissionError, compile_mission
 from skm_machine.tracker import MissionTracker
 from skm_primitives import make_policy
-from skm_primitives.chances import Chances
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import GoalValues, KnownWorld, PlaceWorld, RemoteSkills
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import Chances, GoalValues, KnownWorld, PlaceWorld, RemoteSkills
 
 NAMES = ("a", "b", "c", "d")
 KINDS = ("deterministic", "stochastic", "terminal", "absorbing", "visits", "cells", "corridor")

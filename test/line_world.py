@@ -6,7 +6,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from skm_sim.domain import DomainSpec
+from skm_sim.spec import DomainSpec
 
 STEP = 0.25
 PROPOSITIONS = ("left", "wet", "right")

@@ -4,8 +4,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
 
 GAMMA = 0.99
 DOOR = 4

@@ -1,6 +1,6 @@
 """Learning on `rail_world` or `line_world` in a second or two, for tests of networks."""
 
-from skm_primitives.deep.box_learner import BoxLearner
+from skm_primitives.learning.goal_conditioned import BoxLearner
 
 OPTIONS = {
     "hidden": (32, 32),

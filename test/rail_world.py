@@ -6,8 +6,8 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from skm_sim.domain import DomainSpec
-from skm_sim.things import Things
+from skm_sim.object_centric import Things
+from skm_sim.spec import DomainSpec
 
 CELLS = 7
 KINDS = ("red", "blue")

@@ -10,10 +10,10 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from skm_primitives import checkpoint
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, GoalValues
-from skm_sim.domain import DomainSpec, Task
+from skm_primitives.skills import checkpoint
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal, GoalValues
+from skm_sim.spec import DomainSpec, Task
 
 LAST = 8
 RED, BLUE = 2, 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from skm_machine.logic.syntax import FALSE, TRUE, Formula, proposition
+from skm_machine.logic.formula import FALSE, TRUE, Formula, proposition
 
 NAMES = ("a", "b", "c")
 BOOLEAN_OPERATORS = ("&", "|", "->", "<->", "xor")

@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from skm_sim.domain import DomainSpec
+from skm_sim.spec import DomainSpec
 
 LENGTH = 5
 HAZARD = 2

@@ -18,8 +18,8 @@ from skm_cli.output import console, plain_table, track
 from skm_machine import compile_mission, parse
 from skm_machine.logic.semantics import holds_forever
 from skm_primitives import MissionRun, load_primitives, make_policy
-from skm_primitives.planning.reaction import FAR
-from skm_primitives.planning.standing import StandingPolicy
+from skm_primitives.planning.place_policies import StandingPolicy
+from skm_primitives.planning.solvers import FAR
 from skm_sim import get_domain
 
 MISSIONS: Final = (

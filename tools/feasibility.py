@@ -33,8 +33,8 @@ from skm_cli.main import main as skm
 from skm_cli.output import console, plain_table, print_json, track
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.primitives import Primitives
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.training import make_learner, train
+from skm_primitives.skills.values import Primitives
 from skm_sim import DomainSpec, get_domain
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))

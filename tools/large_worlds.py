@@ -20,7 +20,7 @@ from typing import Any
 
 from skm_cli.output import console, plain_table, print_json
 from skm_primitives.evaluation import EvaluationOptions, evaluate
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.training import make_learner, train
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test"))
 

@@ -26,10 +26,9 @@ from typing import Any
 from skm.srv import SetEvent
 
 from skm_cli.commands.verify import verify_missions
-from skm_primitives.recording.files import read_recording
-from skm_primitives.recording.missions import recorded_missions
+from skm_primitives.recording.files import read_recording, recorded_missions
 from skm_ros import qos
-from skm_ros.bench.bench_system import BenchSystem
+from skm_ros.bench.processes import BenchSystem
 from skm_ros.client.events import set_event
 from skm_ros.client.mission_goal import MissionGoal, MissionRequest
 from skm_ros.client.ros_client import RosClient

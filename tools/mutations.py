@@ -14,11 +14,15 @@ from pathlib import Path
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
 from skm_machine.monitor import is_fatal
-from skm_primitives.recording.cdr import Message, codec_of
-from skm_primitives.recording.files import Recorded, RunFile, read_recording
-from skm_primitives.recording.message_words import ENDED
-from skm_primitives.recording.missions import RecordedMission, recorded_missions
-from skm_primitives.recording.writer import RunWriter
+from skm_primitives.recording.cdr import ENDED, Message, codec_of
+from skm_primitives.recording.files import (
+    Recorded,
+    RecordedMission,
+    RunFile,
+    RunWriter,
+    read_recording,
+    recorded_missions,
+)
 
 Mutation = Callable[[RunFile, random.Random], "list[Recorded] | None"]
 

@@ -26,8 +26,8 @@ from skm.msg import Labels
 from skm_cli.commands.verify import verify_file
 from skm_primitives.recording.files import read_recording
 from skm_ros import qos
-from skm_ros.bench.private_domain import private_domain_id, private_environment
 from skm_ros.client.mission_goal import MissionGoal, MissionRequest
+from skm_ros.client.private_domain import private_domain_id, private_environment
 from skm_ros.client.ros_client import RosClient
 
 MISSION = "G F button & G F region"

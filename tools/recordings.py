@@ -99,7 +99,7 @@ def make(folder: Path, runs: int, first: int) -> None:
 def ros(folder: Path, runs: int) -> None:
     """Record runs through nodes: one system a domain, missions one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
-    from skm_ros.bench.private_domain import private_domain_id, private_environment  # noqa: PLC0415
+    from skm_ros.client.private_domain import private_domain_id, private_environment  # noqa: PLC0415
     from skm_ros.client.ros_client import RosClient  # noqa: PLC0415
 
     domains = [name for name in MISSIONS if name != "hall"] + ["hall"]

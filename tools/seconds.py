@@ -23,19 +23,13 @@ import numpy as np
 import skm_sim.maps
 from skm_machine import compile_mission
 from skm_primitives import load_primitives
-from skm_primitives.known.map_domains import make_map_domain
-from skm_primitives.planning.known_policy import KnownWorldPolicy
-from skm_primitives.primitives import KnownWorld
-from skm_ros.bench.bench_system import BenchSystem
-from skm_ros.bench.robot_system import RobotSystem
-from skm_ros.bench.seconds_bench import (
-    SecondsBench,
-    TimedResult,
-    arena_missions,
-    robot_missions,
-)
+from skm_primitives.planning.map_domains import make_map_domain
+from skm_primitives.planning.place_policies import KnownWorldPolicy
+from skm_primitives.skills.values import KnownWorld
+from skm_ros.bench.processes import BenchSystem, RobotSystem
+from skm_ros.bench.seconds import SecondsBench, TimedResult, arena_missions, robot_missions
 from skm_sim import get_domain
-from skm_sim.maps.map_folder import load_building
+from skm_sim.maps.spec import load_building
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall"
 START = "-3.9 0.2 0.0"

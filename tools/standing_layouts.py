@@ -25,10 +25,10 @@ from skm_machine import Mission, compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.planning.keeping import unlearned
 from skm_primitives.planning.shield import make_shield
-from skm_primitives.primitives import Primitives
+from skm_primitives.skills.values import Primitives
 from skm_sim import get_domain
-from skm_sim.domain import DomainSpec, Task
-from skm_sim.safety.feasibility import SKILLS, sample_feasible
+from skm_sim.safety.layout import SKILLS, sample_feasible
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.trials import TrialSet
 
 SAFETY_ORDERS: Final = {

@@ -16,7 +16,7 @@ from typing import Any, Final
 from skm_cli.output import console, plain_table, print_json, track
 from skm_machine import Status, compile_mission, translate_omega
 from skm_primitives import MissionRun, load_primitives, make_policy
-from skm_primitives.tabular.standing_optimum import most_rounds
+from skm_primitives.evaluation.exact import most_rounds
 from skm_sim import get_domain
 
 ORDERS: Final = {

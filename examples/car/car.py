@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from skm_sim import DomainSpec, Registration, Task, task_table
 from skm_sim.arrays import Float32Array
-from skm_sim.point_robot import SENSORS
-from skm_sim.pseudo_lidar import BINS
-from skm_sim.safety.body import OBJECT_FEATURES, OBJECTS, decode, training_layouts
+from skm_sim.safety.encoder import OBJECT_FEATURES, OBJECTS, decode, training_layouts
 from skm_sim.safety.spec import SAFETY_REGION
+from skm_sim.safety_gym.lidar import BINS
+from skm_sim.safety_gym.physics import SENSORS
 
 HOLD = 5
 """Steps of 0.04 s for which a decision is held: in 0.2 s the Car goes 15 cm at most."""

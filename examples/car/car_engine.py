@@ -17,9 +17,9 @@ import mujoco
 import numpy as np
 
 from skm_sim.arrays import BoolArray, FloatArray
-from skm_sim.robot_batch import CONTROL, CONTROLS, SUBSTEPS, RobotBatch
 from skm_sim.safety.gymnasium_backend import engine_module, task_class
 from skm_sim.safety.layout import BUTTONS, Layout, sample_layouts
+from skm_sim.safety_gym.physics import CONTROL, CONTROLS, SUBSTEPS, RobotBatch
 
 STEP_SECONDS = SUBSTEPS * 0.004
 """Of one step, as the package has it: ten physics steps of the Car's 0.004 s."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 from car_engine import Cars
 
-from skm_sim.arena_env import ArenaEnv, ArenaVectorEnv
 from skm_sim.arrays import BoolArray, FloatArray
-from skm_sim.held_labels import told_labels
-from skm_sim.point_robot import action_space, check_actions
-from skm_sim.safety.environment import SafetyEnv, SafetyVectorEnv, SafetyWorld, observation_space
+from skm_sim.labels import told_labels
+from skm_sim.safety.env import TIMESTEP, SafetyEnv, SafetyVectorEnv, SafetyWorld, observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout
-from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import PAPER_CONSTRAINTS, PROPOSITIONS
+from skm_sim.safety_gym.env import ArenaEnv, ArenaVectorEnv
+from skm_sim.safety_gym.physics import action_space, check_actions
 
 
 class CarWorld(SafetyWorld):

@@ -8,8 +8,8 @@ import pytest
 from skm_cli.main import main
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.checkpoint import load
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.training import make_learner, train
+from skm_primitives.skills.checkpoint import load
 from skm_sim import check_domain, get_domain
 
 FOLDER = Path(__file__).parent

@@ -13,7 +13,7 @@ from skm_cli.output import print_json, steps_bar
 
 def train_seeds(args: argparse.Namespace, options: dict[str, Any], out: Path) -> int:
     """Train several seeds, by several workers; the exit code is 130 if that was interrupted."""
-    from skm_primitives.training_jobs import seed_jobs  # noqa: PLC0415
+    from skm_primitives.learning.training import seed_jobs  # noqa: PLC0415
     from skm_primitives.workers import Job, run_jobs  # noqa: PLC0415
 
     modes = {"resume": args.resume, "overwrite": args.overwrite}

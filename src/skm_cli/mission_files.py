@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import MissionError, SkmError, did_you_mean
+from skm_machine.logic.formula import RESERVED, operator_prefix
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import RESERVED, operator_prefix
+from skm_machine.logic.plain_words import KEYWORDS
 from skm_machine.mission import FORMATS, HORIZONS, read_mission_text
-from skm_machine.words.tokens import KEYWORDS
 
 SUFFIXES: Final = (".yaml", ".yml")
 _TEXTS: Final = ("name", "description", "mission", "domain")

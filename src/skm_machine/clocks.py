@@ -1,7 +1,7 @@
 """The clocks of a mission with bounds in seconds: which ticks are due, and when.
 
 Times are whole nanoseconds of whatever clock the states are stamped by. The machine of the mission reads
-ticks like labels (`skm_machine.automata.timed_translation`); whoever steps it asks here which ones come
+ticks like labels (`skm_machine.automata.timed`); whoever steps it asks here which ones come
 first. See `MissionTracker`.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
-from skm_machine.automata.timed_translation import NEW, ClockTable, Tick
+from skm_machine.automata.timed import NEW, ClockTable, Tick
 
 Stand: TypeAlias = tuple[int, tuple[tuple[int, ...], ...]]
 """How clocks stand: see `Clocks.stand`."""

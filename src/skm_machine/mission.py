@@ -10,25 +10,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.dfa import Automaton
 from skm_machine.automata.limits import LimitReachedError, Limits
-from skm_machine.automata.timed_translation import ClockTable, timed_automaton
-from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES
+from skm_machine.automata.ltlf import MAX_SECONDS, MAX_STATES
+from skm_machine.automata.timed import ClockTable, timed_automaton
 from skm_machine.errors import MissionError, UnsupportedMissionError, did_you_mean
 from skm_machine.formats.hoa import read_hoa
-from skm_machine.formats.rm_file import read_reward_machine
+from skm_machine.formats.reward_machine_file import read_reward_machine
 from skm_machine.logic.bounds import bounded
+from skm_machine.logic.formula import TIMED, Formula
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import TIMED, Formula
+from skm_machine.logic.plain_words import looks_like_words, read_words, words_of
 from skm_machine.logic.timed import timed_parts, window_of
 from skm_machine.reading import Reading, read_formula
 from skm_machine.recurrence import timed_standing_machine
 from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
 from skm_machine.waiting import waiting_machine
-from skm_machine.words.reader import read_words
-from skm_machine.words.recognition import words_of
-from skm_machine.words.tokens import looks_like_words
 
 FORMATS: Final = ("auto", "ltl", "words", "hoa", "rm")
 HORIZONS: Final = ("auto", "finite", "infinite")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 
+from skm_machine.logic.formula import Formula
 from skm_machine.logic.shortening import telling
-from skm_machine.logic.syntax import Formula
 from skm_machine.reward_machine import Outcome, RewardMachine
 
 LabelSet = frozenset[str]

@@ -24,13 +24,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from skm_machine.automata.automaton import Automaton
-from skm_machine.automata.limit_deterministic import clauses
+from skm_machine.automata.dfa import Automaton
+from skm_machine.automata.ldba import clauses
 from skm_machine.automata.limits import LimitReachedError, deep_diagrams_are_a_limit
 from skm_machine.automata.residual_language import SAMPLES, ResidualLanguage, Sample
 from skm_machine.logic.bounds import with_short_bounds
-from skm_machine.logic.normal_form import negation_normal_form, normal_forms
-from skm_machine.logic.syntax import Formula
+from skm_machine.logic.formula import Formula
+from skm_machine.logic.normal_forms import negation_normal_form, normal_forms
 
 EVENTUALLY: Final = ("F", "U", "M")
 ALWAYS: Final = ("G", "R", "W")

@@ -7,22 +7,492 @@ all of LTL (with the finite one of long bounds beside it). `rounds` makes the ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from enum import Enum
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
 
+from skm_machine.automata.dfa import Automaton
+from skm_machine.automata.graphs import components, cyclic_components, reaching
 from skm_machine.automata.growth import too_large
-from skm_machine.automata.infinite import as_automaton, best_graph
+from skm_machine.automata.ldba import as_automaton, best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits, deep_diagrams_are_a_limit
-from skm_machine.automata.timed_translation import ClockTable, timed_automaton
-from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, translated
+from skm_machine.automata.ltlf import MAX_SECONDS, MAX_STATES, translated
+from skm_machine.automata.mtbdd import ZERO, DecisionTable, Diagrams
+from skm_machine.automata.omega import OmegaAutomaton
+from skm_machine.automata.timed import ClockTable, timed_automaton
 from skm_machine.errors import UnsupportedMissionError
-from skm_machine.logic.normal_form import chains_of_next, negation_normal_form
-from skm_machine.logic.syntax import Formula, conjunction, negation
+from skm_machine.logic.formula import Formula, conjunction, negation
+from skm_machine.logic.normal_forms import chains_of_next, negation_normal_form
 from skm_machine.logic.timed import timed_parts
-from skm_machine.reward_machine import RewardMachine, from_automaton
-from skm_machine.rounds import Rounds
-from skm_machine.watch import Watch, watch_finite, watch_omega
-from skm_machine.watch_product import watch_both
+from skm_machine.reward_machine import Outcome, RewardMachine, from_automaton
+
+# What a standing order asks for besides its recurrences, as one automaton that is watched.
+#
+# Every move of it says what it is worth to the round under way (`Credit`). Its jumps commit to
+# promises.
+
+
+class Credit(Enum):
+    """What a move is worth to the round under way."""
+
+    NONE = 0
+    """The round starts anew: nothing counts yet."""
+    WAITING = 1
+    """The round goes on, and waits for a marked move."""
+    MARK = 2
+    """The marked move that every round needs."""
+    ALWAYS = 3
+    """All moves hereabouts are marked: none has to be waited for."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """An automaton with credits; deterministic but for its jumps."""
+
+    table: DecisionTable
+    targets: tuple[int | None, ...]
+    """The state that each outcome leads to; None where the run ends."""
+    credits: dict[tuple[int, int], Credit]
+    """For each state and outcome."""
+    initial: int
+    dead: frozenset[int]
+    """States from which nothing is accepted any more."""
+    calm: frozenset[int]
+    """States from which doing nothing for ever would be accepted: nothing is owed."""
+    jumps: tuple[tuple[int, ...], ...] = ()
+
+    def target(self, outcome: int) -> int | None:
+        """Return the state that an outcome leads to; None if all is lost there."""
+        found = self.targets[outcome]
+        return None if found is None or found in self.dead else found
+
+    def jumps_from(self, state: int) -> list[int]:
+        """Return where the run may jump to, if anything can be accepted from there."""
+        return [to for to in self.jumps[state] if to not in self.dead] if self.jumps else []
+
+
+def watch_finite(automaton: Automaton) -> Watch:
+    """Watch clauses that a prefix decides: what is accepted so far counts, all else does not."""
+    credit = {
+        (state, target): Credit.ALWAYS if target in automaton.accepting else Credit.NONE
+        for state in range(automaton.num_states)
+        for target in automaton.table.outcomes(state)
+    }
+    calm = _calm([automaton.table.outcome(s, ()) for s in range(automaton.num_states)], automaton)
+    successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
+    lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
+    hopeful = {state for component in lasting for state in component}
+    return Watch(
+        automaton.table,
+        tuple(range(automaton.num_states)),
+        credit,
+        automaton.initial,
+        frozenset(range(automaton.num_states)) - reaching(successors, hopeful),
+        calm,
+    )
+
+
+def _calm(idle: Sequence[int], automaton: Automaton) -> frozenset[int]:
+    """Return the states from which steps that show nothing, `idle`, end in a cycle that is accepted."""
+    rounds = cyclic_components([[after] for after in idle])
+    return reaching(
+        [[after] for after in idle],
+        {state for found in rounds if automaton.accepting.issuperset(found) for state in found},
+    )
+
+
+def watch_omega(automaton: OmegaAutomaton) -> Watch:
+    """Watch a Büchi automaton that is deterministic but for its jumps."""
+    states = range(automaton.num_states)
+    moves = [
+        [
+            (outcome, move)
+            for outcome in automaton.table.outcomes(state)
+            for move in automaton.outcomes[outcome]
+        ]
+        for state in states
+    ]
+    successors = [[move.target for _, move in row] for row in moves]
+    component: dict[int, int] = {}
+    marked: list[bool] = []
+    everywhere: list[bool] = []
+    rounds: set[tuple[int, int]] = set()
+    for index, found in enumerate(cyclic_components(successors)):
+        component.update(dict.fromkeys(found, index))
+        inside = set(found)
+        within = [
+            _Edge(s, outcome, move.target, bool(move.marks))
+            for s in found
+            for outcome, move in moves[s]
+            if move.target in inside
+        ]
+        marked.append(any(edge.marked for edge in within))
+        everywhere.append(all(edge.marked for edge in within))
+        rounds |= _completing(within)
+    credit = {}
+    for state in states:
+        for outcome, move in moves[state]:
+            there = component.get(move.target, -1)
+            if there < 0 or not marked[there]:
+                credit[state, outcome] = Credit.NONE
+            elif everywhere[there]:
+                credit[state, outcome] = Credit.ALWAYS
+            else:
+                done = (state, outcome) in rounds
+                credit[state, outcome] = Credit.MARK if done else Credit.WAITING
+    hopeful = {state for state, index in component.items() if marked[index]}
+    onward = [[*row, *automaton.jumps_from(state)] for state, row in enumerate(successors)]
+    dead = frozenset(states) - reaching(onward, hopeful)
+    nothing: Sequence[frozenset[str]] = [frozenset()]
+    calm = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
+    targets = tuple(found[0].target if found else None for found in automaton.outcomes)
+    return Watch(
+        automaton.table,
+        targets,
+        credit,
+        automaton.initial,
+        dead,
+        frozenset(calm),
+        automaton.jumps,
+    )
+
+
+class _Edge(NamedTuple):
+    """A move within a component."""
+
+    source: int
+    outcome: int
+    target: int
+    marked: bool
+
+
+def _completing(edges: Sequence[_Edge]) -> set[tuple[int, int]]:
+    """Return the marked moves of a component, as state and outcome, that complete a round.
+
+    A translation marks all moves that it may, as each place of a sequence that comes again and again.
+    Here a round is the whole of it. The states are put in an order in which moves without a mark never
+    lead back, but within a cycle of their own; the first is the one that was found first, if it can be.
+    Marks count on the moves that lead back, so that the same cycles have one.
+    """
+    states = sorted({edge.source for edge in edges})
+    number = {state: index for index, state in enumerate(states)}
+    plain: list[list[int]] = [[] for _ in states]
+    for edge in edges:
+        if not edge.marked:
+            plain[number[edge.source]].append(number[edge.target])
+    knot = [0] * len(states)
+    knots = components(plain)
+    for index, found in enumerate(knots):
+        for state in found:
+            knot[state] = index
+    following = [{knot[to] for state in found for to in plain[state]} for found in knots]
+    rank = _first_things_first(following, [min(found) for found in knots])
+    place = {state: rank[knot[number[state]]] for state in states}
+    return {
+        (edge.source, edge.outcome)
+        for edge in edges
+        if edge.marked and place[edge.target] <= place[edge.source]
+    }
+
+
+def _first_things_first(following: Sequence[set[int]], wish: Sequence[int]) -> list[int]:
+    """Return the place of each node in an order in which none comes before one that leads to it.
+
+    Where there is a choice, the one with the smallest wish comes first. Nodes may lead to themselves.
+    """
+    before = [0] * len(following)
+    for node, targets in enumerate(following):
+        for target in targets - {node}:
+            before[target] += 1
+    ready = [(wish[node], node) for node, count in enumerate(before) if count == 0]
+    heapify(ready)
+    place = [0] * len(following)
+    for index in range(len(following)):
+        _, node = heappop(ready)
+        place[node] = index
+        for target in following[node] - {node}:
+            before[target] -= 1
+            if before[target] == 0:
+                heappush(ready, (wish[target], target))
+    return place
+
+
+# Two automata watched at the same time: one that prefixes decide, and one that goes on for ever.
+
+
+_Pair = tuple[int, int]
+
+
+def watch_both(finite: Watch, endless: Watch, limits: Limits) -> Watch:
+    """Watch both: a round starts anew where it does in one of them, and needs what `endless` needs.
+
+    `finite` has no jumps.
+    """
+    product = _Product(finite, endless)
+    roots, jumps = [], []
+    for pair in product.pairs:  # grows while it is walked
+        roots.append(product.root(pair))
+        found = endless.jumps_from(pair[1])
+        jumps.append(tuple(product.number((pair[0], to)) for to in found))
+        limits.check(len(roots))
+    calm = [pair[0] in finite.calm and pair[1] in endless.calm for pair in product.pairs]
+    return Watch(
+        DecisionTable(product.names, product.diagrams, tuple(roots)),
+        tuple(product.targets),
+        product.credits,
+        0,
+        product.dead(jumps),
+        frozenset(number for number, is_calm in enumerate(calm) if is_calm),
+        tuple(jumps) if any(jumps) else (),
+    )
+
+
+class _Product:
+    """The pairs of states found so far, and their moves."""
+
+    def __init__(self, finite: Watch, endless: Watch) -> None:
+        self.parts = finite, endless
+        names = [name for part in self.parts for name in part.table.propositions]
+        self.names = tuple(dict.fromkeys(names))
+        self.diagrams = Diagrams()
+        self.pairs: list[_Pair] = []
+        self.targets: list[int | None] = []
+        """The pair that each outcome leads to; None where all is lost."""
+        self.credits: dict[_Pair, Credit] = {}
+        self._numbers: dict[_Pair, int] = {}
+        self._outcomes: dict[_Pair, int] = {}
+        self._known: dict[_Pair, dict[int, int]] = {}
+        self.number((finite.initial, endless.initial))
+
+    def number(self, pair: _Pair) -> int:
+        """Return the number of a pair of states."""
+        if pair not in self._numbers:
+            self._numbers[pair] = len(self.pairs)
+            self.pairs.append(pair)
+        return self._numbers[pair]
+
+    def root(self, pair: _Pair) -> int:
+        """Return the diagram of the moves of both, and set down what they are worth."""
+        finite, endless = self.parts
+        root, number = self.diagrams.leaf(0), self._numbers[pair]
+        for one, first in self._conditions(0, pair[0]).items():
+            branch = self.diagrams.leaf(0)
+            for other, second in self._conditions(1, pair[1]).items():
+                outcome = self._outcome(one, other)
+                counts = finite.credits[pair[0], one] is not Credit.NONE
+                credit = endless.credits.get((pair[1], other), Credit.NONE)
+                self.credits[number, outcome] = credit if counts else Credit.NONE
+                leaf = self.diagrams.leaf(outcome)
+                branch = self.diagrams.if_then_else(second, leaf, branch)
+            root = self.diagrams.if_then_else(first, branch, root)
+        return root
+
+    def _outcome(self, one: int, other: int) -> int:
+        if (one, other) not in self._outcomes:
+            self._outcomes[one, other] = len(self.targets)
+            finite, endless = self.parts
+            first, second = finite.target(one), endless.target(other)
+            lost = first is None or second is None
+            self.targets.append(None if lost else self.number((first or 0, second or 0)))
+        return self._outcomes[one, other]
+
+    def _conditions(self, part: int, state: int) -> dict[int, int]:
+        """Return the function of each outcome that the state of one part has."""
+        if (part, state) not in self._known:
+            table = self.parts[part].table
+            variables = [self.names.index(name) for name in table.propositions]
+            found = {
+                outcome: table.condition(state, outcome, self.diagrams, variables)
+                for outcome in table.outcomes(state)
+            }
+            self._known[part, state] = found
+        return self._known[part, state]
+
+    def dead(self, jumps: list[tuple[int, ...]]) -> frozenset[int]:
+        """Return the pairs from which no rounds are completed for ever."""
+        moves: list[list[tuple[int, Credit]]] = [[] for _ in self.pairs]
+        for (number, outcome), credit in self.credits.items():
+            target = self.targets[outcome]
+            if target is not None:
+                moves[number].append((target, credit))
+        successors = [[target for target, _ in row] for row in moves]
+        hopeful: set[int] = set()
+        for component in cyclic_components(successors):
+            inside = set(component)
+            credits = {c for state in component for to, c in moves[state] if to in inside}
+            if not credits.isdisjoint((Credit.MARK, Credit.ALWAYS)):
+                hopeful |= inside
+        onward = [[*row, *jumps[number]] for number, row in enumerate(successors)]
+        return frozenset(range(len(self.pairs))) - reaching(onward, hopeful)
+
+
+# The machine of a standing order: it goes in rounds.
+#
+# A round is complete when every p of a recurrence `G F p` has been seen, in any order, and what
+# else is asked for has been accepted once more (`watch`). So a run satisfies the mission exactly
+# if it completes rounds for ever, without breaking a promise again and again.
+#
+# **Promises.** Where the automaton that is watched jumps, the machine does: its states then hold
+#   both the
+# state without a promise and that under it. A step that breaks the promise leads back to the
+#   former, and
+# the round starts anew; nothing is lost but time.
+
+
+NO_PROMISE = -1
+
+
+class _State(NamedTuple):
+    watched: int
+    promise: int
+    """The state under a promise; `NO_PROMISE`."""
+    seen: frozenset[int]
+    """The recurrences seen in this round, by number; one number more for a marked move."""
+
+
+class Rounds:
+    """The product of what is watched with the recurrences seen in this round."""
+
+    def __init__(
+        self,
+        recurrences: Sequence[Formula],
+        watch: Watch,
+        names: tuple[str, ...],
+        limits: Limits,
+    ) -> None:
+        self.watch = watch
+        self.names = names
+        self.limits = limits
+        self.diagrams = Diagrams(limits.check)
+        self.variables = [names.index(name) for name in watch.table.propositions]
+        self.recurrences = [self._function(p) for p in recurrences]
+        self.mark = len(self.recurrences)
+        self.outcomes: dict[Outcome, int] = {}
+        self.states: list[_State | None] = []
+        self.numbers: dict[_State | None, int] = {}
+        self.rounds: dict[tuple[_State, bool, int], int] = {}
+        self.conditions: dict[int, dict[int, int]] = {}
+
+    def _function(self, formula: Formula) -> int:
+        return self.diagrams.of_formula(
+            formula, lambda atom: self.diagrams.literal(self.names.index(atom.name))
+        )
+
+    def machine(self) -> RewardMachine:
+        """Explore the product from its initial state."""
+        start = self.watch.initial
+        self._number(None if start in self.watch.dead else self._state(start))
+        roots, jumps = [], []
+        for state in self.states:  # grows while it is walked
+            roots.append(self._leaf(None) if state is None else self._root(state))
+            jumps.append(() if state is None else self._jumps(state))
+            self.limits.check(len(roots))
+        numbered = list(enumerate(self.states))
+        return RewardMachine(
+            DecisionTable(self.names, self.diagrams, tuple(roots)),
+            tuple(self.outcomes),
+            0,
+            frozenset(number for number, state in numbered if state is None),
+            endless=True,
+            jumps=tuple(jumps) if any(jumps) else (),
+            promised=frozenset(n for n, state in numbered if state and state.promise >= 0),
+            calm=frozenset(n for n, state in numbered if state and self._is_calm(state)),
+        )
+
+    def _is_calm(self, state: _State) -> bool:
+        return state.watched in self.watch.calm
+
+    def _state(
+        self, watched: int, promise: int = NO_PROMISE, seen: frozenset[int] = frozenset()
+    ) -> _State:
+        """Return a product state; of states with the same future, the first."""
+        same = self.watch.table.same_as
+        if not self.watch.jumps:
+            watched = same(watched)
+        return _State(watched, promise if promise < 0 else same(promise), seen)
+
+    def _number(self, state: _State | None) -> int:
+        if state not in self.numbers:
+            self.numbers[state] = len(self.states)
+            self.states.append(state)
+        return self.numbers[state]
+
+    def _leaf(self, state: _State | None, reward: bool = False) -> int:
+        outcome = Outcome(self._number(state), float(reward))
+        return self.diagrams.leaf(self.outcomes.setdefault(outcome, len(self.outcomes)))
+
+    def _jumps(self, state: _State) -> tuple[int, ...]:
+        """Return the states under a promise that may be made here; under one, the way out of it."""
+        if state.promise >= 0:
+            return (self._number(self._state(state.watched)),)
+        found = self.watch.jumps_from(state.watched)
+        return tuple(dict.fromkeys(self._number(self._state(state.watched, to)) for to in found))
+
+    def _conditions(self, watched: int) -> dict[int, int]:
+        """Return the function of each outcome of a state that is watched."""
+        if watched not in self.conditions:
+            table = self.watch.table
+            self.conditions[watched] = {
+                outcome: table.condition(watched, outcome, self.diagrams, self.variables)
+                for outcome in table.outcomes(watched)
+            }
+        return self.conditions[watched]
+
+    def _root(self, state: _State) -> int:
+        """Return the diagram of one product state."""
+        table = self.watch.table
+        branches = {}
+        for outcome in table.outcomes(state.watched):
+            target = self.watch.target(outcome)
+            if target is None:
+                branches[outcome] = self._leaf(None)
+            elif state.promise < 0:
+                credit = self.watch.credits[state.watched, outcome]
+                branches[outcome] = self._after(credit, target, NO_PROMISE, state.seen)
+            else:
+                where = self._conditions(state.watched)[outcome]
+                branches[outcome] = self._under_promise(state, target, where)
+        return table.grafted(state.watched, branches.__getitem__, self.diagrams, self.variables)
+
+    def _under_promise(self, state: _State, target: int, where: int) -> int:
+        """Return the diagram of what is under a promise, `where` what is without it goes to `target`."""
+        branch = self._leaf(self._state(target))
+        for outcome, condition in self._conditions(state.promise).items():
+            kept = self.watch.target(outcome)
+            if kept is not None and self.diagrams.conjunction(where, condition) != ZERO:
+                credit = self.watch.credits[state.promise, outcome]
+                after = self._after(credit, target, kept, state.seen)
+                branch = self.diagrams.if_then_else(condition, after, branch)
+        return branch
+
+    def _after(self, credit: Credit, watched: int, promise: int, seen: frozenset[int]) -> int:
+        """Return the diagram of a move with this credit, by which recurrences hold now."""
+        if credit is Credit.NONE:
+            return self._leaf(self._state(watched, promise))
+        if credit is Credit.MARK:
+            seen |= {self.mark}
+        elif credit is Credit.ALWAYS:
+            seen -= {self.mark}
+        return self._round(self._state(watched, promise, seen), credit is Credit.ALWAYS, 0)
+
+    def _round(self, state: _State, always: bool, index: int) -> int:
+        """Return the diagram that adds to `seen` every recurrence from `index` on that holds now."""
+        if index == self.mark:
+            if len(state.seen) + always <= self.mark:
+                return self._leaf(state)
+            return self._leaf(self._state(state.watched, state.promise), reward=True)
+        key = (state, always, index)
+        if key not in self.rounds:
+            more = state._replace(seen=state.seen | {index})
+            self.rounds[key] = self.diagrams.if_then_else(
+                self.recurrences[index],
+                self._round(more, always, index + 1),
+                self._round(state, always, index + 1),
+            )
+        return self.rounds[key]
+
 
 LONG: Final = 8
 """Bounds of more steps than this are watched apart."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from skm_machine.automata.automaton import Automaton
-from skm_machine.automata.decision import DecisionTable, table_from_edges
-from skm_machine.logic.syntax import TRUE, Formula, disjunction
+from skm_machine.automata.dfa import Automaton
+from skm_machine.automata.mtbdd import DecisionTable, table_from_edges
+from skm_machine.logic.formula import TRUE, Formula, disjunction
 
 
 class Outcome(NamedTuple):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from skm_machine.automata.automaton import Automaton
+from skm_machine.automata.dfa import Automaton
+from skm_machine.automata.hoa_text import hoa_string
 from skm_machine.automata.omega import BUCHI, Condition, OmegaAutomaton
 from skm_machine.errors import SkmError, UnsupportedMissionError
-from skm_machine.formats.hoa import read_hoa, read_hoa_automaton
-from skm_machine.formats.hoa_omega import read_hoa_omega
-from skm_machine.formats.hoa_text import hoa_string
-from skm_machine.logic.syntax import Formula
+from skm_machine.formats.hoa import read_hoa, read_hoa_automaton, read_hoa_omega
+from skm_machine.logic.formula import Formula
 from skm_machine.reward_machine import RewardMachine
 
 

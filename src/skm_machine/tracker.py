@@ -5,14 +5,114 @@ One small object that simulators, nodes and monitors share (the bookkeeping of A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from array import array
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-from skm_machine.automata.timed_translation import ClockTable
+from skm_machine.automata.timed import ClockTable
 from skm_machine.clocks import Clocks
-from skm_machine.recent_transitions import RecentTransitions, Transition
+from skm_machine.logic.formula import Formula, evaluate
+from skm_machine.recurrence import sort_clauses
 from skm_machine.reward_machine import Outcome, RewardMachine
+
+# The last transitions of a mission, packed: of days of a patrol no more is kept than of an hour.
+
+
+FIELDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A machine transition that has happened: at which step, between which states, on which labels."""
+
+    step: int
+    source: int
+    target: int
+    labels: frozenset[str]
+    reward: float
+
+
+class RecentTransitions:
+    """Keeps at most so many, 40 bytes each; the oldest go first."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self.count = 0
+        """How many there have been."""
+        self._numbers = array("d")
+        """Step, source, target, labels and reward of each; a ring once it is full."""
+        self._label_numbers: dict[frozenset[str], int] = {}
+        self._label_sets: list[frozenset[str]] = []
+
+    def add(
+        self, step: int, source: int, target: int, labels: frozenset[str], reward: float
+    ) -> None:
+        """Take a transition."""
+        number = self._label_numbers.setdefault(labels, len(self._label_sets))
+        if number == len(self._label_sets):
+            self._label_sets.append(labels)
+        row = array("d", (step, source, target, number, reward))
+        place = FIELDS * (self.count % self._kept)
+        self._numbers[place : place + FIELDS] = row
+        self.count += 1
+
+    @property
+    def latest(self) -> Transition | None:
+        """The last one; None if there was none."""
+        return self._read(self.count - 1) if self.count else None
+
+    def __len__(self) -> int:
+        return min(self.count, self._kept)
+
+    def __iter__(self) -> Iterator[Transition]:
+        """Yield those that are kept, in order."""
+        return map(self._read, range(self.count - len(self), self.count))
+
+    def last(self, count: int) -> list[Transition]:
+        """Return the last so many, in order; fewer, if they are not kept any more."""
+        first = self.count - min(count, len(self))
+        return [self._read(number) for number in range(first, self.count)]
+
+    def _read(self, number: int) -> Transition:
+        place = FIELDS * (number % self._kept)
+        step, source, target, labels, reward = self._numbers[place : place + FIELDS]
+        return Transition(
+            int(step), int(source), int(target), self._label_sets[int(labels)], reward
+        )
+
+
+# Visits of acceptance: how often a run passes the recurrences of a standing order, one after
+# another.
+#
+# A machine's *round* is complete when every p of a `G F p` was seen, in any order, and what stays
+# true counts for the next round at once. A Büchi automaton of the same formula waits for the
+# recurrences in turn, in the order in which they are written, and its acceptance is visited once
+# in each turn. The two agree on whether a run goes on for ever, not on how often: a robot that
+# goes to and fro between a and b completes a round of `G F a & G F b` each way, and visits
+# acceptance with each return. Other systems report visits; this counts them.
+
+
+class Passes:
+    """Takes the labels of every step; `count` is how often acceptance was visited."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.recurrences = sort_clauses(formula).recurrences
+        """What is waited for in turn; empty where the formula has no recurrence."""
+        self.count = 0
+        self._next = 0
+
+    def step(self, labels: Collection[str]) -> None:
+        """Take the labels of a step; acceptance is visited once at most."""
+        shown = frozenset(labels)
+        while self.recurrences and evaluate(self.recurrences[self._next], shown):
+            self._next += 1
+            if self._next == len(self.recurrences):
+                self.count += 1
+                self._next = 0
+                return
+
 
 KEPT_TRANSITIONS: Final = 10_000
 """How many transitions a tracker remembers: missions without end run for days."""

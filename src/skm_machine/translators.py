@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from skm_machine.automata import infinite
-from skm_machine.automata.automaton import Automaton
+from skm_machine.automata import ldba as infinite
+from skm_machine.automata.dfa import Automaton
+from skm_machine.automata.ltlf import MAX_SECONDS, MAX_STATES, minimal_automaton
 from skm_machine.automata.omega import OmegaAutomaton, Trace
-from skm_machine.automata.translation import MAX_SECONDS, MAX_STATES, minimal_automaton
 from skm_machine.errors import MissionError, did_you_mean
-from skm_machine.logic.normal_form import seen_through
+from skm_machine.logic.formula import Formula
+from skm_machine.logic.normal_forms import seen_through
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import Formula
 from skm_machine.recurrence import standing_machine
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.spot_translator import (

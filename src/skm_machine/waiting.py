@@ -16,8 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from skm_machine.automata.bdd import Diagrams
-from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.mtbdd import DecisionTable, Diagrams
 from skm_machine.reward_machine import Outcome, RewardMachine
 
 MOST_TICKS: Final = 8

@@ -7,32 +7,57 @@ it is first asked for: whoever trains does not wait for the planners.
 
 from typing import TYPE_CHECKING
 
-from skm_machine.front_door import front_door
+from skm_machine.lazy_exports import lazy_exports
 from skm_machine.version import __version__
 
 if TYPE_CHECKING:
-    from skm_primitives.checkpoint import Card, CheckpointError
-    from skm_primitives.episodes import Episode, run_episode
-    from skm_primitives.goals import Goal
-    from skm_primitives.loading import default_checkpoint, load_primitives
-    from skm_primitives.mission_run import MissionRun
+    from skm_primitives.execution.episodes import Episode, run_episode
+    from skm_primitives.execution.mission_run import MissionRun
+    from skm_primitives.learning.training import Learner, TrainingResult, make_learner, train
     from skm_primitives.planning.planners import PLANNERS, make_policy
     from skm_primitives.planning.policy import Decision, Policy
-    from skm_primitives.primitives import ContinuousGoalValues, GoalValues, Primitives, Skills
-    from skm_primitives.training import Learner, TrainingResult, make_learner, train
+    from skm_primitives.skills.checkpoint import Card, CheckpointError
+    from skm_primitives.skills.goals import Goal
+    from skm_primitives.skills.loading import default_checkpoint, load_primitives
+    from skm_primitives.skills.values import ContinuousGoalValues, GoalValues, Primitives, Skills
 
-__getattr__ = front_door(
+__getattr__ = lazy_exports(
     __name__,
     {
-        "checkpoint": ("Card", "CheckpointError"),
-        "episodes": ("Episode", "run_episode"),
-        "goals": ("Goal",),
-        "loading": ("default_checkpoint", "load_primitives"),
-        "mission_run": ("MissionRun",),
-        "planning.planners": ("PLANNERS", "make_policy"),
-        "planning.policy": ("Decision", "Policy"),
-        "primitives": ("ContinuousGoalValues", "GoalValues", "Primitives", "Skills"),
-        "training": ("Learner", "TrainingResult", "make_learner", "train"),
+        "execution.episodes": (
+            "Episode",
+            "run_episode",
+        ),
+        "execution.mission_run": ("MissionRun",),
+        "learning.training": (
+            "Learner",
+            "TrainingResult",
+            "make_learner",
+            "train",
+        ),
+        "planning.planners": (
+            "PLANNERS",
+            "make_policy",
+        ),
+        "planning.policy": (
+            "Decision",
+            "Policy",
+        ),
+        "skills.checkpoint": (
+            "Card",
+            "CheckpointError",
+        ),
+        "skills.goals": ("Goal",),
+        "skills.loading": (
+            "default_checkpoint",
+            "load_primitives",
+        ),
+        "skills.values": (
+            "ContinuousGoalValues",
+            "GoalValues",
+            "Primitives",
+            "Skills",
+        ),
     },
 )
 

@@ -22,15 +22,11 @@ from skm.msg import Transition as TransitionMessage
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_machine.recent_transitions import Transition
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import (
-    AnyGoalValues,
-    ContinuousGoalValues,
-    GoalValues,
-)
+from skm_machine.tracker import Transition
 from skm_primitives.recording.introduction import ENCODINGS, goal_fields
 from skm_primitives.recording.introduction import observation_kind as plain_kind
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, GoalValues
 from skm_sim.arrays import ByteArray, Float32Array
 
 ALL_PARTS: Final = (

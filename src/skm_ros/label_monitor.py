@@ -7,7 +7,7 @@ from typing import Any
 
 from skm.msg import Labels, Verdict
 
-from skm_machine.logic.labels import labels_text
+from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.monitor import Monitor

@@ -9,7 +9,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from skm_ros.graph import System, get_system
-from skm_ros.running import mission_command
+from skm_ros.processes import mission_command
 
 
 def launch_system(name: str) -> LaunchDescription:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from builtin_interfaces.msg import Time
 from visualization_msgs.msg import Marker, MarkerArray
 
-from skm_primitives.recording.scenes import KINDS, shape_of
-from skm_sim.shapes import Shape
+from skm_primitives.recording.episode_recorder import KINDS, shape_of
+from skm_sim.scene import Shape
 
 
 def marker_array(scene: Sequence[Shape], frame: str, stamp: Time) -> MarkerArray:

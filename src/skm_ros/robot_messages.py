@@ -14,7 +14,7 @@ from sensor_msgs.msg import LaserScan
 
 from skm_ros.conversions import ConversionError
 from skm_sim.arrays import FloatArray
-from skm_sim.driving.velocities import Velocity
+from skm_sim.robots.pose import Velocity
 from skm_sim.robots.walls import Pose
 
 MOST_RAYS = 100_000

@@ -11,24 +11,19 @@ from gymnasium.spaces import Box, Discrete, Space
 from skm.msg import Goal as GoalMessage
 from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 
-from skm_primitives.chances import Chances
-from skm_primitives.goals import Goal, label_sets_of
-from skm_primitives.primitives import (
+from skm_primitives.recording.introduction import introduction
+from skm_primitives.skills.goals import Goal, label_sets_of
+from skm_primitives.skills.values import (
     UNKNOWN,
     Behind,
+    Chances,
     GoalToGoal,
     KnownWorld,
     PlaceWorld,
     Primitives,
     RemoteSkills,
 )
-from skm_primitives.recording.introduction import introduction
-from skm_ros.conversions import (
-    ConversionError,
-    goal_value,
-    observation_kind,
-    table,
-)
+from skm_ros.conversions import ConversionError, goal_value, observation_kind, table
 from skm_ros.step_time import decision_steps
 from skm_sim.arrays import BoolArray, IntArray
 

@@ -7,8 +7,8 @@ from statistics import median
 from typing import Final
 
 from skm_machine.errors import SkmError
-from skm_sim.domain import DomainSpec
 from skm_sim.registry import get_domain
+from skm_sim.spec import DomainSpec
 
 KEPT: Final = 100
 """So many steps of late tell how long the next ones take."""

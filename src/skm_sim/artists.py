@@ -14,7 +14,7 @@ import gymnasium
 from matplotlib.figure import Figure
 
 from skm_sim.arrays import Float32Array, IntArray
-from skm_sim.domain import Task
+from skm_sim.spec import Task
 from skm_sim.trials import ResetOptions
 
 

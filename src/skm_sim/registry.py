@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_sim.domain import DomainError, DomainSpec
+from skm_sim.spec import DomainError, DomainSpec
 
 GROUP: Final = "skm.domains"
 """The entry points under which packages name their domains."""
@@ -64,8 +64,10 @@ def get_domain(name: str) -> DomainSpec:
 
 def _load_folder(name: str) -> DomainSpec:
     """Return the domain in a folder that `skm map` made; what reads maps is imported only here."""
-    from skm_sim.maps.map_folder import is_map_folder  # noqa: PLC0415
-    from skm_sim.maps.map_spec import map_domain  # noqa: PLC0415
+    from skm_sim.maps.spec import (  # noqa: PLC0415
+        is_map_folder,
+        map_domain,
+    )
 
     folder = Path(name).expanduser()
     if is_map_folder(folder):

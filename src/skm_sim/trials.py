@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skm_machine.reward_machine import RewardMachine
-from skm_sim.domain import DomainSpec, Task
+from skm_sim.spec import DomainSpec, Task
 
 ResetOptions = dict[str, Any]
 

@@ -12,9 +12,9 @@ from gymnasium.wrappers import OrderEnforcing
 
 from skm_machine.documents import read_json
 from skm_sim.arrays import ByteArray
-from skm_sim.domain import DomainError, DomainSpec
 from skm_sim.faults import environment_faults, making_faults
-from skm_sim.shapes import Shape, scene_of
+from skm_sim.scene import Shape, scene_of
+from skm_sim.spec import DomainError, DomainSpec
 
 
 class World:

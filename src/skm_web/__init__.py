@@ -2,6 +2,6 @@
 
 from skm_machine.version import __version__
 from skm_web.hub import Hub
-from skm_web.run_view import RunView
+from skm_web.views import RunView
 
 __all__ = ["Hub", "RunView", "__version__"]

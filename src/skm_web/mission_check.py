@@ -6,16 +6,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from skm_machine.analysis import Analysis, Trace, analyse
+from skm_machine.analysis import Analysis, Trace, analyse, meaning
 from skm_machine.errors import MissionError, SkmError
-from skm_machine.event_game import EventVerdict, subsets
-from skm_machine.logic.syntax import quoted
-from skm_machine.meaning import meaning
+from skm_machine.events import EventVerdict, subsets
+from skm_machine.logic.formula import quoted
+from skm_machine.logic.patterns import PATTERNS, Pattern
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.possible import Shown, shown_everywhere
-from skm_machine.words.catalogue import PATTERNS, Pattern
 from skm_primitives.planning.outlook import outlook
-from skm_primitives.primitives import Skills
+from skm_primitives.skills.values import Skills
 
 MOST_CHARACTERS: Final = 4000
 MOST_STATES: Final = 5000

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.message_words import BEGAN, DELETE_ALL
+from skm_primitives.recording.cdr import BEGAN, DELETE_ALL
 from skm_web.hub import Hub
-from skm_web.run_view import RunView
-from skm_web.world_view import robot_place
+from skm_web.views import RunView, robot_place
 
 if TYPE_CHECKING:
     from skm_primitives.recording.files import Recorded, RunFile
+
 
 TICK_SECONDS: Final = 1 / 20
 MOST_PLACES: Final = 4000

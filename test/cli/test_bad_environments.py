@@ -10,8 +10,9 @@ from gymnasium.spaces import Box, Discrete
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_primitives import checkpoint, training
-from skm_primitives.run_lock import locked
+from skm_primitives.learning import training
+from skm_primitives.learning.training import locked
+from skm_primitives.skills import checkpoint
 from skm_sim import DomainSpec, check_domain, label_env
 from skm_sim.tabular import tabular_model
 

@@ -10,10 +10,10 @@ import pytest
 from side_world import SIDES, skills_file
 from skm_cli.commands import finetune as finetune_command
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import CheckpointError
-from skm_primitives.deep.task_learner import COLUMNS as TASK_COLUMNS
 from skm_primitives.evaluation import EvaluationOptions, evaluate
-from skm_primitives.tabular.finetune import COLUMNS
+from skm_primitives.few_shot.networks import COLUMNS as TASK_COLUMNS
+from skm_primitives.few_shot.tabular import COLUMNS
+from skm_primitives.skills.checkpoint import CheckpointError
 
 
 def finetune(*arguments):

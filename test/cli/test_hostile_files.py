@@ -14,7 +14,7 @@ from skm_cli.main import main
 from skm_machine.documents import read_json
 from skm_primitives import default_checkpoint
 from skm_sim import get_domain
-from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 
 OFFICE = default_checkpoint(get_domain("office"))
 ALIASES = ["x"] * 9

@@ -10,7 +10,7 @@ from PIL import Image
 from skm_cli.main import main
 from skm_sim import check_domain, get_domain
 from skm_sim.maps import MapError
-from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES, load_building
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES, load_building
 
 MISSION = "F(coffee & X F lab) & G !wet_floor"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.recording.definitions import ExistingRecordingError
-from skm_primitives.recording.writer import RunWriter
+from skm_primitives.recording.cdr import ExistingRecordingError
+from skm_primitives.recording.files import RunWriter
 
 
 def skm(*arguments):

@@ -10,17 +10,16 @@ import pytest
 
 from skm_cli.commands import plot as plot_command
 from skm_machine.errors import SkmError
-from skm_machine.recent_transitions import Transition
-from skm_machine.tracker import Status
-from skm_primitives.episodes import Episode
+from skm_machine.tracker import Status, Transition
 from skm_primitives.evaluation.task_trials import RoundsEvaluation, RoundsTask
+from skm_primitives.execution.episodes import Episode
+from skm_primitives.few_shot.tabular import COLUMNS
 from skm_primitives.figures.finetune_curve import learning_curve_figure
 from skm_primitives.figures.primitive_values import primitive_values
 from skm_primitives.figures.returns import returns_figure
 from skm_primitives.figures.task_paths import machine_states
-from skm_primitives.loading import load_primitives
-from skm_primitives.tabular.finetune import COLUMNS
-from skm_sim.office.floor_plan import OFFICE_MAP
+from skm_primitives.skills.loading import load_primitives
+from skm_sim.office.env import OFFICE_MAP
 from skm_sim.office.trajectories import outcome_text
 from skm_sim.registry import get_domain
 

@@ -7,8 +7,8 @@ import pytest
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_ros.bench import private_domain
-from skm_ros.bench.captured_process import CapturedProcess
+from skm_ros.bench.processes import CapturedProcess
+from skm_ros.client import private_domain
 
 
 @pytest.mark.parametrize(

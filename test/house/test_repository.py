@@ -14,9 +14,9 @@ SRC = Path(__file__).parents[2] / "src"
 PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_web", "skm_ros", "skm_cli")
 FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
-THE_PAPER = "skm_primitives/paper/"
+THE_PAPER = "skm_primitives/reproduction/"
 """Its subject is the paper's experiments, which are in domains by name."""
-DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety|zones|moving_targets|maps|robots)/")
+DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety_gym|safety|zones|moving_targets|maps|robots)/")
 
 
 def inside(file):

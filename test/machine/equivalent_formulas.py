@@ -2,7 +2,7 @@
 
 from lasso_semantics import holds_forever, random_formula, random_lasso
 
-from skm_machine.logic.syntax import FALSE, TRUE, Formula, conjunction, disjunction, negation
+from skm_machine.logic.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
 
 NAMES = ("a", "b", "c")
 

@@ -1,7 +1,7 @@
 """LTL on ultimately periodic traces by definition, and random formulas and traces to judge."""
 
+from skm_machine.logic.formula import FALSE, TRUE, Formula, proposition
 from skm_machine.logic.semantics import holds_forever
-from skm_machine.logic.syntax import FALSE, TRUE, Formula, proposition
 
 __all__ = ["holds_forever", "random_formula", "random_lasso"]
 

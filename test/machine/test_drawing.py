@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from skm_machine.drawing.lettering import broken, symbolic, text_width
-from skm_machine.drawing.machine_picture import MAX_STATES, draw_machine
+from skm_machine.drawing.canvas import broken, symbolic, text_width
+from skm_machine.drawing.machine import MAX_STATES, draw_machine
+from skm_machine.logic.formula import TRUE, conjunction, disjunction, negation, proposition
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import TRUE, conjunction, disjunction, negation, proposition
 from skm_machine.recurrence import standing_machine
 from skm_machine.reward_machine import Outcome, from_automaton, from_edges
 from skm_machine.skill_machine import plan_paper

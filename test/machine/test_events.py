@@ -3,8 +3,7 @@
 import pytest
 
 from skm_machine import MissionError, compile_mission
-from skm_machine.event_game import EventGame, event_risks
-from skm_machine.event_script import EventScript, check_events
+from skm_machine.events import EventGame, EventScript, check_events, event_risks
 
 
 def test_a_script_says_what_is_true_in_each_step():

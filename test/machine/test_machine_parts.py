@@ -1,7 +1,7 @@
 """What of a machine is drawn: what can happen in a world, and of large machines what is near."""
 
 from skm_machine import compile_mission
-from skm_machine.drawing.machine_parts import MachineParts
+from skm_machine.drawing.machine import MachineParts
 
 WORLD = [frozenset(), frozenset({"coffee"}), frozenset({"office"}), frozenset({"vase"})]
 

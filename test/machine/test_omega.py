@@ -20,12 +20,11 @@ from skm_machine import (
     read_hoa_omega,
     translate_omega,
 )
-from skm_machine.automata.breakpoints import recurrence_graph
-from skm_machine.automata.infinite import as_automaton
-from skm_machine.automata.limit_deterministic import Translation
+from skm_machine.automata.buchi import recurrence_graph
+from skm_machine.automata.graphs import cyclic_components
+from skm_machine.automata.ldba import Translation, as_automaton
 from skm_machine.automata.limits import Limits
-from skm_machine.automata.reachability import cyclic_components
-from skm_machine.logic.syntax import Formula, conjunction, negation
+from skm_machine.logic.formula import Formula, conjunction, negation
 from skm_machine.recurrence import sort_clauses, standing_machine
 from strategies import boolean_formulas, formulas, traces
 

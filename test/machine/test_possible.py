@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from skm_machine import analyse, compile_mission, plan_paper, plan_possible, shown_everywhere
-from skm_machine.event_game import Story
+from skm_machine.events import Story
+from skm_machine.logic.formula import evaluate
 from skm_machine.logic.shortening import telling
-from skm_machine.logic.syntax import evaluate
 
 SHOWN = [frozenset(), frozenset("a"), frozenset("ab"), frozenset("cd")]
 ALL = [frozenset(some) for size in range(5) for some in combinations("abcd", size)]

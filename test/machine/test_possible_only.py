@@ -3,7 +3,7 @@
 import pytest
 
 from skm_machine import compile_mission, parse, plan_paper
-from skm_machine.logic.syntax import evaluate
+from skm_machine.logic.formula import evaluate
 from skm_machine.possible import shown_everywhere
 from skm_machine.skill_machine import plan_possible
 

@@ -11,8 +11,8 @@ from lasso_semantics import holds_forever, random_formula
 from skm_machine import compile_mission, reading
 from skm_machine.analysis import judge
 from skm_machine.automata.limits import LimitReachedError
-from skm_machine.automata.translation import minimal_automaton
-from skm_machine.logic.normal_form import seen_through
+from skm_machine.automata.ltlf import minimal_automaton
+from skm_machine.logic.normal_forms import seen_through
 from skm_machine.logic.parser import parse
 
 SPOT = Path(__file__).parents[1] / "data" / "ltl_lasso.jsonl"

@@ -10,12 +10,11 @@ from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
 
 from skm_machine import UnsupportedMissionError, compile_mission, plan_paper
-from skm_machine.automata.infinite import best_graph
+from skm_machine.automata.ldba import best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits
+from skm_machine.logic.formula import Formula, conjunction
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import Formula, conjunction
-from skm_machine.passes import Passes
-from skm_machine.tracker import MissionTracker, Status
+from skm_machine.tracker import MissionTracker, Passes, Status
 from strategies import boolean_formulas, formulas, traces
 
 SAFE = formulas(unary=("!", "X", "G"), binary=("&", "|", "R", "W"), max_leaves=4)

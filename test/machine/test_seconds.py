@@ -11,9 +11,9 @@ from skm_machine import compile_mission as compile_any
 from skm_machine import parse
 from skm_machine.analysis import judge
 from skm_machine.automata.limits import Limits
-from skm_machine.automata.timed_translation import timed_automaton
+from skm_machine.automata.timed import timed_automaton
 from skm_machine.errors import MissionError
-from skm_machine.logic.syntax import Formula, negation, proposition
+from skm_machine.logic.formula import Formula, negation, proposition
 from skm_machine.logic.timed import NANOSECONDS, Window, holds_timed, timed
 from skm_machine.monitor import Monitor, Verdict
 from skm_machine.reward_machine import from_automaton

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skm_machine import compile_mission, from_automaton, parse, plan_paper, translate
-from skm_machine.logic.syntax import evaluate
-from skm_machine.machine_values import optimal_values, transition_value
-from skm_machine.skill_machine import as_constraints
+from skm_machine.logic.formula import evaluate
+from skm_machine.skill_machine import as_constraints, optimal_values, transition_value
 from strategies import NAMES, boolean_formulas, formulas
 from tasks import TASKS
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from skm_machine import compile_mission, holds, parse, translate
 from skm_machine.errors import SkmError, UnsupportedMissionError
-from skm_machine.logic.syntax import evaluate
+from skm_machine.logic.formula import evaluate
 from strategies import formulas, traces
 from tasks import TASKS
 

@@ -15,9 +15,9 @@ from skm_machine import (
     translate_omega,
     words_of,
 )
+from skm_machine.logic.patterns import PATTERNS
 from skm_machine.mission import detect_format
-from skm_machine.words.catalogue import PATTERNS
-from skm_sim.office.pattern_examples import EXAMPLES
+from skm_sim.office.spec import EXAMPLES
 from strategies import formulas
 
 PLACES = ("A", "B", "C", "D", "coffee", "mail", "office", "battery_low", "charger", "door_open")

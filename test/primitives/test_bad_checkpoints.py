@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.checkpoint import CheckpointError, card_path, load, save
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.checkpoint import CheckpointError, card_path, load, save
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim import get_domain
 
 

@@ -7,14 +7,14 @@ from primitives.plain_corridor import CORRIDOR, SLIPPERY
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.baselines import METHODS, best_return, make_problem, run_method
-from skm_primitives.baselines import compiled as compiled_module
-from skm_primitives.baselines.options import make_options, unachievable_edges
-from skm_primitives.baselines.runs import Experiment, collected, jobs_of
-from skm_primitives.tabular.optimum import best_success
+from skm_primitives.baselines import problem as compiled_module
+from skm_primitives.baselines.hrm import make_options, unachievable_edges
+from skm_primitives.baselines.methods import Experiment, collected, jobs_of
+from skm_primitives.evaluation.exact import best_success
 from skm_primitives.workers import run_jobs
 from skm_sim import get_domain
+from skm_sim.exploration import explored_model
 from skm_sim.tabular import TabularModel, tabular_model
-from skm_sim.tabular.explored import explored_model
 
 OFFICE = get_domain("office")
 

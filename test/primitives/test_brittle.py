@@ -9,11 +9,11 @@ from gymnasium.spaces import Box, Discrete
 
 from skm_machine import compile_mission
 from skm_primitives import make_policy, run_episode
-from skm_primitives.goals import Goal
-from skm_primitives.planning.brittle import Brittle
-from skm_primitives.planning.goal_outcomes import goal_outcomes
+from skm_primitives.planning.lookahead import goal_outcomes
 from skm_primitives.planning.shield import make_shield
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, RemoteSkills
+from skm_primitives.planning.unsafe_dwell import Brittle
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal, RemoteSkills
 
 GAMMA = 0.99
 LENGTH, START = 40, 20

@@ -19,13 +19,12 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from skm_machine import SkmError, UnachievableMissionError, compile_mission
-from skm_machine.event_game import subsets
+from skm_machine.events import subsets
 from skm_machine.tracker import MissionTracker, Status
-from skm_primitives.chances import Chances
-from skm_primitives.goals import Goal
 from skm_primitives.planning.outlook import outlook
-from skm_primitives.planning.standing import StandingPolicy
-from skm_primitives.primitives import GoalValues, KnownWorld, PlaceWorld, RemoteSkills
+from skm_primitives.planning.place_policies import StandingPolicy
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import Chances, GoalValues, KnownWorld, PlaceWorld, RemoteSkills
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "machine"))
 from lasso_semantics import random_formula

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
-from skm_primitives import checkpoint
-from skm_primitives.checkpoint import Card, load, save
-from skm_primitives.loading import load_primitives
-from skm_primitives.tabular.learned_state import TabularSettings
-from skm_primitives.tabular.q_learning import TabularLearner
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.skills import checkpoint
+from skm_primitives.skills.checkpoint import Card, load, save
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.tabular_skills import TabularSettings
 from tiny_worlds import CORRIDOR, SHY
 
 CARD = Card(
@@ -194,7 +194,7 @@ def test_a_save_cut_short_leaves_the_old_or_the_new_checkpoint(stored, monkeypat
 SAVE_FOREVER = """
 import sys
 import numpy as np
-from skm_primitives.checkpoint import (Card, save)
+from skm_primitives.skills.checkpoint import (Card, save)
 for steps in range(10**9):
     save(sys.argv[1], {"steps": np.full(1000, steps)}, Card("corridor", "test", "", 0, steps))
     print(steps, flush=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skm_primitives.composition import (
+from skm_primitives.skills.composition import (
     conjunction,
     disjunction,
     goal_mask,
@@ -16,7 +16,7 @@ from skm_primitives.composition import (
     negation,
     primitive,
 )
-from skm_primitives.goals import Goal
+from skm_primitives.skills.goals import Goal
 
 PROPOSITIONS = ("p", "q", "r")
 CONSTRAINTS = ("q", "r")

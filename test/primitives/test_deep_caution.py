@@ -5,10 +5,10 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.deep.caution import CAUTION, Caution
-from skm_primitives.goals import Goal
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.networks import CAUTION, Caution
 from skm_sim import get_domain
-from skm_sim.safety.feasibility import SKILLS, sample_feasible
+from skm_sim.safety.layout import SKILLS, sample_feasible
 
 NOTHING, BUTTON, REGION = (frozenset(names.split()) for names in ("", "button", "region"))
 GOALS = [Goal(shown, may) for shown in (NOTHING, BUTTON, REGION) for may in (NOTHING, REGION)]

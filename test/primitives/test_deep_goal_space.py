@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skm_primitives.deep.goal_space import FREE, NEVER, STRICT, GoalSpace
-from skm_primitives.goals import Goal
+from skm_primitives.skills.goal_space import FREE, NEVER, STRICT, GoalSpace
+from skm_primitives.skills.goals import Goal
 
 NAMES = ("button", "region")
 NOTHING, BUTTON, REGION = [False, False], [True, False], [False, True]

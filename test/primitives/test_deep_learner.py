@@ -8,12 +8,12 @@ import pytest
 from line_world import SPEC, STEP
 from rail_learning import learned_on
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import MissingCheckpointError, load
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.box_settings import DeepSettings
-from skm_primitives.deep.trainer import resume_path
-from skm_primitives.goals import Goal
-from skm_primitives.loading import load_primitives
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.settings import DeepSettings
+from skm_primitives.learning.trainer import resume_path
+from skm_primitives.skills.checkpoint import MissingCheckpointError, load
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
 
 TINY = {

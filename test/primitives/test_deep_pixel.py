@@ -9,31 +9,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import WrongDomainError, load
-from skm_primitives.deep.box_primitives import ObservationError
-from skm_primitives.deep.moving_targets import pixel_primitives as pixel_serving
-from skm_primitives.deep.moving_targets.experience import SWEEP_STEPS, StateReplay, sweep
-from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
-from skm_primitives.deep.moving_targets.picture_parts import (
+from skm_primitives.evaluation.moving_targets.skill_report import skill_rates
+from skm_primitives.learning.moving_targets import skills as pixel_serving
+from skm_primitives.learning.moving_targets.learner import (
+    SWEEP_STEPS,
+    PixelLearner,
+    StateReplay,
+    group_scores,
+    success,
+    sweep,
+)
+from skm_primitives.learning.moving_targets.networks import (
     PIXELS,
     SMALL,
+    Heads,
+    NatureNetwork,
+    PixelGoals,
+    TileNetwork,
     dictionary,
     parts,
     patches,
 )
-from skm_primitives.deep.moving_targets.pixel_learner import PixelLearner
-from skm_primitives.deep.moving_targets.pixel_networks import Heads, NatureNetwork, TileNetwork
-from skm_primitives.deep.moving_targets.skill_report import skill_rates
-from skm_primitives.deep.moving_targets.skill_tests import group_scores, success
-from skm_primitives.deep.shrinking import averaging
-from skm_primitives.goals import Goal
-from skm_primitives.loading import load_primitives
-from skm_primitives.training import learner_class
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
+from skm_primitives.learning.training import learner_class
+from skm_primitives.skills.checkpoint import WrongDomainError, load
+from skm_primitives.skills.encoders import averaging
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.network_skills import ObservationError
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS, render
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
-from skm_sim.moving_targets.single_skills import skill_tests
-from skm_sim.moving_targets.view import render
+from skm_sim.moving_targets.trials import skill_tests
 from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")

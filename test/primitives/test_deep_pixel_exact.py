@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.deep.moving_targets.exact_skills import ExactPixelPrimitives
-from skm_primitives.goals import Goal
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, OBJECTS
+from skm_primitives.learning.moving_targets.skills import ExactPixelPrimitives
+from skm_primitives.skills.goals import Goal
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, OBJECTS, render
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
-from skm_sim.moving_targets.view import render
 from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")

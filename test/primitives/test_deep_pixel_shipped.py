@@ -3,7 +3,7 @@
 import json
 
 from skm_cli.main import main
-from skm_primitives.loading import load_primitives
+from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
 
 

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from skm_primitives.deep.moving_targets.experience import StateReplay, sweep
-from skm_primitives.deep.moving_targets.kind_goals import PixelGoals
-from skm_primitives.deep.moving_targets.pixel_networks import Outputs
-from skm_primitives.deep.moving_targets.value_targets import KEPT, PixelTargets, loss
-from skm_primitives.goals import Goal
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
+from skm_primitives.learning.moving_targets.learner import (
+    KEPT,
+    PixelTargets,
+    StateReplay,
+    loss,
+    sweep,
+)
+from skm_primitives.learning.moving_targets.networks import Outputs, PixelGoals
+from skm_primitives.skills.goals import Goal
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
 from skm_sim.registry import get_domain
 

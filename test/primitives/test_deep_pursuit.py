@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
-from skm_primitives.goals import Goal
-from skm_primitives.planning.pursuit import IN_VAIN, NONE, Pursuit
-from skm_primitives.planning.trust import harder_goals
-from skm_primitives.primitives import ContinuousGoalValues
+from skm_primitives.planning.options import IN_VAIN, NONE, Pursuit
+from skm_primitives.planning.revisits import harder_goals
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import ContinuousGoalValues
 
 
 def values_of(*values, spread=0.0):

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from skm_machine.errors import SkmError
-from skm_primitives import checkpoint
-from skm_primitives.checkpoint import WrongDomainError
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.box_primitives import ObservationError
-from skm_primitives.deep.networks import EnsembleMLP, to_arrays
-from skm_primitives.deep.served_network import ServedMLP
-from skm_primitives.loading import load_primitives
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.networks import EnsembleMLP, to_arrays
+from skm_primitives.skills import checkpoint
+from skm_primitives.skills.checkpoint import WrongDomainError
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.network_skills import ObservationError
+from skm_primitives.skills.networks import ServedMLP
 from skm_sim.registry import get_domain
-from skm_sim.safety.body import FEW, FORCE, SafetyBody, decode
-from skm_sim.safety.environment import SafetyVectorEnv
+from skm_sim.safety.encoder import FEW, FORCE, SafetyBody, decode
+from skm_sim.safety.env import SafetyVectorEnv
 from skm_sim.safety.layout import sample_layouts
 
 SAFETY = get_domain("safety_region")
@@ -134,7 +134,7 @@ def test_a_checkpoint_of_another_domain_or_learner_is_refused(saved, tmp_path):
 
 def test_serving_does_not_import_torch(saved):
     code = (
-        "import sys\nfrom skm_primitives.loading import load_primitives\n"
+        "import sys\nfrom skm_primitives.skills.loading import load_primitives\n"
         f"load_primitives('safety_region', {str(saved)!r})\nassert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

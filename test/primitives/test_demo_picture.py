@@ -9,8 +9,8 @@ from matplotlib.colors import to_hex
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_machine.recent_transitions import Transition
-from skm_primitives.figures.run_picture import (
+from skm_machine.tracker import Transition
+from skm_primitives.figures.run import (
     ACCEPTED,
     COLOURS,
     FAILED,
@@ -23,7 +23,7 @@ from skm_primitives.figures.run_picture import (
 )
 from skm_ros.graph import get_system
 from skm_sim.registry import get_domain
-from skm_sim.safety.feasibility import STAGES, feasible
+from skm_sim.safety.layout import STAGES, feasible
 from skm_sim.world import World
 
 MISSION = "F(button & X F cylinder) & G !region"

@@ -4,8 +4,8 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy
-from skm_primitives.mission_run import MissionRun
-from skm_primitives.planning.explanation import Explainer
+from skm_primitives.execution.explain import Explainer
+from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.shield import make_shield
 from skm_sim import get_domain
 

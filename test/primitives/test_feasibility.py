@@ -15,11 +15,14 @@ from large_grid import grid_spec
 from skm_machine import Status, UnachievableMissionError, compile_mission
 from skm_machine.skill_machine import plan_paper
 from skm_primitives import MissionRun, load_primitives, make_policy, run_episode
-from skm_primitives.goals import Goal
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.learning.training import make_learner, train
+from skm_primitives.planning.options import Pursuit
 from skm_primitives.planning.policy import Decision
-from skm_primitives.planning.pursuit import Pursuit
-from skm_primitives.planning.value_shield import ValueShield
-from skm_primitives.primitives import (
+from skm_primitives.planning.shield import ValueShield
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.tabular_skills import TabularPrimitives, TabularSettings
+from skm_primitives.skills.values import (
     ContinuousGoalValues,
     GoalToGoal,
     GoalValues,
@@ -27,10 +30,6 @@ from skm_primitives.primitives import (
     PlaceWorld,
     RemoteSkills,
 )
-from skm_primitives.tabular.learned_state import TabularSettings
-from skm_primitives.tabular.q_learning import TabularLearner
-from skm_primitives.tabular.tabular_primitives import TabularPrimitives
-from skm_primitives.training import make_learner, train
 from skm_sim import get_domain
 from tiny_worlds import TERMINAL
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import load
-from skm_primitives.finetuning import load_finetuned
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.evaluation.exact import evaluate_policy
+from skm_primitives.few_shot.finetuning import load_finetuned
+from skm_primitives.few_shot.tabular import COLUMNS, ROUND_STEPS, FinetuneLearner, score
 from skm_primitives.planning.planners import make_policy
-from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.tabular.finetune import COLUMNS, ROUND_STEPS, FinetuneLearner
-from skm_primitives.tabular.mission_arrays import score
+from skm_primitives.skills.checkpoint import load
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
 from skm_sim.tabular import tabular_model
 from tiny_worlds import CORRIDOR

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from skm_cli.reports.train_report import print_training
+from skm_cli.reports.train import print_training
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.checkpoint import load
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.training import TrainingResult, learner_class, make_learner, train
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.training import TrainingResult, learner_class, make_learner, train
+from skm_primitives.skills.checkpoint import load
 from skm_sim import DomainSpec
 
 SIDE = 4

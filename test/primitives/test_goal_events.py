@@ -4,7 +4,7 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_machine.errors import UnachievableMissionError
-from skm_machine.event_script import EventScript
+from skm_machine.events import EventScript
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_sim import get_domain
 

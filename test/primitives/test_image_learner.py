@@ -9,13 +9,13 @@ from gymnasium.spaces import Box, Discrete
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.checkpoint import load
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.box_primitives import ObservationError
-from skm_primitives.deep.image_body import ImageBody
-from skm_primitives.deep.image_networks import ImageNetwork, Sizes
-from skm_primitives.deep.served_image import ServedImageNetwork
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.networks import ImageNetwork, Sizes
+from skm_primitives.learning.training import make_learner, train
+from skm_primitives.skills.checkpoint import load
+from skm_primitives.skills.encoders import ImageBody
+from skm_primitives.skills.network_skills import ObservationError
+from skm_primitives.skills.networks import ServedImageNetwork
 from skm_sim import DomainSpec, check_domain
 
 SIDE = 5

@@ -5,21 +5,20 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
-from skm_primitives.goals import Goal
-from skm_primitives.known.distances import FAR, label_distances
-from skm_primitives.known.known_primitives import (
+from skm_primitives.evaluation.exact import evaluate_policy, most_rounds, optimal_steps
+from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.planning.known_product import KnownProduct, machine_tables
+from skm_primitives.planning.place_policies import KnownWorldPolicy
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.known_skills import (
+    FAR,
     KnownPrimitives,
     allowed_sets,
     compute_skills,
+    label_distances,
 )
-from skm_primitives.mission_run import MissionRun
-from skm_primitives.planning.known_policy import KnownWorldPolicy
-from skm_primitives.planning.known_product import KnownProduct, machine_tables
-from skm_primitives.planning.planners import make_policy
-from skm_primitives.primitives import KnownWorld
-from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.tabular.optimum import optimal_steps
-from skm_primitives.tabular.standing_optimum import most_rounds
+from skm_primitives.skills.values import KnownWorld
 from skm_sim import DomainSpec
 from skm_sim.tabular import TabularModel
 

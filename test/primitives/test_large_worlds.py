@@ -7,10 +7,10 @@ from large_grid import grid_spec
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.checkpoint import load
 from skm_primitives.evaluation import EvaluationOptions, evaluate
-from skm_primitives.tabular.world_learner import WorldLearner
-from skm_primitives.training import learner_class, make_learner, train
+from skm_primitives.learning.training import learner_class, make_learner, train
+from skm_primitives.learning.world_model import WorldLearner
+from skm_primitives.skills.checkpoint import load
 from skm_sim import DomainSpec
 
 

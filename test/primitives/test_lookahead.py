@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from skm_machine import compile_mission
-from skm_primitives.goals import Goal
-from skm_primitives.planning.goal_outcomes import goal_outcomes
-from skm_primitives.planning.grounded_goals import log_goal_weights
-from skm_primitives.planning.lookahead import CARELESS_STEPS, DEPTH, Lookahead
+from skm_primitives.planning.label_set_policies import log_goal_weights
+from skm_primitives.planning.lookahead import CARELESS_STEPS, DEPTH, Lookahead, goal_outcomes
 from skm_primitives.planning.planners import make_policy
-from skm_primitives.primitives import GoalToGoal, GoalValues
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import GoalToGoal, GoalValues
 
 NAMES = ("a", "b", "c")
 GAMMA = 0.9

@@ -13,18 +13,18 @@ from skm_cli.main import main
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation import EvaluationOptions, evaluate
+from skm_primitives.evaluation.exact import TrueProduct
 from skm_primitives.evaluation.mission_trials import (
     MissionsEvaluation,
     MissionTrial,
     read_mission_set,
 )
 from skm_primitives.evaluation.statistics import proportion_interval
-from skm_primitives.tabular.optimum import TrueProduct
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.training import make_learner, train
 from skm_sim import DomainSpec, get_domain, label_env
-from skm_sim.domain import Task, task_table
+from skm_sim.finite_world import FiniteWorld, finite_world
+from skm_sim.spec import Task, task_table
 from skm_sim.tabular import tabular_model
-from skm_sim.tabular.finite_world import FiniteWorld, finite_world
 
 SEEDS = range(40)
 

@@ -5,11 +5,11 @@ import pytest
 
 from skm_machine import UnachievableMissionError, compile_mission
 from skm_machine.tracker import Status
-from skm_primitives.episodes import run_episode
-from skm_primitives.loading import load_primitives
-from skm_primitives.mission_run import MissionRun
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Ahead
+from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
 from skm_sim.world import World
 

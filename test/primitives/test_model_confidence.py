@@ -11,14 +11,15 @@ from skm_cli.main import main
 from skm_machine import compile_mission
 from skm_machine.errors import UnachievableMissionError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.checkpoint import load
-from skm_primitives.tabular import q_learning, world_learner
-from skm_primitives.tabular.model_confidence import ModelConfidence, Survey
-from skm_primitives.tabular.q_learning import TabularLearner
-from skm_primitives.tabular.tabular_primitives import TabularPrimitives
-from skm_primitives.tabular.world_learner import WorldLearner
+from skm_primitives.learning import tabular as q_learning
+from skm_primitives.learning import world_model as world_learner
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.learning.world_model import WorldLearner
+from skm_primitives.skills.checkpoint import load
+from skm_primitives.skills.model_confidence import ModelConfidence, Survey
+from skm_primitives.skills.tabular_skills import TabularPrimitives
 from skm_sim import DomainSpec, get_domain, label_env
-from skm_sim.tabular.confidence import DOUBT, error_bound, tries_needed
+from skm_sim.finite_world import DOUBT, error_bound, tries_needed
 
 LENGTH = 12
 

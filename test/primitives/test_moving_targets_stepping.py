@@ -7,14 +7,14 @@ import pytest
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.box_primitives import BoxPrimitives
-from skm_primitives.deep.moving_targets.pixel_learner import PixelLearner
-from skm_primitives.loading import load_primitives
-from skm_primitives.training import learner_class, make_learner
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.environment import MovingTargetsVectorEnv
-from skm_sim.moving_targets.single_skills import SKILL_TRIALS, skill_tests
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.moving_targets.learner import PixelLearner
+from skm_primitives.learning.training import learner_class, make_learner
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.network_skills import BoxPrimitives
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import MovingTargetsVectorEnv
+from skm_sim.moving_targets.trials import SKILL_TRIALS, skill_tests
 from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")

@@ -9,13 +9,16 @@ from gymnasium.spaces import Box
 from skm_machine import compile_mission
 from skm_machine.errors import UnachievableMissionError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.deep.relative_goals import RelativeGoals
-from skm_primitives.planning.goal_outcomes import goal_outcomes
-from skm_primitives.planning.grounded_goals import GroundedGoalPolicy, log_goal_weights
-from skm_primitives.planning.narrowing import goals_of_mission
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
+from skm_primitives.planning.label_set_policies import (
+    GroundedGoalPolicy,
+    goals_of_mission,
+    log_goal_weights,
+)
+from skm_primitives.planning.lookahead import goal_outcomes
+from skm_primitives.skills.goal_space import RelativeGoals
+from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
 from skm_sim import get_domain
-from skm_sim.things import Things
+from skm_sim.object_centric import Things
 
 TEN = tuple("abcdefghij")
 ACTIONS = Box(-1.0, 1.0, (1,))

@@ -7,11 +7,11 @@ import pytest
 
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import KINDS, RAIL, RailBody
-from skm_primitives.deep.goal_space import GoalSpace
-from skm_primitives.deep.near_misses import NearMisses
-from skm_primitives.goals import Goal
-from skm_primitives.loading import load_primitives
-from skm_sim.things import Kinds
+from skm_primitives.learning.dqn import NearMisses
+from skm_primitives.skills.goal_space import GoalSpace
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
+from skm_sim.object_centric import Kinds
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 BOTH = RED | BLUE

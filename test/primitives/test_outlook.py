@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from skm_machine import analyse, compile_mission
-from skm_machine.event_game import event_verdict
-from skm_machine.event_script import EventScript
-from skm_machine.meaning import meaning
+from skm_machine.analysis import meaning
+from skm_machine.events import EventScript, event_verdict
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.known.map_domains import make_map_domain
+from skm_primitives.planning.map_domains import make_map_domain
 from skm_primitives.planning.outlook import outlook, risks_from
 from skm_sim import get_domain
-from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 
 PATROL = "G F dock & G F kitchen & G F lab & G(call -> F coffee)"
 BATTERY = "G F office & G(low_battery -> ((!lab & !office) U dock))"

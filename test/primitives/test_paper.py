@@ -9,16 +9,16 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy
 from skm_primitives.baselines import METHODS, best_return, run_method
-from skm_primitives.baselines.runs import of_tasks
+from skm_primitives.baselines.methods import of_tasks
 from skm_primitives.evaluation import EvaluationOptions, evaluate
+from skm_primitives.evaluation.exact import evaluate_policy
 from skm_primitives.evaluation.spread import evaluate_spread
-from skm_primitives.paper import PARTS, ReproduceOptions, reproduce, search
-from skm_primitives.paper.learning import Learning
-from skm_primitives.paper.reproduction import QUICK_RUNS
-from skm_primitives.paper.tasks import tasks_section
-from skm_primitives.paper.weighed_claims import findings_section
-from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.training_jobs import seed_jobs
+from skm_primitives.learning.training import seed_jobs
+from skm_primitives.reproduction import PARTS, ReproduceOptions, reproduce, search
+from skm_primitives.reproduction.learning import Learning
+from skm_primitives.reproduction.reproduction import QUICK_RUNS
+from skm_primitives.reproduction.tasks import tasks_section
+from skm_primitives.reproduction.weighed_claims import findings_section
 from skm_primitives.workers import run_jobs
 from skm_primitives.workers.jobs import call
 from skm_sim import get_domain

@@ -3,11 +3,11 @@
 import pytest
 
 from skm_machine import compile_mission, holds
+from skm_machine.logic.patterns import PATTERNS
 from skm_machine.tracker import Status
-from skm_machine.words.catalogue import PATTERNS
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_sim import get_domain
-from skm_sim.office.pattern_examples import EXAMPLES
+from skm_sim.office.spec import EXAMPLES
 
 OFFICE = get_domain("office")
 

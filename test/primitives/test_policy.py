@@ -13,14 +13,13 @@ from skm_machine import (
     compile_mission,
 )
 from skm_machine.errors import SkmError
-from skm_primitives.episodes import run_episode
-from skm_primitives.loading import load_primitives
+from skm_primitives.evaluation.exact import best_success, evaluate_policy, optimal_steps
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.few_shot.tabular import FinetuneLearner, FinetuneSettings
+from skm_primitives.learning.tabular import TabularLearner
 from skm_primitives.planning.planners import make_policy
-from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.tabular.finetune import FinetuneLearner, FinetuneSettings
-from skm_primitives.tabular.optimum import best_success, optimal_steps
-from skm_primitives.tabular.q_learning import TabularLearner
-from skm_primitives.tabular.tabular_primitives import TabularPrimitives
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.tabular_skills import TabularPrimitives
 from skm_sim.registry import get_domain
 from skm_sim.tabular import tabular_model
 

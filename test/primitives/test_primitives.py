@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import MissingCheckpointError
-from skm_primitives.goals import Goal, GoalBuffer, UnknownGoalError
-from skm_primitives.histories import Histories
-from skm_primitives.loading import default_checkpoint, load_primitives
-from skm_primitives.tabular.learned_state import TabularSettings
-from skm_primitives.tabular.q_learning import TabularLearner
-from skm_primitives.tabular.tabular_primitives import TabularPrimitives
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.skills.checkpoint import MissingCheckpointError
+from skm_primitives.skills.goals import Goal, GoalBuffer, Histories, UnknownGoalError
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.tabular_skills import TabularPrimitives, TabularSettings
 from skm_sim.registry import get_domain
 from tiny_worlds import (
     CORRIDOR,

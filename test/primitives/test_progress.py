@@ -6,13 +6,13 @@ import pytest
 
 from lying_corridor import GAMMA, LockedCorridor, Skills, lying_skills
 from skm_machine import Status, compile_mission
-from skm_primitives.episodes import run_episode
-from skm_primitives.loading import load_primitives
+from skm_primitives.evaluation.exact import evaluate_policy
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.few_shot.tabular import FinetunedPolicy
 from skm_primitives.planning.planners import PLANNERS, make_policy
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.progress import LEAST, MOST, PATIENCE, WAYS, Progress
-from skm_primitives.tabular.exact_evaluation import evaluate_policy
-from skm_primitives.tabular.finetuned_policy import FinetunedPolicy
+from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
 
 
@@ -135,7 +135,7 @@ def test_nothing_in_reach_ends_without_progress():
 
 def test_a_transition_in_the_last_moment_is_progress():
     """The stall is of a machine state: moving on takes it back."""
-    from skm_primitives.mission_run import MissionRun  # noqa: PLC0415
+    from skm_primitives.execution.mission_run import MissionRun  # noqa: PLC0415
 
     skills = lying_skills(True)
     mission = compile_mission("G F left & G F right", propositions=("left", "right"))

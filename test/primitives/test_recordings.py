@@ -10,12 +10,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_primitives.recording.cdr import codec_of
-from skm_primitives.recording.definitions import RecordingError, schema_text
-from skm_primitives.recording.files import read_recording
-from skm_primitives.recording.log_entries import entry_head
-from skm_primitives.recording.missions import recorded_missions
-from skm_primitives.recording.writer import RunWriter, compact
+from skm_primitives.recording.cdr import RecordingError, codec_of, schema_text
+from skm_primitives.recording.episode_recorder import entry_head
+from skm_primitives.recording.files import RunWriter, compact, read_recording, recorded_missions
 
 COFFEE = ["run", "office", "F(coffee & X F office) & G !decoration", "--start", "2,2"]
 LABELS = {"session": 7, "episode": 1, "names": ["a", "bcd"], "values": [True, False]}

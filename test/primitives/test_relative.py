@@ -9,16 +9,16 @@ from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import RAIL
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_primitives.checkpoint import WrongDomainError
-from skm_primitives.deep.relative_goals import RelativeGoals
-from skm_primitives.deep.relative_inputs import relative_inputs
-from skm_primitives.episodes import run_episode
-from skm_primitives.goals import Goal
-from skm_primitives.loading import load_primitives
+from skm_primitives.execution.episodes import run_episode
 from skm_primitives.planning.planners import make_policy
-from skm_sim.domain import DomainSpec
+from skm_primitives.skills.checkpoint import WrongDomainError
+from skm_primitives.skills.goal_space import RelativeGoals
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.networks import relative_inputs
+from skm_sim.object_centric import Things
 from skm_sim.registry import get_domain
-from skm_sim.things import Things
+from skm_sim.spec import DomainSpec
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})
 BOTH = RED | BLUE

@@ -6,11 +6,10 @@ import pytest
 from skm_machine import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.deep.skill_runs import run_skill
+from skm_primitives.learning.validation import run_skill
 from skm_sim import get_domain
-from skm_sim.safety.feasibility import AVOID_SKILLS, AVOID_STAGES, feasible, sample_feasible
-from skm_sim.safety.fitted_body import MOST, FittedBody
-from skm_sim.safety.layout import Layout
+from skm_sim.safety.encoder import MOST, FittedBody
+from skm_sim.safety.layout import AVOID_SKILLS, AVOID_STAGES, Layout, feasible, sample_feasible
 from skm_sim.safety.spec import AVOID
 from skm_sim.safety.trials import TRIALS
 

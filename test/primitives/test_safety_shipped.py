@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from skm_primitives.checkpoint import load
-from skm_primitives.deep.skill_runs import run_skill
 from skm_primitives.figures.calibration import calibration_error
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.learning.validation import run_skill
+from skm_primitives.skills.checkpoint import load
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
-from skm_sim.safety.feasibility import SKILLS, sample_feasible
+from skm_sim.safety.layout import SKILLS, sample_feasible
 
 SAFETY = get_domain("safety")
 WORLDS = 12

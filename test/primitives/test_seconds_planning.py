@@ -11,11 +11,11 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.logic.timed import NANOSECONDS, holds_timed
 from skm_machine.tracker import Status
-from skm_primitives.known.known_primitives import KnownPrimitives, compute_skills
-from skm_primitives.mission_run import MissionRun
+from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.deadlines import can_be_late, soonest
 from skm_primitives.planning.planners import make_policy
-from skm_primitives.primitives import KnownWorld
+from skm_primitives.skills.known_skills import KnownPrimitives, compute_skills
+from skm_primitives.skills.values import KnownWorld
 from skm_sim import DomainSpec
 from skm_sim.tabular import TabularModel
 

@@ -6,13 +6,13 @@ import pytest
 from skm_machine import Status, compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.evaluation.random_missions import random_missions
-from skm_primitives.known.map_domains import make_map_domain
-from skm_primitives.mission_run import MissionRun
+from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.planning.map_domains import make_map_domain
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.shield import make_shield
-from skm_primitives.primitives import GoalValues
+from skm_primitives.skills.values import GoalValues
 from skm_sim import get_domain
-from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 from skm_sim.tabular import tabular_model
 from skm_sim.world import World
 

@@ -16,7 +16,7 @@ from skm_cli.main import main
 from skm_machine import compile_mission
 from skm_machine.tracker import MissionTracker
 from skm_primitives import load_primitives, make_policy
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.training import make_learner, train
 from skm_sim import DomainSpec, check_domain
 
 MAP = (

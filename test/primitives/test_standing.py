@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 
 from skm_machine import Status, UnachievableMissionError, accepts_lasso, compile_mission
-from skm_machine.event_script import EventScript
+from skm_machine.events import EventScript
 from skm_primitives import MissionRun, load_primitives, make_policy, run_episode
-from skm_primitives.planning.lasso import best_lasso
-from skm_primitives.planning.mission_product import mission_product
-from skm_primitives.tabular.standing_optimum import most_rounds
+from skm_primitives.evaluation.exact import most_rounds
+from skm_primitives.planning.product import mission_product
+from skm_primitives.planning.solvers import best_lasso
 from skm_sim import get_domain
 
 OFFICE = get_domain("office")

@@ -11,15 +11,14 @@ from gymnasium.spaces import Box, Discrete
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.deep.box_learner import BoxLearner
-from skm_primitives.deep.episode_backup import EpisodeGraph, backed_up, episode_graph
-from skm_primitives.deep.goal_space import GoalSpace
-from skm_primitives.deep.image_body import ImageBody
-from skm_primitives.deep.replay import Episodes
-from skm_primitives.deep.served_image import ServedImageNetwork
-from skm_primitives.deep.shrinking import Shrinking
-from skm_primitives.deep.untried_actions import UntriedActions
-from skm_primitives.training import make_learner, train
+from skm_primitives.learning.dqn import EpisodeGraph, backed_up, episode_graph
+from skm_primitives.learning.exploration import UntriedActions
+from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.replay import Episodes
+from skm_primitives.learning.training import make_learner, train
+from skm_primitives.skills.encoders import ImageBody, Shrinking
+from skm_primitives.skills.goal_space import GoalSpace
+from skm_primitives.skills.networks import ServedImageNetwork
 from skm_sim import DomainSpec
 
 CELLS = 6

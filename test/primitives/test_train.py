@@ -9,11 +9,11 @@ import pytest
 from skm_cli.commands import train as train_command
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_primitives import training
-from skm_primitives.checkpoint import CheckpointError, load
-from skm_primitives.loading import load_primitives
-from skm_primitives.tabular.learned_state import TabularSettings
-from skm_primitives.tabular.q_learning import TabularLearner
+from skm_primitives.learning import training
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.skills.checkpoint import CheckpointError, load
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.tabular_skills import TabularSettings
 from tiny_worlds import CORRIDOR, Corridor
 
 DOMAIN = "tiny_worlds:CORRIDOR"

@@ -8,8 +8,8 @@ from gymnasium.spaces import Box
 
 from skm_machine import compile_mission
 from skm_primitives import make_policy
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import ContinuousGoalValues, GoalToGoal
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal
 
 NAMES = ("a", "b", "c")
 SKILLS = SimpleNamespace(

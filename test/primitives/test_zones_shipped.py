@@ -7,11 +7,11 @@ import pytest
 
 from skm_cli.main import main
 from skm_machine import compile_mission
-from skm_primitives.checkpoint import load
-from skm_primitives.deep.skill_runs import run_skill
-from skm_primitives.episodes import run_episode
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.learning.validation import run_skill
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.skills.checkpoint import load
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
 from skm_sim.zones.layout import sample_layouts
 from skm_sim.zones.trials import SKILL_TRIALS

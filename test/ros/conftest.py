@@ -11,7 +11,7 @@ with warnings.catch_warnings():
 
 from harness import System
 
-from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.ros_client import RosClient
 from skm_ros.middleware import set_up_middleware
 

@@ -2,7 +2,7 @@
 
 import math
 
-from skm_ros.nodes.action_timing import ActionTiming
+from skm_ros.nodes.sim_node import ActionTiming
 
 
 def test_a_step_is_late_if_the_action_to_its_state_has_not_come():

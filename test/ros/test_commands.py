@@ -8,7 +8,7 @@ from harness import System, skm_process
 from skm.action import ExecuteMission
 
 from skm_cli.main import main
-from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.private_domain import private_domain_id
 
 OFFICE = ("--domain", "office", "--mode", "lockstep", "--seed", 3)
 

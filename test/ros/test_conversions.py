@@ -14,16 +14,15 @@ from rclpy.serialization import deserialize_message, serialize_message
 from skm.msg import Action, Labels, Observation, PrimitivesInfo
 from skm.srv import QueryValues
 
-from skm_machine.recent_transitions import Transition
-from skm_primitives.chances import Chances
-from skm_primitives.goals import Goal
-from skm_primitives.known.map_domains import make_map_domain
-from skm_primitives.loading import load_primitives
-from skm_primitives.primitives import ContinuousGoalValues, GoalValues
+from skm_machine.tracker import Transition
+from skm_primitives.planning.map_domains import make_map_domain
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import Chances, ContinuousGoalValues, GoalValues
 from skm_ros import conversions as convert
-from skm_ros.nodes.robot_frame import transform
+from skm_ros.nodes.sim_node import transform
 from skm_ros.skills_conversion import primitives_info, remote_skills
-from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 
 SPACES = [
     Discrete(120),

@@ -15,10 +15,9 @@ from std_msgs.msg import Bool
 
 from skm_cli.commands.verify import verify_missions
 from skm_cli.main import main
-from skm_primitives.recording.files import read_recording
-from skm_primitives.recording.missions import recorded_missions
+from skm_primitives.recording.files import read_recording, recorded_missions
 from skm_ros import qos
-from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.private_domain import private_domain_id
 from skm_ros.event_inbox import Effect, EventInbox
 
 RESULT = ExecuteMission.Result

@@ -11,7 +11,7 @@ from harness import skm_process
 from rcl_interfaces.srv import ListParameters
 
 from skm_cli.main import main
-from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.ros_client import RosClient
 from skm_ros.graph import load_systems
 

@@ -11,8 +11,8 @@ from rclpy.node import Node
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
-from skm_ros.bench import bare_loop
-from skm_ros.lean_executor import LeanExecutor, SeldomGroup
+from skm_ros.bench import loop as bare_loop
+from skm_ros.executor import LeanExecutor, SeldomGroup
 from skm_ros.nodes import node_process
 
 SECONDS = 60.0

@@ -5,7 +5,7 @@ from skm.action import ExecuteMission
 from skm.msg import Action, MachineState, MissionLog
 from visualization_msgs.msg import Marker
 
-from skm_primitives.recording.message_words import (
+from skm_primitives.recording.cdr import (
     ADD,
     BEGAN,
     CONTINUOUS,

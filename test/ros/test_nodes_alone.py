@@ -16,7 +16,7 @@ from skm.msg import Action, MachineState, Observation, PrimitivesInfo
 from skm.srv import QueryValues, Reset
 from std_srvs.srv import SetBool
 
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_ros import qos
 from skm_ros.client.mission_goal import MissionGoal
 from skm_sim.registry import get_domain

@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from browser import chromium, page_at, until, until_lit, until_text
-from skm_ros.bench.private_domain import private_domain_id
+from skm_ros.client.private_domain import private_domain_id
 
 MISSION = "F(coffee & X F office) & G !decoration"
 PATROL = "G F A & G F B & G !decoration"

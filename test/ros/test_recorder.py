@@ -19,11 +19,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
-from skm_primitives.recording.cdr import codec_of
-from skm_primitives.recording.definitions import read_definition
-from skm_primitives.recording.files import read_recording
-from skm_primitives.recording.missions import recorded_missions
-from skm_primitives.recording.standard_types import STANDARD_TYPES
+from skm_primitives.recording.cdr import STANDARD_TYPES, codec_of, read_definition
+from skm_primitives.recording.files import read_recording, recorded_missions
 from skm_ros import qos
 from skm_ros.graph import find_config
 

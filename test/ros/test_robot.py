@@ -17,15 +17,15 @@ from skm.srv import Reset
 from std_srvs.srv import Trigger
 
 import skm_sim.maps
-from skm_primitives.known.map_domains import make_map_domain
+from skm_primitives.planning.map_domains import make_map_domain
 from skm_ros import qos
-from skm_ros.bench.fault_bench import FaultBench
-from skm_ros.bench.robot_system import RobotSystem
+from skm_ros.bench.faults import FaultBench
+from skm_ros.bench.processes import RobotSystem
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.pose_sources import READINGS
 from skm_ros.robot_messages import fill_pose, pose_value, scan_message, scan_value
-from skm_sim.driving.velocities import REST
-from skm_sim.maps.map_folder import load_building
+from skm_sim.maps.spec import load_building
+from skm_sim.robots.pose import REST
 
 RATE = 20.0
 HALL = Path(skm_sim.maps.__file__).parent / "hall"

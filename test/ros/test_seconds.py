@@ -10,10 +10,9 @@ from builtin_interfaces.msg import Time
 from skm.msg import Labels, Verdict
 
 import skm_sim.maps
-from skm_primitives.known.map_domains import make_map_domain
-from skm_ros.bench.bench_system import BenchSystem
-from skm_ros.bench.robot_system import RobotSystem
-from skm_ros.bench.seconds_bench import SecondsBench, TimedMission
+from skm_primitives.planning.map_domains import make_map_domain
+from skm_ros.bench.processes import BenchSystem, RobotSystem
+from skm_ros.bench.seconds import SecondsBench, TimedMission
 from skm_ros.label_monitor import LabelMonitor
 from skm_ros.step_time import StepTimes, step_seconds
 

@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 
 from skm_machine.errors import SkmError
 from skm_ros import qos
-from skm_ros.bench.fault_bench import FaultBench
+from skm_ros.bench.faults import FaultBench
 from skm_ros.client.mission_goal import MissionGoal
 
 RESULT = ExecuteMission.Result

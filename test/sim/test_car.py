@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skm_sim.robots.car import RADIUS, Car
-from skm_sim.robots.imperfect import Channel, Noise
+from skm_sim.robots.simulated import RADIUS, Car, Channel, Noise
 from skm_sim.robots.walls import Walls
 
 

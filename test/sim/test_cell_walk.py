@@ -8,18 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skm_sim.driving.cell_walk import CellWalk, Entered
-from skm_sim.driving.clear_ways import ClearWays
-from skm_sim.driving.drive import Drive, Manner
-from skm_sim.driving.path_following import BEND, Chassis, ahead, project
-from skm_sim.driving.velocities import Limits
 from skm_sim.maps.floor import make_floor
-from skm_sim.maps.frame import Frame
-from skm_sim.maps.occupancy import OccupancyMap
-from skm_sim.maps.place_shapes import Circle, rectangle
-from skm_sim.maps.places import Places
-from skm_sim.robots.car import AXLE, RADIUS, Car
-from skm_sim.robots.rig import Rig, Senses
+from skm_sim.maps.occupancy import Frame, OccupancyMap
+from skm_sim.maps.places import Circle, Places, rectangle
+from skm_sim.robots.drive import CellWalk, Drive, Entered, Manner
+from skm_sim.robots.path_follower import BEND, Chassis, ClearWays, ahead, project
+from skm_sim.robots.pose import Limits
+from skm_sim.robots.simulated import AXLE, RADIUS, Car, Rig, Senses
 from skm_sim.robots.walls import Walls
 
 PLACES = Places(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skm_sim.command_gate import SLACK, CommandGate
+from skm_sim.robots.command_gate import SLACK, CommandGate
 
 
 def begin_of_braking(period, last_command):

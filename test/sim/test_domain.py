@@ -150,7 +150,7 @@ def test_the_protocol_tells_a_domain_from_a_plain_object():
 def test_importing_the_package_and_a_spec_imports_no_heavy_library():
     program = (
         "import sys, skm_sim; skm_sim.get_domain('office');"
-        "print([m for m in ('torch', 'mujoco', 'matplotlib', 'rclpy', 'skm_sim.office.environment')"
+        "print([m for m in ('torch', 'mujoco', 'matplotlib', 'rclpy', 'skm_sim.office.env')"
         " if m in sys.modules])"
     )
     result = subprocess.run(

@@ -7,8 +7,7 @@ from gymnasium.spaces import Box, Discrete
 
 from skm_sim import DomainSpec
 from skm_sim.checker import check_domain
-from skm_sim.tabular.environments import TabularVectorEnv
-from skm_sim.tabular.model import TabularModel
+from skm_sim.tabular import TabularModel, TabularVectorEnv
 
 
 class Kitchen(gymnasium.Env):

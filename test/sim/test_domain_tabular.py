@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from skm_sim import DomainError
-from skm_sim.tabular.environments import TabularEnv, TabularVectorEnv
-from skm_sim.tabular.model import TabularModel
+from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
 
 CELLS = np.arange(4)
 

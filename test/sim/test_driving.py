@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skm_sim.driving.obstacle_watch import ObstacleWatch, grown
-from skm_sim.driving.path_following import Chassis, ahead, follow, project, remaining
-from skm_sim.driving.pose_tracker import PoseTracker, combined, inverse, moved
-from skm_sim.driving.velocities import REST, Limits, Velocity
+from skm_sim.robots.obstacles import ObstacleWatch, grown
+from skm_sim.robots.path_follower import Chassis, ahead, follow, project, remaining
+from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity, combined, inverse, moved
 from skm_sim.robots.walls import Walls
 
 LIMITS = Limits(speed=0.5, turn=2.0, acceleration=1.0, turn_acceleration=8.0)

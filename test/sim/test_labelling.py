@@ -6,7 +6,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 
 from skm_sim import DomainError, check_domain, label_batch, label_env
-from skm_sim.observation_parts import Parts
+from skm_sim.observations import Parts
 
 CART = {
     "left": lambda observation, info, env: observation[..., 0] < 0,

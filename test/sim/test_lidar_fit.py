@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from skm_sim.lidar_fit import as_shown, fit_objects
-from skm_sim.pseudo_lidar import shown_in_bins
+from skm_sim.safety_gym.lidar import as_shown, fit_objects, shown_in_bins
 
 RANGE = 3.0
 

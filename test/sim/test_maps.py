@@ -22,7 +22,7 @@ from skm_sim.maps import (
     read_places,
     rectangle,
 )
-from skm_sim.maps.clearance import Clearance
+from skm_sim.maps.occupancy import Clearance
 
 HEADER = "resolution: 0.5\norigin: [0, 0, 0]\noccupied_thresh: 0.65\nfree_thresh: 0.25\n"
 

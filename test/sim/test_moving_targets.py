@@ -9,13 +9,23 @@ from hypothesis import strategies as st
 import skm_sim  # noqa: F401 (registers the environments)
 from skm_machine import compile_mission
 from skm_sim.checker import check_domain
-from skm_sim.domain import DomainError
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
+from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.drawing import picture
-from skm_sim.moving_targets.scene import board_scene
-from skm_sim.moving_targets.view import COLOURS, PIXELS, picture_tables, read_state, render
+from skm_sim.moving_targets.env import (
+    AGENT,
+    COLLECTED,
+    KINDS,
+    NOTHING,
+    OBJECTS,
+    PIXELS,
+    board_scene,
+    picture_tables,
+    read_state,
+    render,
+)
+from skm_sim.moving_targets.env import RGB as COLOURS
 from skm_sim.registry import get_domain
+from skm_sim.spec import DomainError
 
 SPEC = get_domain("moving_targets")
 

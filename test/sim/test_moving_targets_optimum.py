@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from skm_machine import compile_mission
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import AGENT, COLLECTED, KINDS, OBJECTS, TRANSITIONS
-from skm_sim.moving_targets.missions import random_missions
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, OBJECTS, TRANSITIONS
 from skm_sim.moving_targets.reference import (
     MEAN_DISTANCE,
     UNREACHABLE,
@@ -16,6 +15,7 @@ from skm_sim.moving_targets.reference import (
     optimal_rounds,
     optimal_run,
 )
+from skm_sim.moving_targets.trials import random_missions
 from skm_sim.registry import get_domain
 
 SPEC = get_domain("moving_targets")

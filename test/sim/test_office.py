@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skm_sim import Domain, DomainError, get_domain
-from skm_sim.office.environment import OfficeEnv, OfficeState, office_model
-from skm_sim.office.floor_plan import ACTIONS, MOVES, OFFICE_MAP, GridMap
+from skm_sim.office.env import (
+    ACTIONS,
+    MOVES,
+    OFFICE_MAP,
+    GridMap,
+    OfficeEnv,
+    OfficeState,
+    office_model,
+)
 
 UP, RIGHT, DOWN, LEFT = range(4)
 PLACES = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skm_sim.office.environment import office_model
+from skm_sim.office.env import office_model
 
 
 def column(model, proposition):

@@ -13,10 +13,18 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from skm_machine.errors import SkmError
-from skm_sim.office.drawing import ABSORBING, CUT, FLOOR, WALL, draw_office
-from skm_sim.office.figures import trajectories_figure, values_figure
-from skm_sim.office.floor_plan import OFFICE_MAP
-from skm_sim.office.paths import AGENT, lane
+from skm_sim.office.drawing import (
+    ABSORBING,
+    AGENT,
+    CUT,
+    FLOOR,
+    WALL,
+    draw_office,
+    lane,
+    trajectories_figure,
+    values_figure,
+)
+from skm_sim.office.env import OFFICE_MAP
 
 PRIMITIVES = 11
 PIXELS = 40
@@ -102,7 +110,7 @@ def test_without_a_render_mode_there_is_no_picture_and_no_unknown_mode_is_taken(
 
 def test_pyplot_is_never_imported():
     program = (
-        "import sys, gymnasium, skm_sim, skm_sim.office.figures\n"
+        "import sys, gymnasium, skm_sim, skm_sim.office.drawing\n"
         "env = gymnasium.make('skm/Office-v0', render_mode='rgb_array')\n"
         "env.reset(seed=0)\n"
         "env.render()\n"

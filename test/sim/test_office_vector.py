@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skm_sim import DomainError
-from skm_sim.office.environment import OfficeEnv, OfficeVectorEnv
-from skm_sim.office.floor_plan import OFFICE_MAP
+from skm_sim.office.env import OFFICE_MAP, OfficeEnv, OfficeVectorEnv
 
 
 def test_make_vec_gives_the_batch_with_the_right_spaces_and_mode():

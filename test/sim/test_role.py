@@ -9,12 +9,12 @@ import pytest
 
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives
-from skm_primitives.evaluation.role_trials import run_roles
+from skm_primitives.evaluation.robot_trials import run_roles
 from skm_sim import get_domain
-from skm_sim.driving.robot_drive import Manner
-from skm_sim.driving.stage import make_stage
-from skm_sim.driving.velocities import REST, Limits, Velocity
-from skm_sim.robots.rig import Senses
+from skm_sim.robots.drive import Manner
+from skm_sim.robots.embodiment import make_stage
+from skm_sim.robots.pose import REST, Limits, Velocity
+from skm_sim.robots.simulated import Senses
 from skm_sim.safety.robot import SafetyRole
 
 ARENA = "buttons: [[1.4, 0], [-1.4, 0], [0, 1.4]]\nregions: [[0, 0]]\ncylinder: 2\n"
@@ -97,7 +97,7 @@ def test_a_domain_that_no_robot_can_be_driven_in_is_refused(domain, complaint):
 
 def test_a_simulator_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "irsim", None)
-    bodies = importlib.import_module("skm_sim.robots.bodies")
+    bodies = importlib.import_module("skm_sim.robots.simulated")
     with pytest.raises(SkmError, match="pip install"):
         bodies.make_body("irsim", None, (0.0, 0.0, 0.0))
     with pytest.raises(SkmError, match="did you mean 'car'"):

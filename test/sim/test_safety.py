@@ -10,12 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skm_sim.checker import check_domain
-from skm_sim.domain import DomainError
 from skm_sim.registry import get_domain
-from skm_sim.safety.environment import SafetyEnv, SafetyVectorEnv
-from skm_sim.safety.feasibility import SKILLS, STAGES, feasible
-from skm_sim.safety.layout import Layout, authors_layouts, read_layout, sample_layouts
-from skm_sim.safety.lidar import object_positions, pseudo_lidar
+from skm_sim.safety.env import SafetyEnv, SafetyVectorEnv, object_positions, pseudo_lidar
+from skm_sim.safety.layout import (
+    SKILLS,
+    STAGES,
+    Layout,
+    authors_layouts,
+    feasible,
+    read_layout,
+    sample_layouts,
+)
+from skm_sim.spec import DomainError
 
 
 def an_arena(**changes):

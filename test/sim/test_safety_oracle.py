@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from safety_oracle import FREE, RECORD, roll_out
-from skm_sim.domain import DomainError
-from skm_sim.safety.environment import SafetyEnv
+from skm_sim.safety.env import SafetyEnv
 from skm_sim.safety.gymnasium_backend import SafetyGymnasiumEnv, is_installed
+from skm_sim.spec import DomainError
 
 ORACLES = ["recorded", *(["live"] if is_installed() else [])]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skm_sim.domain import DomainError
 from skm_sim.registry import get_domain
-from skm_sim.shapes import Shape
+from skm_sim.scene import Shape
+from skm_sim.spec import DomainError
 from skm_sim.world import World
 
 OFFICE = get_domain("office")

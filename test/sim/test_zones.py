@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from skm_machine import compile_mission
 from skm_sim.checker import check_domain
-from skm_sim.domain import DomainError
 from skm_sim.registry import get_domain
-from skm_sim.zones.body import ZonesBody, decode
-from skm_sim.zones.environment import ZonesEnv, ZonesVectorEnv
+from skm_sim.spec import DomainError
+from skm_sim.zones.encoder import ZonesBody, decode
+from skm_sim.zones.env import ZonesEnv, ZonesVectorEnv, zone_lidar
 from skm_sim.zones.layout import Arena, ZoneLayout, read_layout, sample_layouts
-from skm_sim.zones.seen import things
+from skm_sim.zones.spec import things
 from skm_sim.zones.trials import SKILL_TRIALS, TRIALS
-from skm_sim.zones.world import zone_lidar
 
 SPEC = get_domain("skm_sim.zones.spec:ZONES")
 

@@ -6,8 +6,8 @@ import pytest
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_sim import get_domain
-from skm_sim.domain import DomainError
-from skm_sim.zones.environment import ZonesEnv
+from skm_sim.spec import DomainError
+from skm_sim.zones.env import ZonesEnv
 from skm_sim.zones.peers_env import SENSORS, PeersZonesEnv
 
 WIDTHS = (3, 3, 3, 3, 4, 16, 16, 16, 16)

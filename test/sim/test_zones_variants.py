@@ -6,7 +6,7 @@ import numpy as np
 
 from skm_machine import compile_mission
 from skm_sim import get_domain
-from skm_sim.zones.body import RawZonesBody, ZonesBody
+from skm_sim.zones.encoder import RawZonesBody, ZonesBody
 from skm_sim.zones.layout import (
     COVERED,
     COVERED_OFFSET,
@@ -15,7 +15,7 @@ from skm_sim.zones.layout import (
     sample_layouts,
     training_layouts,
 )
-from skm_sim.zones.seen import RAW_THINGS
+from skm_sim.zones.spec import RAW_THINGS
 from skm_sim.zones.trials import TEN_SKILL_TRIALS, TEN_TRIALS
 from skm_sim.zones.variants import AVOIDED, HARD_TEN, ZONES_RAW
 

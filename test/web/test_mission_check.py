@@ -6,10 +6,10 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_primitives import load_primitives
-from skm_primitives.goals import label_sets_of
+from skm_primitives.skills.goals import label_sets_of
 from skm_sim import get_domain
-from skm_web.machine_view import MachineView
 from skm_web.mission_check import MissionContext, check_mission
+from skm_web.views import MachineView
 
 COLOURS = "F blue & F green & F yellow"
 

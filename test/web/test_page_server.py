@@ -9,9 +9,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from skm_machine.errors import SkmError
-from skm_web.gate import TOKEN_VARIABLE, Gate, is_loopback, token_for
 from skm_web.hub import MOST_ITEMS, Hub, Seen
-from skm_web.page_server import MOST_BYTES, PageServer
+from skm_web.server import MOST_BYTES, TOKEN_VARIABLE, Gate, PageServer, is_loopback, token_for
 
 
 async def echo(request):

@@ -7,9 +7,9 @@ import pytest
 from browser import chromium, page_at, until, until_lit, until_text
 from skm_cli.main import main
 from skm_web.hub import Hub
-from skm_web.page_server import PageServer
 from skm_web.player import replay_file
-from skm_web.run_view import RunView
+from skm_web.server import PageServer
+from skm_web.views import RunView
 
 MISSION = "F(coffee & X F office) & G !decoration"
 LARGE = " & ".join(f"F({a} & X F {b})" for a, b in ("ab", "cd", "ef", "gh", "ij"))

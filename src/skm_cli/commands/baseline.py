@@ -19,7 +19,8 @@ from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from skm_primitives.baselines import Curves, LearningSettings
-    from skm_primitives.baselines.runs import Experiment
+    from skm_primitives.baselines.methods import Experiment
+
 
 EPILOG = """\
 examples:
@@ -81,8 +82,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Learn, showing progress on stderr, and print how well it went beside the best possible."""
     from skm_primitives.baselines import best_return  # noqa: PLC0415
-    from skm_primitives.baselines.methods import find_method  # noqa: PLC0415
-    from skm_primitives.baselines.runs import collected, jobs_of  # noqa: PLC0415
+    from skm_primitives.baselines.methods import (  # noqa: PLC0415
+        collected,
+        find_method,
+        jobs_of,
+    )
     from skm_primitives.workers import Job, run_kept  # noqa: PLC0415
 
     experiment = _experiment(args)
@@ -121,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
-    from skm_primitives.baselines.runs import Experiment, of_tasks  # noqa: PLC0415
+    from skm_primitives.baselines.methods import Experiment, of_tasks  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
 
     if args.mission:

@@ -62,7 +62,7 @@ def _say(text: str) -> None:
 
 def _run_core(domain: str | None, *, as_json: bool) -> int:
     """Measure the core, of one domain or of all that come with skills."""
-    from skm_cli.reports.bench_report import print_core  # noqa: PLC0415
+    from skm_cli.reports.bench import print_core  # noqa: PLC0415
     from skm_primitives.evaluation.speed import measure_speed  # noqa: PLC0415
     from skm_sim import domain_names, get_domain  # noqa: PLC0415
 
@@ -77,8 +77,8 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
 
 def _run_faults(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
     """Kill and freeze the nodes, and say what followed."""
-    from skm_cli.reports.bench_report import print_faults  # noqa: PLC0415
-    from skm_ros.bench.fault_bench import measure_faults, summary  # noqa: PLC0415
+    from skm_cli.reports.bench import print_faults  # noqa: PLC0415
+    from skm_ros.bench.faults import measure_faults, summary  # noqa: PLC0415
 
     faults = measure_faults(args.system, domain, mission, args.rate, seed, args.trials, _say)
     if args.json:
@@ -90,8 +90,8 @@ def _run_faults(args: argparse.Namespace, domain: str, mission: str, seed: int) 
 
 def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
     """Patrol for minutes, and say how each went."""
-    from skm_cli.reports.bench_report import print_patrol  # noqa: PLC0415
-    from skm_ros.bench.patrol_bench import measure_patrol  # noqa: PLC0415
+    from skm_cli.reports.bench import print_patrol  # noqa: PLC0415
+    from skm_ros.bench.patrol import measure_patrol  # noqa: PLC0415
 
     found = measure_patrol(
         args.system, domain, mission, args.rate, seed, args.minutes, args.stops, _say
@@ -105,8 +105,8 @@ def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) 
 
 def _run_web(args: argparse.Namespace, domain: str, mission: str, steps: int, seed: int) -> int:
     """Measure what open pages cost."""
-    from skm_cli.reports.bench_report import print_pages  # noqa: PLC0415
-    from skm_ros.bench.page_bench import measure_pages  # noqa: PLC0415
+    from skm_cli.reports.bench import print_pages  # noqa: PLC0415
+    from skm_ros.bench.page import measure_pages  # noqa: PLC0415
 
     found = measure_pages(domain, mission, args.rate, steps, seed, args.pages, _say)
     if args.json:
@@ -118,8 +118,8 @@ def _run_web(args: argparse.Namespace, domain: str, mission: str, steps: int, se
 
 def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure how well a rate is held."""
-    from skm_cli.reports.bench_report import print_real_time  # noqa: PLC0415
-    from skm_ros.bench.realtime_bench import measure_real_time  # noqa: PLC0415
+    from skm_cli.reports.bench import print_real_time  # noqa: PLC0415
+    from skm_ros.bench.realtime import measure_real_time  # noqa: PLC0415
 
     options = ["--single-process"] if args.single_process else []
     _say(f"measuring {steps} steps at {args.rate:g} Hz")
@@ -134,8 +134,8 @@ def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: i
 
 def _run_loop(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure both variants and the loop in process."""
-    from skm_cli.reports.bench_report import print_loops  # noqa: PLC0415
-    from skm_ros.bench.loop_bench import VARIANTS, measure_loops  # noqa: PLC0415
+    from skm_cli.reports.bench import print_loops  # noqa: PLC0415
+    from skm_ros.bench.loop import VARIANTS, measure_loops  # noqa: PLC0415
 
     document: dict[str, Any] = measure_loops(domain, mission, steps, args.rounds, _say)
     if args.json:

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from skm_cli.output import print_json
-from skm_cli.reports.robot_report import print_trials
+from skm_cli.reports.robot import print_trials
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_primitives.evaluation.robot_runs import RobotRun
+    from skm_primitives.evaluation.robot_trials import RobotRun
 
 
 def _say_run(run: RobotRun) -> None:
@@ -26,7 +26,7 @@ def _say_run(run: RobotRun) -> None:
 def run_robot(args: argparse.Namespace) -> int:
     """Run missions drawn by chance, or a domain's tasks, on a robot."""
     from skm_primitives.evaluation.robot_trials import trials_document  # noqa: PLC0415
-    from skm_sim.driving.stage import is_on_map  # noqa: PLC0415
+    from skm_sim.robots.embodiment import is_on_map  # noqa: PLC0415
 
     if not args.domain:
         raise SkmError("--domain must name a domain on a map; `skm map` makes one.")
@@ -51,16 +51,16 @@ def run_robot(args: argparse.Namespace) -> int:
 def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
     """Run missions drawn by chance in a building."""
     from skm_primitives.evaluation.robot_trials import draw_trials, robot_trials  # noqa: PLC0415
-    from skm_primitives.loading import load_primitives  # noqa: PLC0415
+    from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
-    from skm_sim.maps.map_folder import load_building  # noqa: PLC0415
-    from skm_sim.robots.rig import Senses  # noqa: PLC0415
+    from skm_sim.maps.spec import load_building  # noqa: PLC0415
+    from skm_sim.robots.simulated import Senses  # noqa: PLC0415
 
     spec, building = get_domain(args.domain), load_building(args.domain)
     primitives = load_primitives(spec)
     trials = draw_trials(spec, primitives, args.missions, args.starts, seed)
     if args.real_time:
-        from skm_ros.bench.robot_bench import real_time_trials  # noqa: PLC0415
+        from skm_ros.bench.robot import real_time_trials  # noqa: PLC0415
 
         return real_time_trials(
             spec,
@@ -86,15 +86,15 @@ def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
 
 def _run_tasks(args: argparse.Namespace, seed: int) -> list[RobotRun]:
     """Run tasks of a domain whose robot the Car plays."""
-    from skm_primitives.evaluation.role_trials import run_roles  # noqa: PLC0415
-    from skm_primitives.loading import load_primitives  # noqa: PLC0415
+    from skm_primitives.evaluation.robot_trials import run_roles  # noqa: PLC0415
+    from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
-    from skm_sim.robots.rig import Senses  # noqa: PLC0415
+    from skm_sim.robots.simulated import Senses  # noqa: PLC0415
 
     spec = get_domain(args.domain)
     tasks = args.tasks or [spec.demo_task.name]
     if args.real_time:
-        from skm_ros.bench.robot_bench import real_time_roles  # noqa: PLC0415
+        from skm_ros.bench.robot import real_time_roles  # noqa: PLC0415
 
         return real_time_roles(spec, tasks, args.starts, seed=seed, rate=args.rate, say=_say_run)
     primitives = load_primitives(spec)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skm_cli.output import add_reading_options, print_json, written
 
 if TYPE_CHECKING:
-    from skm_cli.reports.check_report import Meaning
+    from skm_cli.reports.check import Meaning
     from skm_machine.analysis import Trace
 
 
@@ -50,10 +50,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Check one mission; one that can never succeed gives exit code 1, one that cannot be read 2."""
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
-    from skm_cli.reports.check_report import Meaning, check_document, print_check  # noqa: PLC0415
+    from skm_cli.reports.check import Meaning, check_document, print_check  # noqa: PLC0415
     from skm_machine import analyse, compile_mission, judge, plan_paper  # noqa: PLC0415
-    from skm_machine.event_game import event_verdict  # noqa: PLC0415
-    from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
+    from skm_machine.events import (  # noqa: PLC0415
+        EventScript,
+        check_events,
+        event_verdict,
+    )
 
     text = mission_text(args)
     events = EventScript(args.events).names
@@ -81,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     )
     ahead = found = None
     if spec is not None and mission.machine.satisfiable:
-        from skm_primitives.known.journeys import on_building  # noqa: PLC0415
+        from skm_primitives.planning.map_domains import on_building  # noqa: PLC0415
         from skm_primitives.planning.outlook import outlook_in  # noqa: PLC0415
 
         ahead = outlook_in(spec, mission)
@@ -111,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_check(meant, trace, judgement, ahead.sentences if ahead else ())
         if found is not None:
-            from skm_cli.reports.map_report import print_journeys  # noqa: PLC0415
+            from skm_cli.reports.map import print_journeys  # noqa: PLC0415
 
             print_journeys(found, mission.machine.names)
     possible = ahead is None or ahead.possible

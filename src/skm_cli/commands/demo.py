@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from skm_cli.options import add_web_options, keep_token
 from skm_cli.output import print_json, seed_number
-from skm_cli.web_options import add_web_options, keep_token
 
 EPILOG = """\
 examples:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
-    from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
+    from skm_primitives.figures.run import check_picture  # noqa: PLC0415
     from skm_ros.client.demo_run import run_demo  # noqa: PLC0415
 
     if args.picture:

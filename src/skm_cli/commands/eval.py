@@ -103,7 +103,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate one domain, and print a table or JSON."""
-    from skm_cli.reports.eval_report import print_evaluation  # noqa: PLC0415
+    from skm_cli.reports.eval import print_evaluation  # noqa: PLC0415
     from skm_primitives.evaluation import EvaluationOptions  # noqa: PLC0415
     from skm_primitives.evaluation.mission_trials import (  # noqa: PLC0415
         MissionsEvaluation,

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
     require_ros()
     from skm_ros.client.events import set_event  # noqa: PLC0415
-    from skm_ros.client.system_status import Heard  # noqa: PLC0415
+    from skm_ros.client.monitoring import Heard  # noqa: PLC0415
 
     with RosClient(args.namespace) as client:
         if args.event is None:

@@ -90,11 +90,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Learn, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
-    from skm_cli.reports.finetune_report import finish_finetune  # noqa: PLC0415
-    from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
-    from skm_primitives.finetuning import few_shot_learner  # noqa: PLC0415
-    from skm_primitives.learner_settings import parse_settings  # noqa: PLC0415
-    from skm_primitives.training import begin_learner, train  # noqa: PLC0415
+    from skm_cli.reports.finetune import finish_finetune  # noqa: PLC0415
+    from skm_primitives.few_shot.finetuning import few_shot_learner  # noqa: PLC0415
+    from skm_primitives.learning.settings import parse_settings  # noqa: PLC0415
+    from skm_primitives.learning.training import begin_learner, train  # noqa: PLC0415
+    from skm_primitives.skills.checkpoint import checkpoint_path  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
 
     _check(args)

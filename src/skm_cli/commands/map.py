@@ -63,8 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Make the folder and say what is in it."""
-    from skm_cli.reports.map_report import print_map  # noqa: PLC0415
-    from skm_primitives.known.map_domains import make_map_domain  # noqa: PLC0415
+    from skm_cli.reports.map import print_map  # noqa: PLC0415
+    from skm_primitives.planning.map_domains import make_map_domain  # noqa: PLC0415
 
     map_path, places_path = _sources(args)
     made = make_map_domain(
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 def _sources(args: argparse.Namespace) -> tuple[Path, Path]:
     """Return the two files that were named, or those that come with skm."""
     from skm_machine.errors import SkmError  # noqa: PLC0415
-    from skm_sim.maps.map_folder import EXAMPLE_MAP, EXAMPLE_PLACES  # noqa: PLC0415
+    from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES  # noqa: PLC0415
 
     if args.example:
         if args.map:

@@ -7,12 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from skm_cli.commands.run import start_options
-from skm_cli.keeping_options import add_keeping_options
+from skm_cli.options import add_keeping_options
 from skm_cli.output import add_reading_options, console, error_console, print_json, seed_number
 
 if TYPE_CHECKING:
     from skm_ros.client.mission_goal import MissionGoal
     from skm_ros.client.ros_client import Interrupts, RosClient
+
 
 EPILOG = """\
 examples:
@@ -77,10 +78,14 @@ def run(args: argparse.Namespace) -> int:
 
     require_ros()
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
-    from skm_cli.reports import mission_report  # noqa: PLC0415
-    from skm_primitives.figures.run_picture import check_picture  # noqa: PLC0415
-    from skm_ros.client.mission_goal import MissionGoal, MissionRequest, exit_code  # noqa: PLC0415
-    from skm_ros.client.mission_recorder import MissionRecorder  # noqa: PLC0415
+    from skm_cli.reports import mission as mission_report  # noqa: PLC0415
+    from skm_primitives.figures.run import check_picture  # noqa: PLC0415
+    from skm_ros.client.mission_goal import (  # noqa: PLC0415
+        MissionGoal,
+        MissionRecorder,
+        MissionRequest,
+        exit_code,
+    )
     from skm_ros.client.recording import Recording  # noqa: PLC0415
 
     request = MissionRequest(

@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.markup import escape  # noqa: PLC0415
 
     from skm_machine.errors import SkmError, did_you_mean  # noqa: PLC0415
-    from skm_machine.words.catalogue import PATTERNS  # noqa: PLC0415
-    from skm_sim.office.pattern_examples import EXAMPLES  # noqa: PLC0415
+    from skm_machine.logic.patterns import PATTERNS  # noqa: PLC0415
+    from skm_sim.office.spec import EXAMPLES  # noqa: PLC0415
 
     chosen = [pattern for pattern in PATTERNS if (args.pattern or "") in pattern.name]
     if not chosen:

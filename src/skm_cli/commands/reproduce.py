@@ -47,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Make the parts, showing progress on stderr; an interrupted run goes on where it was."""
-    from skm_primitives.paper import ReproduceOptions, reproduce  # noqa: PLC0415
+    from skm_primitives.reproduction import ReproduceOptions, reproduce  # noqa: PLC0415
 
     if args.runs < 1:
         raise SkmError(f"--runs is {args.runs}; it must be at least 1.")

@@ -11,7 +11,8 @@ from skm_cli.output import add_reading_options, print_json, seed_number
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_machine.event_game import Risk
+    from skm_machine.events import Risk
+
 
 MAX_STEPS = 1000
 EPILOG = """\
@@ -77,15 +78,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run one episode and report it."""
-    from skm_cli.film import Film  # noqa: PLC0415
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
-    from skm_cli.reports.run_report import print_run, run_document  # noqa: PLC0415
-    from skm_cli.run_recorder import run_recorder  # noqa: PLC0415
+    from skm_cli.reports.run import print_run, run_document  # noqa: PLC0415
+    from skm_cli.run_files import (  # noqa: PLC0415
+        Film,
+        run_recorder,
+    )
     from skm_machine import compile_mission  # noqa: PLC0415
-    from skm_machine.event_script import EventScript, check_events  # noqa: PLC0415
-    from skm_machine.meaning import story_text  # noqa: PLC0415
+    from skm_machine.analysis import story_text  # noqa: PLC0415
+    from skm_machine.events import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
-    from skm_primitives.mission_run import usual_limit  # noqa: PLC0415
+    from skm_primitives.execution.mission_run import usual_limit  # noqa: PLC0415
     from skm_primitives.planning.keeping import unlearned  # noqa: PLC0415
     from skm_primitives.planning.outlook import risks_from  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415

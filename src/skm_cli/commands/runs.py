@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """List, or show."""
-    from skm_primitives.recording.listing import details, listed  # noqa: PLC0415
+    from skm_primitives.recording.files import details, listed  # noqa: PLC0415
 
     if args.place.is_file():
         found = details(args.place)

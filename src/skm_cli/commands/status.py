@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
 
     require_ros()
-    from skm_cli.reports.status_report import print_status  # noqa: PLC0415
-    from skm_ros.client.system_status import Heard  # noqa: PLC0415
+    from skm_cli.reports.status import print_status  # noqa: PLC0415
+    from skm_ros.client.monitoring import Heard  # noqa: PLC0415
 
     with RosClient(args.namespace) as client:
         heard = Heard(client)

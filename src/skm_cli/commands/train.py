@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from skm_cli.many_seeds import train_seeds
 from skm_cli.output import add_workers_option, seed_list, steps_bar
-from skm_cli.reports.train_report import print_settings, print_training
+from skm_cli.reports.train import print_settings, print_training
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from skm_sim import DomainSpec
+
 
 EPILOG = """\
 examples:
@@ -92,9 +93,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Train, showing progress on stderr; the exit code is 130 if the run was interrupted."""
     started = time.process_time()
-    from skm_primitives.checkpoint import checkpoint_path  # noqa: PLC0415
-    from skm_primitives.learner_settings import parse_settings  # noqa: PLC0415
-    from skm_primitives.training import learner_class, make_learner, train  # noqa: PLC0415
+    from skm_primitives.learning.settings import parse_settings  # noqa: PLC0415
+    from skm_primitives.learning.training import learner_class, make_learner, train  # noqa: PLC0415
+    from skm_primitives.skills.checkpoint import checkpoint_path  # noqa: PLC0415
     from skm_sim import SHIPPED, get_domain  # noqa: PLC0415
 
     if args.steps is not None and args.steps < 1:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from skm_cli.options import add_web_options, keep_token
 from skm_cli.output import print_json
-from skm_cli.web_options import add_web_options, keep_token
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from skm_ros.graph import System
+
 
 EPILOG = """\
 examples:
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
     require_ros()
     from skm_ros.graph import get_system  # noqa: PLC0415
-    from skm_ros.running import mission_command, run_here, run_processes  # noqa: PLC0415
+    from skm_ros.processes import mission_command, run_here, run_processes  # noqa: PLC0415
 
     system = get_system(args.system)
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}

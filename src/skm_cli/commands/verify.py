@@ -11,7 +11,8 @@ from skm_cli.output import print_json, track
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_primitives.recording.findings import Verification
+    from skm_primitives.recording.verification import Verification
+
 
 BAD = (0, 1, 4, 2, 3)
 """Exit codes, the worst last."""
@@ -60,8 +61,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Verify one recording, or all of a folder."""
-    from skm_cli.reports.verify_report import print_table, print_verification  # noqa: PLC0415
-    from skm_primitives.recording.findings import EXIT_CODES  # noqa: PLC0415
+    from skm_cli.reports.verify import print_table, print_verification  # noqa: PLC0415
+    from skm_primitives.recording.verification import EXIT_CODES  # noqa: PLC0415
 
     if not args.recording.is_dir():
         found = verify_missions(args.recording, args.mission, recover=args.recover)
@@ -106,10 +107,12 @@ def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification
 def verify_missions(path: Path, other: str | None, *, recover: bool) -> list[Verification]:
     """Return what a replay of each mission finds; a file without its end is mended, if asked."""
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
-    from skm_primitives.recording.files import read_recording  # noqa: PLC0415
-    from skm_primitives.recording.missions import recorded_missions  # noqa: PLC0415
+    from skm_primitives.recording.files import (  # noqa: PLC0415
+        compact,
+        read_recording,
+        recorded_missions,
+    )
     from skm_primitives.recording.verification import verify_mission  # noqa: PLC0415
-    from skm_primitives.recording.writer import compact  # noqa: PLC0415
 
     file = read_recording(path, recover=recover)
     missions = recorded_missions(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from skm_cli.web_options import add_address_options
+from skm_cli.options import add_address_options
 
 EPILOG = """\
 examples:
@@ -36,12 +36,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
-    from skm_cli.web_options import require_web, serve_until_interrupted  # noqa: PLC0415
+    from skm_cli.options import require_web, serve_until_interrupted  # noqa: PLC0415
 
     require_web()
     from skm_web.hub import Hub  # noqa: PLC0415
-    from skm_web.page_server import PageServer  # noqa: PLC0415
     from skm_web.player import replay_file  # noqa: PLC0415
+    from skm_web.server import PageServer  # noqa: PLC0415
 
     hub = Hub()
     replay = replay_file(args.recording, hub, recover=args.recover)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from skm_machine.automata.decision import DecisionTable
+from skm_machine.automata.mtbdd import DecisionTable
 
 
 class Extremes:

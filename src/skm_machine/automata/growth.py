@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.logic.bounds import Bounded, all_bounds, bounded
-from skm_machine.logic.syntax import Formula
+from skm_machine.logic.formula import Formula
 
 _TRIAL_STATES: Final = 200
 _TRIAL_SECONDS: Final = 0.1

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from skm_machine.automata.decision import DecisionTable
-from skm_machine.automata.reachability import cyclic_components, reachable
-from skm_machine.formats.hoa_text import hoa_header, hoa_label
-from skm_machine.logic.syntax import Formula
+from skm_machine.automata.graphs import cyclic_components, reachable
+from skm_machine.automata.hoa_text import hoa_header, hoa_label
+from skm_machine.automata.mtbdd import DecisionTable
+from skm_machine.logic.formula import Formula
 
 Trace = Sequence[Collection[str]]
 

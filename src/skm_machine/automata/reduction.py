@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from skm_machine.automata.bdd import ONE, ZERO, Diagrams
-from skm_machine.automata.reachability import components, cyclic_components, reaching
+from skm_machine.automata.graphs import components, cyclic_components, reaching
+from skm_machine.automata.mtbdd import ONE, ZERO, Diagrams
 
 MarkedEdge = tuple[int, int, bool]
 """The label of an edge as a function of the propositions, its target, and whether it is marked."""

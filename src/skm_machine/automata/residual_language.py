@@ -18,16 +18,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from skm_machine.automata.bdd import ONE, ZERO, Diagrams
-from skm_machine.automata.limit_deterministic import marked_graph, residual_structure
+from skm_machine.automata.buchi import Marking, Marks, Residue, Structure
+from skm_machine.automata.graphs import cyclic_components, reachable, reaching
+from skm_machine.automata.ldba import marked_graph, residual_structure
 from skm_machine.automata.limits import LimitReachedError, Limits, TooManyStatesError
-from skm_machine.automata.marking import Marking, Marks, Structure
-from skm_machine.automata.reachability import cyclic_components, reachable, reaching
+from skm_machine.automata.mtbdd import ONE, ZERO, Diagrams
 from skm_machine.automata.reduction import merge_similar, with_dead_merged, with_plain_marks
 from skm_machine.automata.residuals import LabelledEdge, Residuals
-from skm_machine.automata.satisfiability import Residue
-from skm_machine.logic.normal_form import negation_normal_form
-from skm_machine.logic.syntax import Formula
+from skm_machine.logic.formula import Formula
+from skm_machine.logic.normal_forms import negation_normal_form
 
 SAMPLES: Final = ((10, 8), (48, 24))
 """How many residuals are looked at by how many label sets each, before all are by all."""

@@ -1,5 +1,5 @@
 """Pictures of machines, in plain SVG."""
 
-from skm_machine.drawing.machine_picture import draw_machine
+from skm_machine.drawing.machine import draw_machine
 
 __all__ = ["draw_machine"]

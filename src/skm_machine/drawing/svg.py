@@ -11,6 +11,8 @@ from math import hypot
 from typing import Final
 
 from skm_machine.drawing.canvas import (
+    FONT,
+    LINE_HEIGHT,
     WORKING,
     Canvas,
     Card,
@@ -21,10 +23,6 @@ from skm_machine.drawing.canvas import (
     Path,
     Point,
     Text,
-)
-from skm_machine.drawing.lettering import (
-    FONT,
-    LINE_HEIGHT,
     words_broken,
     xml_attribute,
     xml_text,

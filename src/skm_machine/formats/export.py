@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skm_machine.formats.hoa_text import hoa_header, hoa_label, hoa_string
-from skm_machine.logic.syntax import TRUE
+from skm_machine.automata.hoa_text import hoa_header, hoa_label, hoa_string
+from skm_machine.logic.formula import TRUE
 from skm_machine.reward_machine import Edge, Outcome, RewardMachine
 
 

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from skm_machine.errors import MissionError, did_you_mean
-from skm_machine.logic.bound_text import Bound, BoundError, read_bound
-from skm_machine.logic.bounds import MAX_BOUND, bounded
-from skm_machine.logic.syntax import (
+from skm_machine.logic.bounds import MAX_BOUND, Bound, BoundError, bounded, read_bound
+from skm_machine.logic.formula import (
     FALSE,
     FLAT,
     PRECEDENCE,
@@ -25,7 +24,7 @@ from skm_machine.logic.syntax import (
     operator_prefix,
     proposition,
 )
-from skm_machine.logic.text import written_size
+from skm_machine.logic.printer import written_size
 from skm_machine.logic.timed import Window, timed
 
 MAX_DEPTH: Final = 3200

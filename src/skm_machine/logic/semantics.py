@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from skm_machine.logic.syntax import TEMPORAL, Formula, boolean_value
+from skm_machine.logic.formula import TEMPORAL, Formula, boolean_value
 
 
 def holds(formula: Formula, trace: Sequence[Collection[str]]) -> bool:

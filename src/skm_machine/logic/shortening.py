@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from skm_machine.logic.syntax import (
+from skm_machine.logic.formula import (
     FALSE,
     TRUE,
     Formula,

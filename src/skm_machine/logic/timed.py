@@ -22,8 +22,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from skm_machine.logic.normal_form import DUALS
-from skm_machine.logic.syntax import TEMPORAL, TIMED, Formula
+from skm_machine.logic.formula import TEMPORAL, TIMED, Formula
+from skm_machine.logic.normal_forms import DUALS
 
 NANOSECONDS: Final = 1_000_000_000
 

@@ -6,10 +6,14 @@ machine. Settings are those that were in effect in the comparison of the Skill M
 (docs/paper.md).
 """
 
-from skm_primitives.baselines.curves import Curves
 from skm_primitives.baselines.methods import METHODS, Method, run_method
-from skm_primitives.baselines.problem import Problem, best_return, make_problem
-from skm_primitives.baselines.settings import LearningSettings
+from skm_primitives.baselines.problem import (
+    Curves,
+    LearningSettings,
+    Problem,
+    best_return,
+    make_problem,
+)
 
 __all__ = [
     "METHODS",

@@ -2,7 +2,7 @@
 
 QL-SM acts by argmax_a max{γ Q(s,u,a), (1−γ) δ_Q(u)(⟨s,c⟩,a)}, while it learns and when it is
 evaluated, as printed. (`skm finetune` returns another policy, which never ends below zero-shot: see
-`skm_primitives.tabular.finetune`.)
+`skm_primitives.few_shot.tabular`.)
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from skm_machine.mission import Mission
-from skm_primitives.baselines.compiled import below, compiled, greedy, highest, stream, uniform
-from skm_primitives.baselines.settings import Numbers
+from skm_primitives.baselines.problem import (
+    Numbers,
+    below,
+    compiled,
+    greedy,
+    highest,
+    stream,
+    uniform,
+)
+from skm_primitives.few_shot.tabular import tabular_mission, tabulate
 from skm_primitives.planning.planners import make_policy
-from skm_primitives.primitives import Primitives
-from skm_primitives.tabular.mission_arrays import tabular_mission, tabulate
+from skm_primitives.skills.values import Primitives
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.tabular.model import TabularModel
+from skm_sim.tabular import TabularModel
 
 
 class Skilled(NamedTuple):

@@ -8,18 +8,177 @@ promise is the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
-from skm_machine.machine_values import optimal_values
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.skill_machine import optimal_values
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.tabular.model import TabularModel
+from skm_sim.tabular import TabularModel
+
+# Compiled loops: numba where it is there, a sentence where it is not; and what every loop draws
+# from.
+#
+# Random numbers are SplitMix64 (Steele, Lea & Flood 2014), kept in an array of one number: the
+# same on every machine, and a stream of its own for each run and each evaluation.
+
+
+try:
+    from numba import njit
+except ImportError:  # the extra `baselines` is not installed: said on use
+    njit = None
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def compiled(function: Function) -> Function:
+    """Compile a loop when it is first called, and keep what was compiled on disk."""
+    if njit is None:
+
+        def missing(*_: object) -> None:
+            raise SkmError(
+                "the baselines are compiled by numba; install it with `pip install"
+                " 'skm[baselines]'`."
+            )
+
+        return cast(Function, missing)
+    return cast(Function, njit(cache=True, nogil=True)(function))
+
+
+@compiled
+def stream(seed: int, number: int) -> NDArray[np.uint64]:
+    """Return the random stream `number` of a run."""
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(seed) * _MIX_1 + np.uint64(number) * _MIX_2 + _GOLDEN
+    for _ in range(3):
+        uniform(state)
+    return state
+
+
+@compiled
+def uniform(state: NDArray[np.uint64]) -> float:
+    """Draw from [0, 1)."""
+    state[0] += _GOLDEN
+    mixed = state[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX_1
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIX_2
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return np.float64(mixed >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@compiled
+def below(state: NDArray[np.uint64], count: int) -> int:
+    """Draw a whole number from 0 to `count` − 1."""
+    return int(uniform(state) * count)
+
+
+@compiled
+def soft(values: NDArray[np.float64], epsilon: float, state: NDArray[np.uint64]) -> int:
+    """Return a random index with probability `epsilon`, else that of the greatest value."""
+    if uniform(state) < epsilon:
+        return below(state, len(values))
+    return greedy(values, state)
+
+
+@compiled
+def greedy(values: NDArray[np.float64], state: NDArray[np.uint64]) -> int:
+    """Return the index of the greatest value; ties are drawn."""
+    best, ties, chosen = values[0], 1, 0
+    for index in range(1, len(values)):
+        value = values[index]
+        if value > best:
+            best, ties, chosen = value, 1, index
+        elif value == best:
+            ties += 1
+            if uniform(state) * ties < 1.0:
+                chosen = index
+    return chosen
+
+
+@compiled
+def highest(values: NDArray[np.float64]) -> float:
+    """Return the greatest value."""
+    best = values[0]
+    for index in range(1, len(values)):
+        best = max(best, values[index])
+    return float(best)
+
+
+# The settings of a learner: what was in effect in the paper's comparison, and all that can be
+# set.
+
+
+class Numbers(NamedTuple):
+    """The same for compiled loops."""
+
+    steps: int
+    every: int
+    alpha: float
+    gamma: float
+    epsilon: float
+    test_epsilon: float
+    initial: float
+    episode_steps: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """How a method learns and is evaluated."""
+
+    steps: int = 400_000
+    every: int = 1000
+    """Steps between two evaluations, of which there is one before the first step, too."""
+    alpha: float = 0.1
+    gamma: float = 0.9
+    epsilon: float = 0.5
+    """The share of random actions while learning."""
+    test_epsilon: float = 0.1
+    """The share of random actions in evaluations."""
+    initial: float = 2.0
+    """What Q begins at."""
+    episode_steps: int = 1000
+    """An episode that is not over by then is cut off: no end of the mission, only a new start."""
+    evaluations: int = 10
+    """Episodes of each evaluation; the paper has one."""
+
+    def __post_init__(self) -> None:
+        shares = ("alpha", "gamma", "epsilon", "test_epsilon")
+        for name in shares:
+            if not 0 <= getattr(self, name) <= 1:
+                raise SkmError(f"{name} is {getattr(self, name)}; it must be from 0 to 1.")
+        for name in ("steps", "every", "episode_steps", "evaluations"):
+            if getattr(self, name) < 1:
+                raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        if self.steps % self.every:
+            raise SkmError(
+                f"{self.steps} steps are no multiple of {self.every}, between evaluations."
+            )
+
+    @property
+    def numbers(self) -> Numbers:
+        """The settings for compiled loops."""
+        return Numbers(
+            self.steps,
+            self.every,
+            self.alpha,
+            self.gamma,
+            self.epsilon,
+            self.test_epsilon,
+            self.initial,
+            self.episode_steps,
+            self.evaluations,
+        )
 
 
 class World(NamedTuple):
@@ -184,3 +343,61 @@ def best_return(problem: Problem, epsilon: float, steps: int) -> float:
         if settled and not spreads:
             break
     return float(value[np.ix_(machines.initial, world.starts)].mean())
+
+
+# Learning curves of a method: what each evaluation of each run returned.
+
+
+WINDOW = 40
+"""Consecutive evaluations that a figure's point is the mean of, as in the paper."""
+LATEST = 5
+"""Of a table's figure: a window of 40 would lag 20,000 steps behind a learner that still improves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """The mean return of each evaluation of each run, `[run, evaluation]`.
+
+    The first evaluation is before any learning.
+    """
+
+    method: str
+    scores: FloatArray
+    settings: LearningSettings
+    seeds: tuple[int, ...]
+
+    @property
+    def steps(self) -> IntArray:
+        """`[evaluation]`: after how many steps."""
+        return np.arange(self.scores.shape[1]) * self.settings.every
+
+    def smoothed(self, window: int = WINDOW) -> FloatArray:
+        """Return for each evaluation the mean of the last `window`; of fewer at the beginning."""
+        total = np.cumsum(np.pad(self.scores, ((0, 0), (1, 0))), axis=1)
+        end = np.arange(1, total.shape[1])
+        begin = np.maximum(end - window, 0)
+        smooth: FloatArray = (total[:, end] - total[:, begin]) / (end - begin)
+        return smooth
+
+    def at(self, steps: int) -> tuple[float, float]:
+        """Return mean and standard deviation over the runs, of the last evaluations up to there."""
+        found = self.smoothed(LATEST)[
+            :, min(steps // self.settings.every, self.scores.shape[1] - 1)
+        ]
+        return float(found.mean()), float(found.std())
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        smooth = self.smoothed()
+        mean, deviation = self.at(self.settings.steps)
+        return {
+            "method": self.method,
+            "settings": asdict(self.settings),
+            "seeds": list(self.seeds),
+            "final": mean,
+            "final_deviation": deviation,
+            "first": float(self.scores[:, 0].mean()),
+            "steps": self.steps.tolist(),
+            "mean": smooth.mean(axis=0).round(6).tolist(),
+            "deviation": smooth.std(axis=0).round(6).tolist(),
+        }

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.evaluation_options import EvaluationOptions
 from skm_primitives.evaluation.mission_trials import MissionsEvaluation, evaluate_missions
-from skm_primitives.evaluation.single_skills import evaluate_box_skills
+from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.evaluation.skill_trials import evaluate_box_skills
 from skm_primitives.evaluation.tabular_tasks import TabularEvaluation, evaluate_tabular
 from skm_primitives.evaluation.task_trials import (
     RoundsEvaluation,
     TrialsEvaluation,
     evaluate_trials,
 )
-from skm_sim.domain import DomainSpec
+from skm_sim.finite_world import finite_world
+from skm_sim.spec import DomainSpec
 from skm_sim.tabular import is_tabular, tabular_model
-from skm_sim.tabular.finite_world import finite_world
 
 __all__ = [
     "Evaluation",

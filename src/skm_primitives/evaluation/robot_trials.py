@@ -3,26 +3,156 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from skm_machine.mission import Mission
-from skm_primitives.episodes import run_episode
+from skm_machine.errors import SkmError
+from skm_machine.logic.timed import NANOSECONDS
+from skm_machine.mission import Mission, compile_mission
+from skm_machine.tracker import MissionTracker, Status
+from skm_primitives.evaluation.exact import IMPOSSIBLE, optimal_steps
 from skm_primitives.evaluation.random_missions import random_missions
-from skm_primitives.evaluation.robot_runs import LIMITS, MANNER, RobotRun, TrueJudge, run_on_robot
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.primitives import Primitives
-from skm_primitives.tabular.optimum import IMPOSSIBLE, optimal_steps
-from skm_sim.domain import DomainSpec
-from skm_sim.driving.drive import drive_in
+from skm_primitives.planning.shield import AnyShield, make_shield
+from skm_primitives.skills.values import Primitives
 from skm_sim.maps.building import Building
-from skm_sim.robots.bodies import chassis_of, make_body
-from skm_sim.robots.rig import Senses
-from skm_sim.robots.walls import walls_of
+from skm_sim.maps.places import Places
+from skm_sim.robots.drive import Driving, Entered, Manner, drive_in
+from skm_sim.robots.embodiment import RoleDrive
+from skm_sim.robots.path_follower import Chassis
+from skm_sim.robots.pose import Limits
+from skm_sim.robots.simulated import AXLE, RADIUS, Body, Car, Rig, Senses, chassis_of, make_body
+from skm_sim.robots.walls import Pose, walls_of
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import tabular_model
+
+# One mission on a robot in simulated time: its noise, and the bridge's own driving.
+#
+# What the robot did is judged on where it really was, at 50 Hz, and not on what the bridge
+# believed: a second tracker follows the labels of the true pose.
+
+
+LIMITS: Final = Limits(speed=0.4, turn=3.0)
+"""What the Car is asked for; the same as in config/graph.yaml."""
+MANNER: Final = Manner(late=0.02)
+COMING_TO_REST: Final = 10
+"""Control periods after the end of a mission in which the robot stops; they count, too."""
+
+
+@dataclass(frozen=True)
+class RobotRun:
+    """One run of a mission on a robot."""
+
+    mission: str
+    outcome: str
+    """As the bridge's labels have it: `accepted`, `failed`, `no progress` or `timed out`."""
+    true_outcome: str
+    """As the labels of the true pose have it, until the robot stands."""
+    seconds: float
+    way: float
+    """Metres that the robot went."""
+    planned: float
+    """Metres of the cells' way in the simulated domain; 0 where there are no cells."""
+    wall: bool
+    """Whether it touched a wall."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the mission was done, and nothing forbidden was touched in truth."""
+        return self.outcome == "accepted" and self.true_outcome != "failed"
+
+
+class TrueJudge:
+    """Follows a mission on the labels of the true pose; its way, too."""
+
+    def __init__(
+        self, mission: Mission, places: Places, constraints: Collection[str], pose: Pose
+    ) -> None:
+        self._places = places
+        self.tracker = MissionTracker(mission.machine, constraints, mission.clocks)
+        self.tracker.start(self._places.labels_at(*pose[:2]))
+        self.clock: Callable[[], int] = lambda: 0
+        """How late it is, in nanoseconds since the mission began."""
+        self._place = pose[:2]
+        self.way = 0.0
+
+    def watch(self, pose: Pose) -> None:
+        """Take the true pose of a moment."""
+        place = pose[:2]
+        self.way += math.dist(place, self._place)
+        sets = self._places.label_sets_along(*self._place, *place)
+        for labels in sets[1:] or sets:
+            if self.tracker.status is Status.RUNNING:
+                self.tracker.update(labels, time=self.clock())
+        self._place = place
+
+
+def run_on_robot(
+    policy: Policy,
+    primitives: Primitives,
+    car: Body,
+    drive: Driving,
+    judge: TrueJudge,
+    *,
+    seconds: float,
+    max_steps: int,
+    senses: Senses,
+    seed: int,
+    planned: float = 0.0,
+    shield: AnyShield | None = None,
+) -> RobotRun:
+    """Run a mission on a robot from where it stands, for so many seconds at most."""
+    touched = False
+
+    def watch(pose: Pose) -> None:
+        nonlocal touched
+        touched = touched or car.touches_wall
+        judge.watch(pose)
+
+    rig = Rig(car, drive, senses, seed, watch)
+    entered: list[Entered] = []
+    while not entered:
+        entered = rig.period(MANNER.period, go=False)
+    run = MissionRun(policy, primitives, max_steps, shield)
+    state = entered[-1]
+    began = rig.now
+
+    def now() -> int:
+        return round((rig.now - began) * NANOSECONDS)
+
+    judge.clock = now
+    run.begin(state.value, state.labels, now())
+    limit = rig.now + seconds
+    while not run.over and rig.now < limit:
+        decision = run.decide(primitives.values(state.value, run.history))
+        if run.blocked:
+            break
+        drive.take(decision.action, rig.now)
+        entered = rig.period(MANNER.period, go=True)
+        while not entered and rig.now < limit and not run.advance(state.value, now()):
+            entered = rig.period(MANNER.period, go=True)
+        for state in entered:
+            if not run.over:
+                run.enter(state.value, state.labels, now())
+    for _ in range(COMING_TO_REST):
+        rig.period(MANNER.period, go=False)
+    truth, mission = str(judge.tracker.status.value), policy.mission.text
+    return RobotRun(mission, _outcome(run), truth, rig.now, judge.way, planned, touched)
+
+
+def _outcome(run: MissionRun) -> str:
+    if run.tracker.status is not Status.RUNNING:
+        return str(run.tracker.status.value)
+    return "no progress" if run.stalled or run.blocked else "timed out"
+
 
 SECONDS_A_METRE: Final = 10.0
 LEAST_SECONDS: Final = 60.0
@@ -144,3 +274,81 @@ def trials_document(runs: Sequence[RobotRun]) -> dict[str, Any]:
         "kilometres": sum(run.way for run in runs) / 1000,
         "mean_speed": sum(run.way for run in runs) / sum(run.seconds for run in runs),
     }
+
+
+# Tasks of a domain on a robot that plays the part of the domain's own, in simulated time.
+#
+# Arenas are those of `skm eval`: drawn by chance, the task possible in each. The Car starts where
+# the domain's robot would, objects are read from a file as the bridge reads them, and success is
+# judged on the Car's true pose. A task has the domain's limit of steps.
+
+
+VARIANT: Final = "random"
+SECONDS_A_STEP: Final = 1.25
+"""Of the time that a step should take: labels that change on the way make more steps, not fewer."""
+
+
+@dataclass(frozen=True)
+class RoleTrial:
+    """A task, the file that says where things are, and where the robot starts."""
+
+    task: Task
+    objects: Path
+    start: Pose
+
+    @property
+    def seconds(self) -> float:
+        """How long the robot may take."""
+        return SECONDS_A_STEP * MANNER.step * self.task.max_steps
+
+
+def role_trials(
+    spec: DomainSpec, tasks: list[str], runs: int, seed: int, folder: Path
+) -> Iterator[RoleTrial]:
+    """Draw arenas for each task; their files go into a folder."""
+    trials, role = spec.part("trials"), spec.part("role")
+    if trials is None or role is None:
+        raise SkmError(
+            f"the domain '{spec.name}' cannot be tried on a robot: it is on no map, and its spec"
+            " names no role and trials"
+        )
+    for name in tasks:
+        task = spec.task(name)
+        for number, options in enumerate(trials.draw(task, runs, seed, VARIANT).options):
+            text, start = role.trial(options)
+            path = folder / f"{name}-{number}.yaml"
+            path.write_text(text, "utf-8")
+            yield RoleTrial(task, path, start)
+
+
+def run_roles(
+    spec: DomainSpec,
+    primitives: Primitives,
+    tasks: list[str],
+    runs: int,
+    *,
+    seed: int,
+    senses: Senses,
+    say: Callable[[RobotRun], None],
+) -> list[RobotRun]:
+    """Run tasks on the Car, each in arenas of its own."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, trial in enumerate(role_trials(spec, tasks, runs, seed, Path(folder))):
+            mission = compile_mission(trial.task.formula, propositions=spec.propositions)
+            role = spec.part("role")(trial.objects)
+            run = run_on_robot(
+                make_policy(mission, primitives),
+                primitives,
+                Car(None, trial.start),
+                RoleDrive(role, Chassis(AXLE, RADIUS), LIMITS, MANNER),
+                TrueJudge(mission, role.places, spec.constraints, trial.start),
+                seconds=trial.seconds,
+                max_steps=trial.task.max_steps,
+                senses=senses,
+                seed=seed + number,
+                shield=make_shield(mission, primitives),
+            )
+            say(run)
+            found.append(run)
+    return found

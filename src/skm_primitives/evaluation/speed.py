@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from skm_machine import compile_mission
-from skm_primitives.episodes import run_episode
-from skm_primitives.loading import load_primitives
+from skm_primitives.execution.episodes import run_episode
 from skm_primitives.planning.planners import PLANNERS, make_policy
-from skm_sim.domain import DomainSpec
+from skm_primitives.skills.loading import load_primitives
+from skm_sim.spec import DomainSpec
 
 BATCH = 256
 REPEATS = 5

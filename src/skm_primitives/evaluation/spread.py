@@ -8,14 +8,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from skm_primitives.checkpoint import checkpoint_path
 from skm_primitives.evaluation import Evaluation, MissionsEvaluation, evaluate
-from skm_primitives.evaluation.evaluation_options import EvaluationOptions
+from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.task_trials import task_trials
-from skm_primitives.loading import load_primitives
+from skm_primitives.skills.checkpoint import checkpoint_path
+from skm_primitives.skills.loading import load_primitives
 from skm_primitives.workers import Job, check_workers, run_kept
 from skm_sim import get_domain
-from skm_sim.domain import DomainSpec
+from skm_sim.spec import DomainSpec
 
 
 def evaluate_spread(

@@ -10,21 +10,23 @@ import numpy as np
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.evaluation_options import EvaluationOptions
-from skm_primitives.loading import load_primitives
-from skm_primitives.planning.planners import make_policy
-from skm_primitives.primitives import Primitives
-from skm_primitives.tabular.exact_evaluation import (
+from skm_primitives.evaluation.exact import (
+    IMPOSSIBLE,
     Runs,
     RunsSummary,
+    best_success,
     evaluate_policy,
     joined,
+    optimal_steps,
 )
-from skm_primitives.tabular.optimum import IMPOSSIBLE, best_success, optimal_steps
-from skm_primitives.tabular.q_learning import TabularLearner
-from skm_primitives.tabular.tabular_primitives import TabularPrimitives
+from skm_primitives.evaluation.options import EvaluationOptions
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.tabular_skills import TabularPrimitives
+from skm_primitives.skills.values import Primitives
 from skm_sim.arrays import BoolArray
-from skm_sim.domain import DomainSpec, Task
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import TabularModel, tabular_model
 from skm_sim.trials import named_tasks
 

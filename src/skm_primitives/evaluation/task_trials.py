@@ -9,22 +9,23 @@ from typing import Any, Final
 import gymnasium
 import numpy as np
 
-from skm_machine import Mission, Status, compile_mission
+from skm_machine import Mission, compile_mission
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.logic.parser import parse
-from skm_machine.passes import Passes
-from skm_primitives.episodes import Episode, run_episode
-from skm_primitives.evaluation.evaluation_options import EvaluationOptions
+from skm_machine.tracker import Passes, Status
+from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
-from skm_primitives.loading import load_primitives
+from skm_primitives.execution.episodes import Episode, run_episode
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.primitives import Primitives
-from skm_sim.domain import DomainSpec, Task
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import Primitives
+from skm_sim.arrays import BoolArray, FloatArray
 from skm_sim.locations import load_attribute
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
 
-FINETUNED: Final = "skm_primitives.finetuning:load_finetuned"
+FINETUNED: Final = "skm_primitives.few_shot.finetuning:load_finetuned"
 """Who loads what few-shot learning has saved, imported on use: it stands above evaluations."""
 FEW_SHOT: Final = "few-shot"
 """In place of a planner's name, where a policy was learned on top of one."""
@@ -48,7 +49,7 @@ class TrialsTask:
     timeouts: float | None = None
     """The share of runs that were cut off, or given up since they got nowhere."""
     visits: float | None = None
-    """How often acceptance was visited in a run, on average: see `skm_machine.passes`."""
+    """How often acceptance was visited in a run, on average: see `skm_machine.tracker`."""
     rounds: float | None = None
     """The same as the mission's machine counts it: rounds, where it has no end."""
 
@@ -297,3 +298,73 @@ def _rounds_task(task: Task, episodes: Sequence[Episode], reference: Sequence[in
         violations_interval=proportion_interval(failed, count),
         episodes=count,
     )
+
+
+# Two policies in the same worlds: what each did, and whether one is better beyond doubt.
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """How one policy did, an entry for every world."""
+
+    succeeded: BoolArray
+    failed: BoolArray
+    score: FloatArray
+    """The rounds of a mission without end; else the discounted return."""
+
+    @property
+    def success(self) -> float:
+        """The share of worlds in which the mission succeeded."""
+        return float(self.succeeded.mean())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One policy beside another, in the same worlds."""
+
+    before: Outcomes
+    after: Outcomes
+
+    @property
+    def gain(self) -> float:
+        """By how much the mean score is higher."""
+        return float((self.after.score - self.before.score).mean())
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of that, from the differences world by world."""
+        return mean_interval((self.after.score - self.before.score).tolist())
+
+    @property
+    def no_worse(self) -> bool:
+        """Whether it succeeded in no fewer worlds, and failed in no more."""
+        fewer = self.after.succeeded.sum() < self.before.succeeded.sum()
+        return not fewer and bool(self.after.failed.sum() <= self.before.failed.sum())
+
+    @property
+    def better(self) -> bool:
+        """Whether it is no worse, and its score higher by all that the interval allows."""
+        return self.no_worse and self.interval[0] > 0
+
+
+def run_worlds(
+    spec: DomainSpec,
+    primitives: Primitives,
+    policy: Policy,
+    task: Task,
+    drawn: TrialSet,
+) -> Outcomes:
+    """Run a task in every world that was drawn."""
+    env = spec.make()
+    rows = []
+    for seed, options in zip(drawn.seeds, drawn.options, strict=True):
+        episode = run_episode(
+            env, primitives, policy, max_steps=task.max_steps, seed=seed, options=options
+        )
+        visits = episode.accepting_visits
+        score = visits if policy.mission.machine.endless else episode.discounted_return
+        succeeded = episode.status is Status.ACCEPTED or visits > 0
+        rows.append((succeeded, episode.status is Status.FAILED, float(score)))
+    env.close()
+    columns = np.array(rows).T
+    return Outcomes(columns[0] > 0, columns[1] > 0, columns[2])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.figures.figure_options import Drawn, FigureOptions
-from skm_sim.domain import DomainSpec
+from skm_primitives.figures.options import Drawn, FigureOptions
 from skm_sim.locations import load_attribute
+from skm_sim.spec import DomainSpec
 
 __all__ = ["KINDS", "Drawn", "FigureOptions", "draw_figure"]
 

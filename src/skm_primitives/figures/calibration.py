@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from skm_primitives.deep.skill_runs import SkillRuns
-from skm_primitives.evaluation.single_skills import DEFAULT_EPISODES, runs_of_skills
-from skm_primitives.figures.figure_options import Drawn, FigureOptions
-from skm_primitives.loading import load_primitives
+from skm_primitives.evaluation.skill_trials import DEFAULT_EPISODES, runs_of_skills
+from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.learning.validation import SkillRuns
+from skm_primitives.skills.loading import load_primitives
 from skm_sim.arrays import FloatArray
-from skm_sim.domain import DomainSpec
+from skm_sim.spec import DomainSpec
 
 BINS = 10
 COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#4f9d4a", "#8c5a3c", "#3d4653")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from skm_primitives.finetuning import FewShotLearner
+from skm_primitives.few_shot.finetuning import FewShotLearner
 
 INK = "#222831"
 FEW_SHOT = "#1f7a8c"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from skm_machine.errors import SkmError
-from skm_primitives.composition import primitive
 from skm_primitives.figures import value_map
-from skm_primitives.figures.figure_options import Drawn, FigureOptions
-from skm_primitives.loading import load_primitives
-from skm_primitives.primitives import GoalValues, Primitives
+from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.skills.composition import primitive
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import GoalValues, Primitives
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.artists import ValuePanel, ValuesArtist
-from skm_sim.domain import DomainSpec
 from skm_sim.locations import load_attribute
+from skm_sim.spec import DomainSpec
 from skm_sim.tabular import tabular_model
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from skm_machine.drawing.lettering import words_broken
+from skm_machine.drawing.canvas import words_broken
 from skm_machine.errors import SkmError
-from skm_primitives.evaluation.evaluation_options import EvaluationOptions
+from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.task_trials import RoundsEvaluation, evaluate_trials
-from skm_primitives.figures.figure_options import INK, Drawn, FigureOptions, plain
-from skm_sim.domain import DomainSpec
+from skm_primitives.figures.options import INK, Drawn, FigureOptions, plain
+from skm_sim.spec import DomainSpec
 
 REFERENCE: Final = "#b8b2a7"
 ZERO_SHOT: Final = "#1f7a8c"

@@ -8,20 +8,20 @@ from typing import Any
 import gymnasium
 
 from skm_machine import compile_mission
-from skm_machine.drawing.lettering import words_broken
+from skm_machine.drawing.canvas import words_broken
 from skm_machine.errors import SkmError, UnachievableMissionError
-from skm_primitives.episodes import Episode, run_episode
-from skm_primitives.figures.figure_options import Drawn, FigureOptions
-from skm_primitives.finetuning import load_finetuned
-from skm_primitives.loading import load_primitives
+from skm_primitives.execution.episodes import Episode, run_episode
+from skm_primitives.few_shot.finetuning import load_finetuned
+from skm_primitives.few_shot.tabular import FinetuneLearner
+from skm_primitives.figures.options import Drawn, FigureOptions
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.primitives import Primitives
-from skm_primitives.tabular.finetune import FinetuneLearner
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import Primitives
 from skm_sim.artists import DrawnRun, PathsArtist, PathsPanel
-from skm_sim.domain import DomainSpec, Task
 from skm_sim.locations import load_attribute
-from skm_sim.scene_paths import ScenePaths
+from skm_sim.scene import ScenePaths
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import is_tabular
 from skm_sim.trials import ResetOptions
 

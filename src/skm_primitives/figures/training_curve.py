@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from skm_machine.errors import SkmError
-from skm_primitives import checkpoint
-from skm_primitives.figures.figure_options import INK, Drawn, FigureOptions, plain
-from skm_primitives.loading import default_checkpoint
-from skm_sim.domain import DomainSpec
+from skm_primitives.figures.options import INK, Drawn, FigureOptions, plain
+from skm_primitives.skills import checkpoint
+from skm_primitives.skills.loading import default_checkpoint
 from skm_sim.locations import load_attribute
+from skm_sim.spec import DomainSpec
 
 
 class CurveArtist(Protocol):

@@ -17,16 +17,15 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
-from skm_primitives.figures.figure_options import Drawn, FigureOptions
-from skm_primitives.goals import Goal
-from skm_primitives.loading import load_primitives
-from skm_primitives.primitives import ContinuousGoalValues
+from skm_primitives.figures.options import Drawn, FigureOptions
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import ContinuousGoalValues
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from skm_sim.domain import DomainSpec
 from skm_sim.faults import environment_faults
-from skm_sim.observation_parts import is_vector
-from skm_sim.shapes import scene_of
-from skm_sim.top_view import OVER_EVERYTHING, draw_scene
+from skm_sim.observations import is_vector
+from skm_sim.scene import OVER_EVERYTHING, draw_scene, scene_of
+from skm_sim.spec import DomainSpec
 
 WORLDS: Final = 64
 WALKS: Final = 6

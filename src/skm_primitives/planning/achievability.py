@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from skm_machine.logic.normal_form import negation_normal_form
-from skm_machine.logic.syntax import TRUE, Formula, evaluate
-from skm_machine.machine_values import optimal_values
+from skm_machine.logic.formula import TRUE, Formula, evaluate
+from skm_machine.logic.normal_forms import negation_normal_form
 from skm_machine.mission import Mission
+from skm_machine.skill_machine import optimal_values
 
 
 def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[str]]]) -> str:

@@ -20,7 +20,7 @@ from skm_machine.clocks import Clocks, Stand
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
-from skm_primitives.primitives import KnownWorld
+from skm_primitives.skills.values import KnownWorld
 from skm_sim.arrays import BoolArray
 
 MOST_SECONDS: Final = 1.5

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from skm_machine.errors import UnachievableMissionError
-from skm_machine.logic.normal_form import negation_normal_form
+from skm_machine.logic.normal_forms import negation_normal_form
 from skm_machine.mission import Mission
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.primitives import GoalToGoal, Skills
+from skm_primitives.skills.values import GoalToGoal, Skills
 
 
 @dataclass(frozen=True)

@@ -15,25 +15,22 @@ import numpy as np
 
 from skm_machine.analysis import Analysis, Trace, analyse, possible_failures
 from skm_machine.errors import SkmError
-from skm_machine.event_game import EventVerdict, Risk, event_verdict, sets_to_blame, subsets
-from skm_machine.machine_values import TOLERANCE
+from skm_machine.events import EventVerdict, Risk, event_verdict, sets_to_blame, subsets
 from skm_machine.mission import Mission
 from skm_machine.possible import LabelSet, possible_outcomes, shown_everywhere
 from skm_machine.reward_machine import Outcome
-from skm_machine.skill_machine import Skill, SkillMachine, plan_possible
-from skm_primitives.goals import label_sets_of
-from skm_primitives.loading import load_primitives
-from skm_primitives.planning.grounded import GroundedPolicy
+from skm_machine.skill_machine import TOLERANCE, Skill, SkillMachine, plan_possible
 from skm_primitives.planning.keeping import Keeping, keeping
-from skm_primitives.planning.known_policy import KnownWorldPolicy
-from skm_primitives.planning.mission_product import MissionProduct, mission_product
-from skm_primitives.planning.place_game import EventGame, event_game
+from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, StandingPolicy
 from skm_primitives.planning.policy import Policy, WantsGoals
+from skm_primitives.planning.product import MissionProduct, mission_product
 from skm_primitives.planning.product_graph import FAR, ProductGraph
-from skm_primitives.planning.standing import StandingPolicy
-from skm_primitives.primitives import GoalToGoal, KnownWorld, PlaceWorld, Skills
+from skm_primitives.planning.solvers import EventGame, event_game
+from skm_primitives.skills.goals import label_sets_of
+from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.values import GoalToGoal, KnownWorld, PlaceWorld, Skills
 from skm_sim.arrays import BoolArray, IntArray
-from skm_sim.domain import DomainSpec
+from skm_sim.spec import DomainSpec
 
 MOST_NODES: Final = 300_000
 """Machine states × places that are gone through; beyond, label sets are taken to follow at will."""

@@ -8,15 +8,15 @@ from gymnasium.spaces import Box
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
-from skm_primitives.planning.composed_values import ComposedValuesPolicy
-from skm_primitives.planning.grounded import GroundedPolicy
-from skm_primitives.planning.grounded_goals import GroundedGoalPolicy
-from skm_primitives.planning.known_policy import KnownWorldPolicy
-from skm_primitives.planning.narrowing import NarrowedPolicy, goals_of_mission
-from skm_primitives.planning.paper import PaperPolicy
+from skm_primitives.planning.label_set_policies import (
+    GroundedGoalPolicy,
+    NarrowedPolicy,
+    goals_of_mission,
+)
+from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
+from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, StandingPolicy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.planning.standing import StandingPolicy
-from skm_primitives.primitives import KnownWorld, PlaceWorld, Skills
+from skm_primitives.skills.values import KnownWorld, PlaceWorld, Skills
 
 PLANNERS: Final = ("grounded", "paper")
 """Those of every domain, in process and in the machine node."""

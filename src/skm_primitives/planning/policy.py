@@ -20,7 +20,7 @@ from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.revisits import Revisits
-from skm_primitives.primitives import (
+from skm_primitives.skills.values import (
     AnyGoalValues,
     ContinuousGoalValues,
     GoalToGoal,
@@ -183,3 +183,27 @@ def best_of_goals(values: AnyGoalValues) -> tuple[Any, Float32Array]:
         return values.action, values.value
     both = np.maximum(values.move, values.stop)
     return both.argmax(axis=1).tolist(), both.max(axis=1)
+
+
+# What policies share that were learned on top of a zero-shot one: all but the choice of actions.
+
+
+class PolicyOnTop:
+    """A zero-shot policy, and what it says of promises, constraints and composed values."""
+
+    def __init__(self, zero_shot: Policy) -> None:
+        self.zero_shot = zero_shot
+        self.planner = zero_shot.planner
+        self.mission: Mission = zero_shot.mission
+
+    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
+        """Return what the zero-shot policy would have a step do."""
+        return self.zero_shot.prefer(state, options, observation)
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return the violated constraints that the zero-shot policy asks with."""
+        return self.zero_shot.history(tracker)
+
+    def composed(self, state: int, values: GoalValues) -> Float32Array:
+        """Return δ_Q of the zero-shot policy."""
+        return self.zero_shot.composed(state, values)

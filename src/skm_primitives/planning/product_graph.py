@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from skm_primitives.known.predecessors import expand
-from skm_primitives.planning.mission_product import MissionProduct
+from skm_primitives.planning.product import MissionProduct
+from skm_primitives.skills.known_skills import expand
 from skm_sim.arrays import BoolArray, IntArray
 
 FAR: Final = 1 << 30

@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from skm_machine.automata.reachability import components
-from skm_primitives.known.predecessors import Predecessors, expand
+from skm_machine.automata.graphs import components
+from skm_primitives.skills.known_skills import Predecessors, expand
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from skm_primitives.planning.mission_product import MissionProduct
+    from skm_primitives.planning.product import MissionProduct
+
 
 NONE: Final = -1
 MAX_SWEEPS: Final = 30

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from skm_machine.logic.formula import negation
 from skm_machine.logic.parser import parse
-from skm_machine.logic.syntax import negation
 from skm_machine.logic.timed import NANOSECONDS, holds_timed
-from skm_primitives.recording.files import RunFile
-from skm_primitives.recording.message_words import BEGAN, ENDED, OUTCOMES, word
-from skm_primitives.recording.missions import goal_id, stamp_of
+from skm_primitives.recording.cdr import BEGAN, ENDED, OUTCOMES, word
+from skm_primitives.recording.files import RunFile, goal_id, stamp_of
 
 
 @dataclass(frozen=True)

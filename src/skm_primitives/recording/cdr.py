@@ -6,23 +6,224 @@ Nothing in a recording is executed; what does not fit its definition is an error
 
 from __future__ import annotations
 
+import os
+import re
 import struct
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from skm_primitives.recording.definitions import (
-    PRIMITIVES,
-    Field,
-    MessageType,
-    RecordingError,
-    read_schema,
-    schema_text,
-    short_name,
+from skm_machine.errors import SkmError
+
+# The fields of those standard ROS 2 messages that skm's recordings hold, for where no ROS is
+# installed.
+#
+# Field for field those of ROS 2 Jazzy; a test compares them with what is installed there.
+
+
+STANDARD_TYPES: Final = {
+    "builtin_interfaces/Time": "int32 sec\nuint32 nanosec\n",
+    "builtin_interfaces/Duration": "int32 sec\nuint32 nanosec\n",
+    "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id\n",
+    "std_msgs/ColorRGBA": "float32 r\nfloat32 g\nfloat32 b\nfloat32 a\n",
+    "std_msgs/Bool": "bool data\n",
+    "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z\n",
+    "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z\n",
+    "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
+    "geometry_msgs/Pose": "Point position\nQuaternion orientation\n",
+    "sensor_msgs/Image": (
+        "std_msgs/Header header\nuint32 height\nuint32 width\nstring encoding\n"
+        "uint8 is_bigendian\nuint32 step\nuint8[] data\n"
+    ),
+    "sensor_msgs/CompressedImage": "std_msgs/Header header\nstring format\nuint8[] data\n",
+    "unique_identifier_msgs/UUID": "uint8[16] uuid\n",
+    "visualization_msgs/UVCoordinate": "float32 u\nfloat32 v\n",
+    "visualization_msgs/MeshFile": "string filename\nuint8[] data\n",
+    "visualization_msgs/Marker": (
+        "int32 ARROW=0\nint32 CUBE=1\nint32 SPHERE=2\nint32 CYLINDER=3\nint32 LINE_STRIP=4\n"
+        "int32 LINE_LIST=5\nint32 CUBE_LIST=6\nint32 SPHERE_LIST=7\nint32 POINTS=8\n"
+        "int32 TEXT_VIEW_FACING=9\nint32 MESH_RESOURCE=10\nint32 TRIANGLE_LIST=11\n"
+        "int32 ARROW_STRIP=12\nint32 ADD=0\nint32 MODIFY=0\nint32 DELETE=2\nint32 DELETEALL=3\n"
+        "std_msgs/Header header\nstring ns\nint32 id\nint32 type\nint32 action\n"
+        "geometry_msgs/Pose pose\ngeometry_msgs/Vector3 scale\nstd_msgs/ColorRGBA color\n"
+        "builtin_interfaces/Duration lifetime\nbool frame_locked\ngeometry_msgs/Point[] points\n"
+        "std_msgs/ColorRGBA[] colors\nstring texture_resource\n"
+        "sensor_msgs/CompressedImage texture\nUVCoordinate[] uv_coordinates\nstring text\n"
+        "string mesh_resource\nMeshFile mesh_file\nbool mesh_use_embedded_materials\n"
+    ),
+    "visualization_msgs/MarkerArray": "Marker[] markers\n",
+}
+
+
+# Definitions of ROS messages: found, read, and put together as an MCAP schema has them.
+
+
+PRIMITIVES: Final = {
+    "bool": "?",
+    "byte": "B",
+    "char": "B",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+"""Kinds of numbers, and their letters in `struct`."""
+SEPARATOR: Final = "=" * 80
+MOST_NESTED: Final = 30
+_FIELD: Final = re.compile(
+    r"(?P<kind>[\w/]+)(?:<=\d+)?(?P<array>\[(?:<=)?\d*\])?\s+(?P<name>\w+)\s*(?P<rest>.*)"
 )
+
+
+class RecordingError(SkmError):
+    """A recording, or a definition in it, that cannot be read or written."""
+
+
+class ExistingRecordingError(RecordingError):
+    """There is a file at the path of a new recording."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a message."""
+
+    name: str
+    kind: str
+    """A kind of number, `string`, or the full name of a message: `skm/Goal`."""
+    length: int | None
+    """Of an array: as many elements; −1 for any number; None if it is no array."""
+    default: str
+    """As the definition writes it; empty for zero."""
+
+
+@dataclass(frozen=True)
+class MessageType:
+    """A message: its fields in order, and its constants."""
+
+    name: str
+    fields: tuple[Field, ...]
+    constants: Mapping[str, int | str]
+
+
+def short_name(name: str) -> str:
+    """Return `skm/Labels` for `skm/msg/Labels`."""
+    return name.replace("/msg/", "/")
+
+
+def long_name(name: str) -> str:
+    """Return `skm/msg/Labels` for `skm/Labels`."""
+    return name if name.count("/") != 1 else name.replace("/", "/msg/")
+
+
+def read_definition(name: str, text: str) -> MessageType:
+    """Return the message that one definition says; `name` is its full name."""
+    fields: list[Field] = []
+    constants: dict[str, int | str] = {}
+    for line in text.splitlines():
+        bare = line.split("#", maxsplit=1)[0].strip()
+        if not bare:
+            continue
+        found = _FIELD.fullmatch(bare)
+        if found is None:
+            raise RecordingError(f"the definition of {name} has a line that is none: '{bare[:80]}'")
+        kind, rest = found["kind"], found["rest"].strip()
+        if rest.startswith("="):
+            constants[found["name"]] = _constant(kind, rest[1:].strip())
+            continue
+        length = None
+        if found["array"] is not None:
+            inside = found["array"][1:-1]
+            length = int(inside) if inside.isdigit() else -1
+        fields.append(Field(found["name"], _full(kind, name), length, rest))
+    return MessageType(name, tuple(fields), constants)
+
+
+def _constant(kind: str, text: str) -> int | str:
+    if kind == "string":
+        return text.strip("\"'")
+    try:
+        return int(float(text))
+    except ValueError:
+        return text
+
+
+def _full(kind: str, inside: str) -> str:
+    """Return the full name of a kind that is named in the definition of another message."""
+    if kind in PRIMITIVES or kind == "string":
+        return kind
+    if kind == "wstring":
+        raise RecordingError(f"the definition of {inside} has a wstring, which is not read here")
+    if kind == "Header":
+        return "std_msgs/Header"
+    return short_name(kind) if "/" in kind else f"{inside.split('/', maxsplit=1)[0]}/{kind}"
+
+
+def read_schema(name: str, text: str) -> dict[str, MessageType]:
+    """Return the message that a schema says, and all that it is made of, by their full names."""
+    first, *others = re.split(r"^={40,}\s*$", text, flags=re.MULTILINE)
+    root = short_name(name)
+    found = {root: read_definition(root, first)}
+    for part in others:
+        head, _, body = part.strip("\n").partition("\n")
+        if not head.startswith("MSG:"):
+            raise RecordingError(f"the schema of {name} names a part by '{head[:80]}'")
+        other = short_name(head[4:].strip())
+        found[other] = read_definition(other, body)
+    for known in list(found.values()):
+        for field in known.fields:
+            plain = field.kind in PRIMITIVES or field.kind == "string"
+            if not plain and field.kind not in found:
+                raise RecordingError(f"the schema of {name} does not say what {field.kind} is")
+    return found
+
+
+@cache
+def schema_text(name: str) -> str:
+    """Return the definition of a message with all that it is made of, as an MCAP schema has it.
+
+    skm's own come with skm, those that it is made of too; others from the ROS that is installed.
+    """
+    parts: dict[str, str] = {}
+    _collect(short_name(name), parts)
+    first, *others = parts.items()
+    return first[1] + "".join(f"{SEPARATOR}\nMSG: {other}\n{text}" for other, text in others)
+
+
+def _collect(name: str, parts: dict[str, str]) -> None:
+    if name in parts:
+        return
+    parts[name] = _definition(name)
+    for field in read_definition(name, parts[name]).fields:
+        if field.kind not in PRIMITIVES and field.kind != "string":
+            _collect(field.kind, parts)
+
+
+def _definition(name: str) -> str:
+    if name in STANDARD_TYPES:
+        return STANDARD_TYPES[name]
+    package, _, kind = name.partition("/")
+    roots = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
+    places = [Path(root) / "share" / package / "msg" / f"{kind}.msg" for root in roots if root]
+    if package == "skm":
+        places.insert(0, Path(__file__).resolve().parents[3] / "msg" / f"{kind}.msg")
+    for place in places:
+        if place.is_file():
+            text = place.read_text(encoding="utf-8")
+            return text if text.endswith("\n") else text + "\n"
+    raise RecordingError(f"there is no definition of {name}: is its package installed?")
+
 
 LITTLE_ENDIAN: Final = b"\x00\x01\x00\x00"
 HEADER: Final = len(LITTLE_ENDIAN)
@@ -252,3 +453,40 @@ def codec_of(name: str) -> Codec:
 def message_type(name: str) -> MessageType:
     """Return fields and constants of a message that skm writes."""
     return codec_of(name).types[short_name(name)]
+
+
+# The words for numbers in skm's messages, for those who read them without ROS.
+#
+# A test compares them with the constants of the messages.
+
+
+PHASES: Final = ("waiting", "idle", "preparing", "running", "stopped")
+"""`MachineState.phase`."""
+OUTCOMES: Final = (
+    "unknown",
+    "accepted",
+    "failed",
+    "cancelled",
+    "preempted",
+    "timed out",
+    "rejected",
+    "error",
+    "no progress",
+    "satisfied so far",
+)
+"""`outcome` of `ExecuteMission`'s result."""
+LEVELS: Final = ("ok", "warning", "error", "stale")
+"""`level` of `diagnostic_msgs/DiagnosticStatus`."""
+SHAPES: Final = {0: "arrow", 1: "cube", 2: "sphere", 3: "cylinder", 9: "text"}
+"""`type` of `visualization_msgs/Marker`, as far as scenes have them."""
+ADD, DELETE_ALL = 0, 3
+"""`action` of `visualization_msgs/Marker`."""
+STOP, DISCRETE, CONTINUOUS = 0, 1, 2
+"""`kind` of `Action`."""
+BEGAN, WENT_ON, ENDED = 0, 1, 2
+"""`kind` of `MissionLog`."""
+
+
+def word(words: tuple[str, ...], number: int) -> str:
+    """Return the word for a number; the number itself if there is none."""
+    return words[number] if 0 <= number < len(words) else str(number)

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
-from skm_primitives.goals import Goal
-from skm_primitives.primitives import UNKNOWN, GoalToGoal, KnownWorld, Primitives
+from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.values import UNKNOWN, GoalToGoal, KnownWorld, Primitives
 
 VECTOR, DISCRETE, IMAGE = 0, 1, 2
 """Forms of observations: the constants of Observation."""

@@ -7,27 +7,406 @@ is a disagreement. Where a machine may choose (see `RewardMachine.options`), any
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
+
+import numpy as np
 
 from skm_machine.clocks import Clocks
 from skm_machine.errors import SkmError
-from skm_machine.logic.labels import labels_text
+from skm_machine.logic.printer import labels_text
 from skm_machine.mission import Mission
 from skm_machine.monitor import is_fatal
-from skm_machine.recent_transitions import Transition
 from skm_machine.reward_machine import Outcome
-from skm_machine.tracker import eager
-from skm_primitives.recording.conduct import check_conduct
-from skm_primitives.recording.findings import (
-    POSSIBLE,
-    SATISFIED,
-    UNKNOWN,
-    VIOLATED,
-    Verification,
-)
-from skm_primitives.recording.message_words import OUTCOMES, word
-from skm_primitives.recording.missions import RecordedMission
-from skm_primitives.recording.nearness import nearest
+from skm_machine.tracker import Transition, eager
+from skm_primitives.recording.cdr import OUTCOMES, STOP, word
+from skm_primitives.recording.episode_recorder import recorded_scenes
+from skm_primitives.recording.files import RecordedAction, RecordedMission, stamp_of
+from skm_primitives.recording.introduction import DISCRETE, NO_PLACE
+from skm_sim.scene import Shape, robot_place
+
+# What the verification of a recorded mission comes to, as values and as a document for programs.
+
+
+SATISFIED, VIOLATED, POSSIBLE, UNKNOWN = "satisfied", "violated", "possible", "unknown"
+"""Verdicts: by the labels alone. `possible`: neither; `unknown`: labels are missing."""
+
+EXIT_CODES: Final = {"agrees": 0, "not satisfied": 1, "disagrees": 3, "incomplete": 4}
+"""What `skm verify` ends with, besides 2 for what cannot be read."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Something that was recorded and cannot be so."""
+
+    kind: str
+    """Such as `wrong transition`: see docs/recording.md."""
+    step: int | None
+    """Of the mission; None if it is about the whole."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Closest:
+    """How close the robot came to what was forbidden there and then."""
+
+    distance: float
+    step: int
+    """Of the mission."""
+    what: str
+    """What was so close."""
+
+
+@dataclass
+class Verification:
+    """What a replay of one recorded mission found."""
+
+    mission: str
+    domain: str
+    verdict: str = UNKNOWN
+    recorded: str = "unknown"
+    """The outcome as it was recorded."""
+    other: bool = False
+    """Whether another mission was judged than the one that was run."""
+    endless: bool = False
+    """Whether it is a standing order, or a mission that starts over."""
+    steps: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    """From the first state to the last."""
+    transitions: list[tuple[Transition, float]] = field(default_factory=list)
+    """The machine's moves by the replay, with the seconds since the first state."""
+    names: tuple[str, ...] = ()
+    """The names of the machine's states."""
+    violations: list[tuple[int, frozenset[str]]] = field(default_factory=list)
+    """The steps in which the mission failed, with what held."""
+    nearest_steps: Closest | None = None
+    nearest_metres: Closest | None = None
+    stop_seconds: float | None = None
+    """From the mission's last state to the stop."""
+    disagreements: list[Disagreement] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """What is not in the recording, in sentences."""
+
+    def disagree(self, kind: str, step: int | None, text: str) -> None:
+        """Note a disagreement."""
+        self.disagreements.append(Disagreement(kind, step, text))
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether it is: for good, or so far if it has no end, with rounds and nothing lost."""
+        so_far = self.endless and self.verdict == POSSIBLE and self.rounds > 0
+        return self.verdict == SATISFIED or so_far
+
+    @property
+    def result(self) -> str:
+        """`agrees`, `not satisfied` (and agrees), `disagrees` or `incomplete`."""
+        if self.disagreements:
+            return "disagrees"
+        if self.missing:
+            return "incomplete"
+        return "agrees" if self.satisfied else "not satisfied"
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it for programs."""
+        return {
+            "mission": self.mission,
+            "domain": self.domain,
+            "result": self.result,
+            "verdict": self.verdict,
+            "satisfied": self.satisfied,
+            "recorded_outcome": None if self.other else self.recorded,
+            "steps": self.steps,
+            "rounds": self.rounds,
+            "seconds": self.seconds,
+            "transitions": [
+                {
+                    "step": move.step,
+                    "seconds": seconds,
+                    "source": self.names[move.source],
+                    "target": self.names[move.target],
+                    "labels": sorted(move.labels),
+                    "reward": move.reward,
+                }
+                for move, seconds in self.transitions
+            ],
+            "violations": [
+                {"step": step, "labels": sorted(labels)} for step, labels in self.violations
+            ],
+            "nearest_steps": _closest(self.nearest_steps),
+            "nearest_metres": _closest(self.nearest_metres),
+            "stop_seconds": self.stop_seconds,
+            "disagreements": [
+                {"kind": found.kind, "step": found.step, "text": found.text}
+                for found in self.disagreements
+            ],
+            "missing": self.missing,
+        }
+
+
+def _closest(closest: Closest | None) -> dict[str, Any] | None:
+    if closest is None:
+        return None
+    return {"distance": closest.distance, "step": closest.step, "what": closest.what}
+
+
+# What the robot was told in a recorded mission: nothing after the end, a stop in time; and
+# whether the labels fit what was observed.
+
+
+LATE_SECONDS: Final = 2.0
+"""A stop so much later than the mission's last state, or two periods more, was late."""
+
+
+def check_conduct(
+    recorded: RecordedMission,
+    decided: int | None,
+    found: Verification,
+    ticked_after: float | None = None,
+) -> None:
+    """Note what the robot was told that it should not have been; `decided` is the mission's end.
+
+    `ticked_after`: the seconds for which its last state had lasted, if the clock decided it.
+    """
+    _check_labels(recorded, found)
+    _check_order(recorded, found)
+    ended = recorded.ended
+    if ended is None or ended.state < 0 or not recorded.states:
+        return
+    last = int(ended.step) - recorded.states[0].key[2]
+    over = last if decided is None else decided
+    _check_stop(recorded, over, found, ticked_after)
+
+
+def _check_order(recorded: RecordedMission, found: Verification) -> None:
+    """Compare the times of states: each is later than the one before and, in lock-step, than its action.
+
+    In front of a robot, two states may follow from one reading of its sensors.
+    """
+    robot = "bridge.domain" in recorded.file.metadata.get("skm.parameters", {})
+    for before, after in pairwise(recorded.states):
+        backwards = after.stamp < before.stamp or (after.stamp == before.stamp and not robot)
+        seen, action = before.observation, before.action
+        lockstep = seen is not None and seen.period == 0
+        early = lockstep and action is not None and after.time <= action.time
+        if after.step == before.step + 1 and (backwards or early):
+            text = "the state was shown before the robot can have got there"
+            found.disagree("doubled step", after.step, text)
+            return
+
+
+def _check_stop(
+    recorded: RecordedMission, over: int, found: Verification, ticked_after: float | None
+) -> None:
+    first = recorded.states[0].key[2]
+    ended_at = next(when for when, entry in recorded.log if entry is recorded.ended)
+    before = [action for action in recorded.actions if action.time <= ended_at]
+    after = [action for action in recorded.actions if action.time > ended_at]
+    stops = [action for action in before if action.kind == STOP]
+    for action in after:
+        if action.kind != STOP:
+            step = action.key[2] - first
+            found.disagree(
+                "action after the stop", step, "the mission had ended, the robot moved on"
+            )
+            break
+    # A mission that was not decided, but cancelled or broken off, may have acted in its last state;
+    # so may one that the clock decided while that state lasted.
+    by_labels = found.verdict in (SATISFIED, VIOLATED) and ticked_after is None
+    done = over if by_labels else over + 1
+    late = next((a for a in before if a.kind != STOP and a.key[2] - first >= done), None)
+    if late is not None:
+        step = late.key[2] - first
+        text = f"the mission was decided at step {over}; an action answered step {step}"
+        found.disagree("late stop", step, text)
+    elif not stops or stops[-1] is not before[-1]:
+        found.disagree("no stop", over, "the last action of the mission is no stop")
+    else:
+        _measure_stop(recorded, stops[-1], over, found, ticked_after or 0.0)
+
+
+def _measure_stop(
+    recorded: RecordedMission,
+    stop: RecordedAction,
+    over: int,
+    found: Verification,
+    lasted: float,
+) -> None:
+    if stop.key[2] - recorded.states[0].key[2] != over:
+        text = f"the mission was decided at step {over}, the stop came later"
+        found.disagree("late stop", over, text)
+    state = next((state for state in recorded.states if state.step == over), None)
+    if state is None or found.verdict not in ("satisfied", "violated"):
+        return
+    found.stop_seconds = max(0.0, (stop.time - state.time) / 1e9 - lasted)
+    period = 0.0 if state.observation is None else float(state.observation.period)
+    if found.stop_seconds > LATE_SECONDS + 2 * period:
+        found.disagree("late stop", over, f"the stop came after {found.stop_seconds:.2f} s")
+
+
+def _check_labels(recorded: RecordedMission, found: Verification) -> None:
+    """Compare labels with what the observed place is known to show, where places are known."""
+    known = known_labels(recorded)
+    if not known:
+        return
+    events = frozenset(() if recorded.about is None else recorded.about.events)
+    for state in recorded.states:
+        seen = state.observation
+        if seen is None or seen.kind != DISCRETE or int(seen.discrete) not in known:
+            continue
+        always, sometimes = known[int(seen.discrete)]
+        shown = state.labels - events
+        if not always - events <= shown or not shown <= sometimes:
+            text = f"place {seen.discrete} shows {labels_text(always)}, not {labels_text(shown)}"
+            found.disagree("labels contradict the observation", state.step, text)
+            return
+
+
+def known_labels(recorded: RecordedMission) -> dict[int, tuple[frozenset[str], frozenset[str]]]:
+    """Return what is always, and what may be, shown at each place; nothing where it is not known.
+
+    In front of a robot with a map the labels are those of its pose, not of the cell around it.
+    """
+    info, parameters = recorded.info, recorded.file.metadata.get("skm.parameters", {})
+    if info is None or info.observation_kind != DISCRETE or "bridge.domain" in parameters:
+        return {}
+    known: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+    for place, shown in shown_at(info).items():
+        known[place] = frozenset.intersection(*shown), frozenset.union(*shown)
+    return known
+
+
+def shown_at(info: Any) -> dict[int, list[frozenset[str]]]:  # noqa: ANN401 - PrimitivesInfo
+    """Return the label sets that each place shows, at one visit or another."""
+    if len(info.state_goals):
+        sets = [frozenset(goal.labels) for goal in info.goals]
+        return {cell: [sets[goal]] for cell, goal in enumerate(np.asarray(info.state_goals))}
+    shown: dict[int, list[frozenset[str]]] = {}
+    for entry in info.place_labels:
+        shown.setdefault(int(entry.place), []).append(frozenset(entry.labels))
+    for goal in info.goals:
+        if goal.place != NO_PLACE and int(goal.place) in shown:
+            shown[int(goal.place)].append(frozenset(goal.labels))
+    return shown
+
+
+# How close a recorded run came to what was forbidden: in steps of the robot, and in metres.
+#
+# Steps where the recording holds the world as places with their neighbours; metres where it has
+# scenes. What is forbidden is asked of the machine, state by state: label sets after which it can
+# only fail.
+
+
+def nearest(
+    recorded: RecordedMission, mission: Mission, before: Sequence[int]
+) -> tuple[Closest | None, Closest | None]:
+    """Return the closest in steps and the closest in metres; `before`: machine state by step."""
+    forbidden = _Forbidden(mission)
+    return _in_steps(recorded, forbidden, before), _in_metres(recorded, forbidden, before)
+
+
+class _Forbidden:
+    """Whether label sets are forbidden in a state of the machine."""
+
+    def __init__(self, mission: Mission) -> None:
+        self._machine = mission.machine
+        self._known: dict[tuple[int, frozenset[str]], bool] = {}
+
+    def __call__(self, state: int, labels: frozenset[str]) -> bool:
+        machine, key = self._machine, (state, labels)
+        if key not in self._known:
+            over = state in machine.terminal or state in machine.failure
+            self._known[key] = not over and is_fatal(machine, machine.step(state, labels))
+        return self._known[key]
+
+
+def _in_steps(
+    recorded: RecordedMission, forbidden: _Forbidden, before: Sequence[int]
+) -> Closest | None:
+    info = recorded.info
+    if info is None or info.observation_kind != DISCRETE:
+        return None
+    shown = shown_at(info)
+    places = sorted(shown)
+    neighbours = _neighbours(info, places)
+    if neighbours is None:
+        return None
+    ways: dict[int, dict[int, int]] = {}
+    best: Closest | None = None
+    for entry, state in zip(recorded.states, before, strict=False):
+        seen = entry.observation
+        if seen is None or seen.kind != DISCRETE:
+            continue
+        if state not in ways:
+            goals = [p for p in places if any(forbidden(state, labels) for labels in shown[p])]
+            ways[state] = _distances(goals, neighbours)
+        distance = ways[state].get(int(seen.discrete))
+        if distance is not None and (best is None or distance < best.distance):
+            best = Closest(distance, entry.step, "")
+    return best
+
+
+def _neighbours(info: Any, places: Sequence[int]) -> dict[int, list[int]] | None:  # noqa: ANN401
+    """Return the places from which each place is reached in one step."""
+    flat = info.state_successors if len(info.state_successors) else info.place_successors
+    table = np.asarray(flat, np.int64)
+    if not len(places) or table.size != len(places) * int(info.action_count):
+        return None
+    back: dict[int, list[int]] = {}
+    for row, targets in enumerate(table.reshape(len(places), -1)):
+        for target in targets:
+            if 0 <= target < len(places):
+                back.setdefault(places[target], []).append(places[row])
+    return back
+
+
+def _distances(goals: Sequence[int], back: dict[int, list[int]]) -> dict[int, int]:
+    distance = dict.fromkeys(goals, 0)
+    queue = deque(goals)
+    while queue:
+        place = queue.popleft()
+        for other in back.get(place, ()):
+            if other not in distance:
+                distance[other] = distance[place] + 1
+                queue.append(other)
+    return distance
+
+
+def _in_metres(
+    recorded: RecordedMission, forbidden: _Forbidden, before: Sequence[int]
+) -> Closest | None:
+    scenes = dict(recorded_scenes(recorded.file))
+    best: Closest | None = None
+    names = frozenset(recorded.propositions)
+    for entry, state in zip(recorded.states, before, strict=False):
+        if entry.observation is None:
+            continue
+        scene = scenes.get(stamp_of(entry.observation.header))
+        robot = None if scene is None else robot_place(scene)
+        if scene is None or robot is None:
+            continue
+        for shape in scene:
+            words = frozenset(shape.group.replace("_", " ").split()) | {shape.group}
+            if shape.kind != "text" and forbidden(state, words & names) and words & names:
+                distance = distance_to(shape, robot)
+                if best is None or distance < best.distance:
+                    best = Closest(distance, entry.step, shape.group)
+    return best
+
+
+def distance_to(shape: Shape, point: tuple[float, float]) -> float:
+    """Return how far a point is from a shape, seen from above; 0 inside."""
+    across, up = point[0] - shape.position[0], point[1] - shape.position[1]
+    cosine, sine = np.cos(shape.heading), np.sin(shape.heading)
+    x, y = across * cosine + up * sine, up * cosine - across * sine
+    if shape.kind in ("sphere", "cylinder"):
+        return max(0.0, float(np.hypot(x, y)) - shape.size[0] / 2)
+    beyond = max(0.0, abs(x) - shape.size[0] / 2), max(0.0, abs(y) - shape.size[1] / 2)
+    return float(np.hypot(*beyond))
+
 
 IN_TIME_SECONDS: Final = 0.5
 """A time limit counts as reached so much earlier: clocks are read at different moments."""

@@ -4,7 +4,6 @@ A job is a function by its name and plain arguments, with every seed among them:
 however often, its result is the same, to the bit.
 """
 
-from skm_primitives.workers.jobs import Job, check_workers, run_jobs
-from skm_primitives.workers.store import Store, run_kept
+from skm_primitives.workers.jobs import Job, Store, check_workers, run_jobs, run_kept
 
 __all__ = ["Job", "Store", "check_workers", "run_jobs", "run_kept"]

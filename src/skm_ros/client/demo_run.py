@@ -13,16 +13,15 @@ from skm.action import ExecuteMission
 from skm.msg import Action
 
 from skm_machine.errors import SkmError
-from skm_machine.logic.labels import labels_text
+from skm_machine.logic.printer import labels_text
 from skm_ros import qos
-from skm_ros.bench.private_domain import private_domain_id, private_environment
 from skm_ros.client.mission_goal import MissionGoal
+from skm_ros.client.private_domain import private_domain_id, private_environment
 from skm_ros.client.recording import Recording
 from skm_ros.client.ros_client import RosClient
 from skm_ros.conversions import OUTCOMES
 from skm_ros.graph import Value, get_system
-from skm_ros.processes import Processes, say
-from skm_ros.running import node_command, node_environment
+from skm_ros.processes import Processes, node_command, node_environment, say
 
 READY_SECONDS: Final = 60.0
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from skm.msg import Labels, Verdict
+from diagnostic_msgs.msg import DiagnosticArray
+from skm.msg import Labels, MachineState, PrimitivesInfo, Verdict
 
 from skm_machine.errors import SkmError
 from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
+from skm_ros.conversions import OUTCOMES
 from skm_ros.label_monitor import WORDS, LabelMonitor
+from skm_ros.qos import DIAGNOSTICS_TOPIC as DIAGNOSTICS
 
 
 class Listener:
@@ -75,3 +78,118 @@ def verdict_line(verdict: Any) -> str:  # noqa: ANN401 - made by rosidl
     if verdict.reason:
         line += f": {verdict.reason}"
     return line
+
+
+# What a running system is doing, from what its nodes latch and report.
+
+
+NODES = ("sim", "primitives", "machine")
+PHASES = ("waiting", "idle", "preparing", "running", "stopped")
+LEVELS = ("ok", "warning", "error", "stale")
+
+
+class Heard:
+    """What the nodes of one system have said, and which of them are there."""
+
+    def __init__(self, client: RosClient) -> None:
+        self._client = client
+        self.machine: Any = None
+        self.primitives: Any = None
+        self.diagnostics: dict[str, Any] = {}
+        node = client.node
+        node.create_subscription(MachineState, "machine_state", self._on_machine, qos.ALIVE)
+        node.create_subscription(
+            PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED
+        )
+        node.create_subscription(
+            DiagnosticArray, DIAGNOSTICS, self._on_diagnostics, qos.DIAGNOSTICS
+        )
+
+    def _on_machine(self, state: Any) -> None:  # noqa: ANN401 - made by rosidl
+        self.machine = state
+
+    def _on_primitives(self, info: Any) -> None:  # noqa: ANN401
+        self.primitives = info
+
+    def _on_diagnostics(self, report: Any) -> None:  # noqa: ANN401
+        for status in report.status:
+            node = status.name.split(":", maxsplit=1)[0].strip()
+            space, _, name = node.rpartition("/")
+            if space == self._client.namespace.rstrip("/"):
+                self.diagnostics[name] = status
+
+    @property
+    def all(self) -> bool:
+        """Whether every part of the system has been heard."""
+        return (
+            self.machine is not None
+            and self.primitives is not None
+            and all(name in self.diagnostics for name in NODES)
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return what was heard, for programs."""
+        there = {
+            name
+            for name, namespace in self._client.node.get_node_names_and_namespaces()
+            if namespace == self._client.namespace
+        }
+        machine = None if self.machine is None else _machine_document(self.machine)
+        return {
+            "namespace": self._client.namespace,
+            "ready": machine is not None and machine["phase"] != "waiting",
+            "nodes": {
+                name: {
+                    "running": name in there or name in self.diagnostics,
+                    "health": _health_document(self.diagnostics.get(name)),
+                }
+                for name in NODES
+            },
+            "machine": machine,
+            "primitives": None
+            if self.primitives is None
+            else _primitives_document(self.primitives),
+        }
+
+
+def _health_document(status: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    if status is None:
+        return None
+    return {
+        "level": LEVELS[int.from_bytes(status.level, "little")],
+        "message": status.message,
+        "values": {pair.key: pair.value for pair in status.values},
+    }
+
+
+def _machine_document(state: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "phase": PHASES[state.phase],
+        "waiting_for": state.waiting_for,
+        "mission": state.mission,
+        "planner": state.planner,
+        "outcome": OUTCOMES.get(state.outcome),
+        "reason": state.reason,
+        "state": state.state,
+        "states": state.states,
+        "target": state.target,
+        "active_constraints": list(state.active_constraints),
+        "violated_constraints": list(state.violated_constraints),
+        "goal_labels": list(state.goal.labels),
+        "goal_value": state.goal_value,
+        "steps": state.mission_steps,
+        "accepted": state.accepted,
+        "events": list(state.events),
+        "true_events": list(state.true_events),
+    }
+
+
+def _primitives_document(info: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "domain": info.domain,
+        "checkpoint": info.checkpoint,
+        "digest": info.digest,
+        "propositions": list(info.propositions),
+        "constraints": list(info.constraints),
+        "goals": len(info.goals),
+    }

@@ -12,8 +12,8 @@ from skm.msg import MachineState, Observation, PrimitivesInfo
 from visualization_msgs.msg import Marker, MarkerArray
 
 from skm_machine import compile_mission
-from skm_machine.recent_transitions import Transition
-from skm_primitives.figures.run_picture import Place, RecordedRun, save_run
+from skm_machine.tracker import Transition
+from skm_primitives.figures.run import Place, RecordedRun, save_run
 from skm_ros import qos
 from skm_ros.client.ros_client import RosClient
 from skm_ros.conversions import OUTCOMES

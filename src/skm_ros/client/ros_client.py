@@ -75,7 +75,7 @@ class RosClient:
         from rclpy.exceptions import InvalidNamespaceException  # noqa: PLC0415
         from rclpy.signals import SignalHandlerOptions  # noqa: PLC0415
 
-        from skm_ros.lean_executor import LeanExecutor  # noqa: PLC0415
+        from skm_ros.executor import LeanExecutor  # noqa: PLC0415
 
         self._context = rclpy.Context()
         rclpy.init(

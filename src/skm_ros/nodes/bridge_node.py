@@ -11,7 +11,7 @@ Relative to its namespace (/skm):
     calls       navigate_to_pose (nav2_msgs/NavigateToPose), if `drive` is nav2
 
 Names of the robot's topics are parameters: see `bridge_settings`. A state is a cell of the map and the
-labels of the pose; which are entered, and what velocities go out, is decided in `skm_sim.driving`. The
+labels of the pose; which are entered, and what velocities go out, is decided in `skm_sim.robots`. The
 robot is stopped when no fresh action, no pose or no scan has come, by service, by a dead-man switch, and
 in front of what is not on the map. Without pose or scan there is no state, and none is shown: the
 machine ends the mission after `resume_after` seconds. Ages are of a steady clock.
@@ -19,6 +19,7 @@ machine ends the mission after `resume_after` seconds. Ages are of a steady cloc
 
 from __future__ import annotations
 
+import math
 import secrets
 import sys
 import time
@@ -26,6 +27,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from rclpy.action import ActionClient
+from rclpy.task import Future
 from sensor_msgs.msg import LaserScan
 from skm.msg import Action, Labels, Observation
 from skm.srv import Reset
@@ -41,20 +45,278 @@ from skm_ros.conversions import (
     observation_kind,
 )
 from skm_ros.markers import marker_array, move_robot
-from skm_ros.nodes.action_timing import ActionTiming
-from skm_ros.nodes.bridge_settings import SETTINGS
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.pose_sources import READINGS, OdometrySource, TransformSource
+from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_side import RobotSide
-from skm_ros.nodes.skm_node import OK, WARN, SkmNode
-from skm_ros.nodes.velocity_driver import VelocityDriver
-from skm_ros.robot_messages import scan_value
-from skm_sim.command_gate import CommandGate
-from skm_sim.driving.drive import Drive
-from skm_sim.driving.robot_drive import Entered, Manner
-from skm_sim.driving.stage import Stage, make_stage
-from skm_sim.driving.velocities import Limits, Velocity
+from skm_ros.nodes.sim_node import ActionTiming
+from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_ros.robot_messages import fill_pose, fill_velocity, scan_value
+from skm_sim.robots.command_gate import CommandGate
+from skm_sim.robots.drive import Drive, Driving, Entered, Manner
+from skm_sim.robots.embodiment import Stage, make_stage
+from skm_sim.robots.path_follower import Point
+from skm_sim.robots.pose import REST, Limits, Velocity
 from skm_sim.robots.walls import Pose
+
+# The parameters of the bridge: another robot is other values, not other code.
+
+
+SOURCES: Final = ("odom", "pose", "tf")
+DRIVES: Final = ("velocities", "nav2")
+
+SETTINGS: Final = (
+    Setting(
+        "domain",
+        "",
+        "domain on a map, as `skm map` made it: its folder; or one whose robot can be played",
+        fixed=True,
+    ),
+    Setting(
+        "objects", "", "file that says where things are, for a domain that is on no map", fixed=True
+    ),
+    Setting(
+        "step_seconds",
+        0.4,
+        "seconds that a step of the domain's own robot takes this one, for such a domain",
+        low=0.02,
+        high=10.0,
+        fixed=True,
+    ),
+    Setting("rate", 20.0, "velocities per second", low=1.0, high=200.0, fixed=True),
+    # Where the robot is
+    Setting(
+        "pose_source",
+        "odom",
+        "where the robot's pose in the map comes from: odom, if that is in the map frame; pose, a"
+        " localiser's, with odom in between; tf",
+        choices=SOURCES,
+        fixed=True,
+    ),
+    Setting("odom", "odom", "topic of the odometry (nav_msgs/Odometry)", fixed=True),
+    Setting("pose", "amcl_pose", "topic of the localiser (PoseWithCovarianceStamped)", fixed=True),
+    Setting("map_frame", "map", "tf: frame of the map", fixed=True),
+    Setting("base_frame", "base_link", "tf: frame of the robot", fixed=True),
+    Setting(
+        "pose_trust",
+        0.3,
+        "part by which a reading of the pose counts",
+        low=0.01,
+        high=1.0,
+        fixed=True,
+    ),
+    Setting(
+        "pose_delay",
+        0.02,
+        "seconds that a reading is old when it arrives",
+        low=0.0,
+        high=1.0,
+        fixed=True,
+    ),
+    Setting(
+        "pose_spread",
+        0.5,
+        "standard deviation, in metres, above which a localiser's pose is none",
+        low=0.001,
+        high=1000.0,
+        fixed=True,
+    ),
+    Setting(
+        "pose_timeout",
+        0.0,
+        "seconds without a reading after which the robot is stopped; 0: as short as can be",
+        low=0.0,
+        high=10.0,
+    ),
+    # What stands in its way
+    Setting("scan", "scan", "topic of the laser (sensor_msgs/LaserScan); empty: none", fixed=True),
+    Setting(
+        "scan_timeout", 0.5, "seconds without a scan after which it is stopped", low=0.02, high=10.0
+    ),
+    Setting(
+        "scan_x",
+        0.0,
+        "metres ahead of base_link at which the laser is",
+        low=-5.0,
+        high=5.0,
+        fixed=True,
+    ),
+    Setting("scan_y", 0.0, "metres to the left of it", low=-5.0, high=5.0, fixed=True),
+    Setting("scan_yaw", 0.0, "heading of the laser on the robot", low=-3.2, high=3.2, fixed=True),
+    Setting(
+        "scan_margin",
+        0.1,
+        "metres to keep from what is not on the map",
+        low=0.0,
+        high=5.0,
+        fixed=True,
+    ),
+    # How it drives
+    Setting("drive", "velocities", "velocities, or goals of Nav2", choices=DRIVES, fixed=True),
+    Setting("cmd_vel", "cmd_vel", "topic of the velocities", fixed=True),
+    Setting("stamped", False, "whether velocities are TwistStamped and not Twist", fixed=True),
+    Setting("navigate", "navigate_to_pose", "name of Nav2's action", fixed=True),
+    Setting("speed", 0.4, "most metres per second", low=0.01, high=10.0, fixed=True),
+    Setting("turn", 1.5, "most radians per second", low=0.01, high=20.0, fixed=True),
+    Setting("acceleration", 0.8, "most metres per second²", low=0.01, high=50.0, fixed=True),
+    Setting("turn_acceleration", 6.0, "most radians per second²", low=0.01, high=200.0, fixed=True),
+    Setting(
+        "radius",
+        0.0,
+        "of the robot, in metres; 0: as in the domain",
+        low=0.0,
+        high=10.0,
+        fixed=True,
+    ),
+    Setting(
+        "axle",
+        0.0,
+        "metres from the wheels' axle ahead to base_link",
+        low=0.0,
+        high=5.0,
+        fixed=True,
+    ),
+    Setting("sight", 0.15, "metres ahead on the path to aim at", low=0.01, high=5.0, fixed=True),
+    Setting(
+        "horizon",
+        0.5,
+        "metres ahead at which a cell counts as reached",
+        low=0.0,
+        high=5.0,
+        fixed=True,
+    ),
+    Setting("margin", 0.1, "metres to keep from constraints", low=0.0, high=2.0, fixed=True),
+    Setting(
+        "render",
+        "none",
+        "what to publish for people: markers for RViz and pictures (or all), or nothing",
+        choices=("none", "image", "markers", "all"),
+        fixed=True,
+    ),
+    *ROBOT_SETTINGS,
+)
+
+
+# Drives a robot by velocities: `geometry_msgs/Twist` or `TwistStamped`, once a period.
+
+
+LAST_WORDS: Final = 1.0
+"""Seconds for which zeros are sent after a stop; then the robot is left to others."""
+
+
+class VelocityDriver:
+    """Sends what `Drive` asks for, and zeros when the robot is to stop."""
+
+    def __init__(self, node: SkmNode, drive: Driving, topic: str, *, stamped: bool) -> None:
+        self._node, self._drive = node, drive
+        self._stamped = TwistStamped() if stamped else None
+        if self._stamped is not None:
+            self._stamped.header.frame_id = node.frame("base_link")
+        self._twist = Twist() if self._stamped is None else self._stamped.twist
+        kind = Twist if self._stamped is None else TwistStamped
+        self._publisher = node.create_publisher(kind, topic, qos.COMMAND)
+        self._kind = f"geometry_msgs/msg/{kind.__name__}"
+        self._drove_at = -1e9
+
+    def drive(self, now: float) -> None:
+        """Send the velocity for the next period."""
+        self._drove_at = now
+        self._send(self._drive.velocity(now))
+
+    def halt(self, now: float, *, last: bool = False) -> None:
+        """Send a zero, if the robot was driven a moment ago or this is the `last` that it will hear."""
+        self._drive.halt()
+        if last or now - self._drove_at < LAST_WORDS:
+            self._send(REST)
+
+    def problem(self) -> str:
+        """Return why a robot would not obey: it listens for commands of the other kind; else nothing."""
+        topic = self._publisher.topic_name
+        kinds = {end.topic_type for end in self._node.get_subscriptions_info_by_topic(topic)}
+        others = sorted(kinds - {self._kind})
+        if not others:
+            return ""
+        setting = "false" if self._stamped is not None else "true"
+        return f"{topic} is listened to for {others[0]}, not {self._kind}: set stamped {setting}"
+
+    def _send(self, velocity: Velocity) -> None:
+        fill_velocity(self._twist, velocity)
+        if self._stamped is None:
+            self._publisher.publish(self._twist)
+            return
+        self._stamped.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(self._stamped)
+
+
+# Drives a robot by goals of Nav2 (`nav2_msgs/action/NavigateToPose`), where that package is
+# installed.
+#
+# Nav2 goes to each goal in its own way; a goal is the end of the known path, and a new one takes
+# the place of the one before. A stop cancels the goal. NavigateToPose differs between the
+# releases of ROS 2: what is installed is used, and of its fields only `pose`.
+
+
+MISSING = (
+    "drive nav2 needs the package nav2_msgs, which comes with Nav2 and is on no registry; use drive"
+    " velocities."
+)
+
+
+class Nav2Driver:
+    """Sends the end of the path as a goal when it changes, and cancels it when the robot is to stop."""
+
+    def __init__(self, node: SkmNode, drive: Drive, action: str, frame: str) -> None:
+        try:
+            from nav2_msgs.action import NavigateToPose  # noqa: PLC0415 - on no registry
+        except ImportError as error:
+            raise SkmError(MISSING) from error
+        self._node, self._drive, self._frame = node, drive, frame
+        self._kind: Any = NavigateToPose
+        self._client = ActionClient(node, NavigateToPose, action)
+        self._target: Point | None = None
+        self._handle: Any = None
+
+    def drive(self, now: float) -> None:  # noqa: ARG002 - as other drivers
+        """Send the end of the path, if it is another one than before."""
+        path = self._drive.walk.path
+        if len(path) < 2 or path[-1] == self._target or not self._client.server_is_ready():
+            return
+        self._target = path[-1]
+        (ax, ay), (bx, by) = path[-2:]
+        pose = PoseStamped()
+        pose.header.frame_id = self._frame
+        pose.header.stamp = self._node.get_clock().now().to_msg()
+        fill_pose(pose.pose, (bx, by, math.atan2(by - ay, bx - ax)))
+        sent = self._client.send_goal_async(self._kind.Goal(pose=pose))
+        target = self._target
+        sent.add_done_callback(lambda future: self._on_answer(future, target))
+
+    def _on_answer(self, future: Future, target: Point) -> None:
+        """Keep the goal that Nav2 has taken, to cancel it; at once, if nobody wants it any more."""
+        handle: Any = future.result()
+        if handle is None or not handle.accepted:
+            self._node.drop("goal that Nav2 has refused")
+            if self._target == target:
+                self._target = None
+            return
+        if self._target != target:
+            if self._target is None:
+                handle.cancel_goal_async()
+            return
+        self._handle = handle
+
+    def halt(self, now: float, *, last: bool = False) -> None:  # noqa: ARG002
+        """Cancel the goal, if there is one."""
+        self._drive.halt()
+        self._target = None
+        if self._handle is not None:
+            self._handle.cancel_goal_async()
+            self._handle = None
+
+    def problem(self) -> str:
+        """Return why nobody obeys: there is no Nav2; else nothing."""
+        return "" if self._client.server_is_ready() else "Nav2 is not there: no action server"
+
 
 POSE, SCAN, OBSTACLE = "pose", "scan", "obstacle"
 """Causes of stops that the bridge sees for itself."""
@@ -132,7 +394,6 @@ class BridgeNode(SkmNode):
         if self.setting("drive") == "nav2":
             if not isinstance(self._drive, Drive):
                 raise SkmError("drive nav2 goes from cell to cell: it needs a domain on a map")
-            from skm_ros.nodes.nav2_driver import Nav2Driver  # noqa: PLC0415 - nav2_msgs
 
             return Nav2Driver(
                 self, self._drive, self.setting("navigate"), self.setting("map_frame")

@@ -29,14 +29,13 @@ from skm_machine.errors import SkmError
 from skm_ros import qos
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.robot_side import StopRecord
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
-from skm_ros.nodes.stop_record import StopRecord
 from skm_ros.robot_messages import fill_pose, fill_velocity, scan_message, twist_of, velocity_value
-from skm_sim.driving.stage import is_on_map
-from skm_sim.driving.velocities import REST, Velocity
-from skm_sim.maps.map_folder import load_building
-from skm_sim.robots.bodies import RANGE, ROBOTS, make_body
-from skm_sim.robots.imperfect import Channel, Noise
+from skm_sim.maps.spec import load_building
+from skm_sim.robots.embodiment import is_on_map
+from skm_sim.robots.pose import REST, Velocity
+from skm_sim.robots.simulated import RANGE, ROBOTS, Channel, Noise, make_body
 from skm_sim.robots.walls import Pose, Walls, walls_of
 
 RATE: Final = 50.0

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from skm.msg import Decision, GoalInPlay
 
-from skm_primitives.planning.explanation import Explainer
-from skm_primitives.planning.explanation import GoalInPlay as GoalValue
+from skm_primitives.execution.explain import Explainer
+from skm_primitives.execution.explain import GoalInPlay as GoalValue
 from skm_ros import qos
 from skm_ros.conversions import goal_message
 
 if TYPE_CHECKING:
-    from skm_primitives.mission_run import MissionRun
-    from skm_ros.nodes.machine_node import MachineNode
-    from skm_ros.nodes.mission_execution import Execution
+    from skm_primitives.execution.mission_run import MissionRun
+    from skm_ros.nodes.machine_node import Execution, MachineNode
+
 
 LEAST_SECONDS: Final = 0.1
 """Between two decisions that are published, if the machine has not moved."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.definitions import long_name, schema_text
+from skm_primitives.recording.cdr import long_name, schema_text
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
 from skm_ros.raw_topics import RawTopics

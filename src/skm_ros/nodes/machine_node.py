@@ -19,35 +19,928 @@ them, for `peer_timeout` at most.
 
 from __future__ import annotations
 
+import math
 import sys
+import threading
 import time
-from collections.abc import Mapping
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, Final
 
-from rclpy.action import CancelResponse, GoalResponse
+from builtin_interfaces.msg import Time
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from skm.action import ExecuteMission
-from skm.msg import Action, Labels, MachineState, MissionLog, Observation
-from skm.srv import QueryValues, Reset
+from skm.msg import Action, Goal, Labels, MachineState, MissionLog, Observation
+from skm.srv import QueryValues, Reset, SetEvent
+from std_msgs.msg import Bool
 
-from skm_primitives.goals import label_sets_of
-from skm_primitives.planning.planners import PLANNERS
-from skm_primitives.primitives import RemoteSkills
+from skm_machine.errors import (
+    MOST_QUOTED,
+    MOST_TEXT,
+    SkmError,
+    UnachievableMissionError,
+    concise,
+    did_you_mean,
+)
+from skm_machine.events import EventScript, check_events
+from skm_machine.logic.timed import NANOSECONDS
+from skm_machine.mission import compile_mission
+from skm_machine.tracker import Status
+from skm_primitives.execution.mission_run import MissionRun, usual_limit
+from skm_primitives.planning.place_policies import KnownWorldPolicy
+from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.shield import make_shield
+from skm_primitives.skills.goals import label_sets_of
+from skm_primitives.skills.values import RemoteSkills
 from skm_ros import qos
-from skm_ros.conversions import OUTCOMES, fill_action, fill_stop, needed_parts, values_reader
+from skm_ros.conversions import (
+    OUTCOMES,
+    fill_action,
+    fill_stop,
+    goal_message,
+    needed_parts,
+    transition_message,
+    values_reader,
+)
+from skm_ros.event_inbox import Effect, EventInbox
 from skm_ros.nodes.decision_topic import DecisionTopic
-from skm_ros.nodes.mission_events import SETTING as EVENTS
-from skm_ros.nodes.mission_events import MissionEvents
-from skm_ros.nodes.mission_execution import Execution
-from skm_ros.nodes.mission_reports import describe_mission
-from skm_ros.nodes.mission_server import MissionServer
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
-from skm_ros.step_time import StepTimes
+from skm_ros.step_time import StepTimes, step_seconds
+
+# Events over ROS: propositions that the robot does not control, set by a service or on topics.
+#
+# The service `set_event` answers once the mission has taken the change into one of its states,
+# with that state, or says why it will not: what was answered so is never lost. A sensor says on
+# the topic `event/NAME` whether its condition holds, latched or again and again.
+
+
+SETTING: Final = Setting(
+    "events",
+    "",
+    "propositions that the robot does not control, as names with commas; the service set_event sets "
+    "each, and the topic event/NAME (std_msgs/Bool) for sensors",
+    fixed=True,
+)
+MOST_STAMPS: Final = 1000
+
+
+class MissionEvents(EventInbox):
+    """The events of a node's parameter, with their service and topics."""
+
+    def __init__(self, node: MachineNode) -> None:
+        super().__init__(EventScript(node.setting("events")).names)
+        self._node = node
+        node.create_service(
+            SetEvent,
+            "set_event",
+            self._on_set,
+            qos_profile=qos.REQUESTS,
+            callback_group=node.seldom,
+        )
+        for name in self.names:
+            _Sensor(node, name, self)
+
+    def note(self, name: str, value: bool) -> None:
+        """Take a change that nobody waits for; between missions everyone is told at once."""
+        before = self.true
+        super().note(name, value)
+        if self.true != before:
+            self._node.publish_machine_state()
+
+    async def _on_set(
+        self, request: SetEvent.Request, response: SetEvent.Response
+    ) -> SetEvent.Response:
+        name = request.name
+        if name not in self.names:
+            response.message = self._unknown(name)
+            return response
+        effect: Future = Future()
+        self.ask(name, request.value, effect.set_result)
+        found: Any = await effect
+        if isinstance(found, Effect):
+            response.success = True
+            response.session, response.episode, response.step = found.key
+            response.mission_steps = found.mission_steps
+        else:
+            response.message = found
+        return response
+
+    def _unknown(self, name: str) -> str:
+        quoted = f"'{name[:100]}' is not an event of this machine"
+        if not self.names:
+            return f"{quoted}: its parameter `events` names none"
+        return f"{quoted}{did_you_mean(name[:100], self.names)}"
+
+
+class _Sensor:
+    """The topic of one event, `event/NAME`.
+
+    A subscription that asks for latched messages does not hear publishers that do not latch, and one
+    that does not ask gets none of before its time. So there are two, and what comes by both counts once.
+    """
+
+    def __init__(self, node: MachineNode, name: str, inbox: EventInbox) -> None:
+        self._note = partial(inbox.note, name)
+        self._newest = 0
+        """When the newest message was sent that came live."""
+        self._early: deque[int] = deque(maxlen=MOST_STAMPS)
+        """When those were sent that came latched, before they came live, if they did."""
+        topic = f"event/{name}"
+        node.create_subscription(
+            Bool,
+            topic,
+            self._on_latched,
+            qos.LATCHED_EVENT,
+            with_info=True,
+            callback_group=node.seldom,
+        )
+        # The second, since the node warns of publishers that do not fit the last one: all do.
+        node.create_subscription(Bool, topic, self._on_live, qos.EVENT, with_info=True)
+
+    def _on_live(self, message: Bool, info: dict[str, int]) -> None:
+        sent = info["source_timestamp"]
+        self._newest = max(self._newest, sent)
+        if sent not in self._early:
+            self._note(message.data)
+
+    def _on_latched(self, message: Bool, info: dict[str, int]) -> None:
+        sent = info["source_timestamp"]
+        if sent > self._newest:  # else it came live, or is older than what did
+            self._early.append(sent)
+            self._note(message.data)
+
+
+# The log of a mission on the topic `mission_log`: what is needed to judge it again.
+
+
+class MissionLogger:
+    """Writes the log of one mission: `began`, then `entered` for every state, then `ended`."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._entry = MissionLog()
+        """The last entry; what holds for the whole mission stays in it."""
+        self._moves = 0
+        """The moves of the machine that were logged."""
+        self._true: frozenset[str] = frozenset()
+
+    def began(self, key: Key, events: frozenset[str], shield: bool, step_seconds: float) -> None:
+        """Take the state in which the mission begins."""
+        self._about = {"shield": shield, "step_seconds": step_seconds}
+        self._true = events
+        self._moves = 0
+        self._publish(MissionLog.BEGAN, key)
+
+    def entered(self, key: Key, events: frozenset[str], moved: bool) -> None:
+        """Take the next state; it is logged if the machine moved, or events changed."""
+        if moved or events != self._true:
+            self._true = events
+            self._publish(MissionLog.WENT_ON, key)
+
+    def went_on(self, key: Key) -> None:
+        """Take note that the machine moved while the state lasts: the clock moved it."""
+        self._publish(MissionLog.WENT_ON, key)
+
+    def ended(self, seconds: float) -> None:
+        """Take the end of the mission."""
+        steps = self._execution.steps
+        self._publish(MissionLog.ENDED, (0, 0, 0) if steps is None else steps.state.key, seconds)
+
+    def _publish(self, kind: int, key: Key, seconds: float = 0.0) -> None:
+        execution, entry = self._execution, self._entry
+        node, run = execution.node, execution.run
+        if kind != MissionLog.WENT_ON:
+            self._fill_in(entry)
+        entry.header.stamp = self._stamp()
+        entry.kind, entry.seconds = kind, seconds
+        entry.transitions = []
+        if run is not None and execution.steps is not None:
+            tracker = run.tracker
+            entry.session, entry.episode, entry.step = key
+            entry.true_events = sorted(self._true)
+            entry.mission_steps, entry.accepted = tracker.steps, tracker.accepting_visits
+            entry.state = tracker.state
+            moves = tracker.transitions_since(self._moves)
+            entry.transitions = [transition_message(move) for move in moves]
+            self._moves = tracker.moves
+        node.publish_log(entry)
+        entry.number += 1
+
+    def _stamp(self) -> Time:
+        """Return how late it is in the world: bounds in seconds are judged by that clock."""
+        steps = self._execution.steps
+        if steps is None:
+            now: Time = self._execution.node.get_clock().now().to_msg()
+            return now
+        seconds, nanoseconds = divmod(steps.stamp, NANOSECONDS)
+        return Time(sec=seconds, nanosec=nanoseconds)
+
+    def _fill_in(self, entry: MissionLog) -> None:
+        """Say what changes at the beginning of the mission and at its end only."""
+        execution, goal, run = self._execution, self._execution.goal, self._execution.run
+        entry.goal_id = execution.handle.goal_id
+        entry.mission, entry.format, entry.horizon = goal.mission, goal.format, goal.horizon
+        entry.planner, entry.repeat = execution.planner, goal.repeat
+        entry.max_seconds = goal.max_seconds
+        entry.events = list(execution.node.events.names)
+        if execution.skills is not None:
+            entry.domain, entry.digest = execution.skills.domain, execution.skills.digest
+        entry.outcome, entry.reason = execution.outcome, execution.reason
+        if run is not None:
+            entry.max_steps = execution.step_limit
+        if run is not None and execution.steps is not None:
+            entry.shield = self._about["shield"]
+            entry.step_seconds = float(self._about["step_seconds"])
+            entry.states = run.machine.num_states
+
+
+# What the machine node says about a mission: its result, and its part of the machine state.
+
+
+Result = ExecuteMission.Result
+NO_GOAL: Final = Goal()
+said_of = lru_cache(maxsize=256)(goal_message)
+"""A goal as a message, not to be changed: the few that a patrol is after come again and again."""
+
+
+def mission_result(execution: Execution) -> ExecuteMission.Result:
+    """Return the result of a mission that has just ended."""
+    result = Result(outcome=execution.outcome, reason=execution.reason)
+    if execution.steps is not None:
+        tracker = execution.steps.run.tracker
+        result.steps, result.accepted = tracker.steps, tracker.accepting_visits
+        result.seconds = time.monotonic() - execution.began_at
+        kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
+        result.transitions = [transition_message(step) for step in kept]
+        result.dropped_transitions = tracker.moves - len(kept)
+    return result
+
+
+def describe_mission(execution: Execution, state: MachineState) -> None:
+    """Fill in what the machine state says about a mission."""
+    state.goal_id = execution.handle.goal_id
+    state.mission = execution.goal.mission[:MOST_TEXT]
+    state.planner = execution.planner[:MOST_QUOTED]
+    state.outcome, state.reason = execution.outcome, execution.reason
+    if execution.steps is None:
+        return
+    run, tracker = execution.steps.run, execution.steps.run.tracker
+    state.reason = execution.reason or execution.steps.stop_reason
+    state.state, state.states = tracker.state, run.machine.num_states
+    state.target = run.target
+    state.active_constraints = list(run.active_constraints)
+    state.violated_constraints = sorted(tracker.violated)
+    if run.goal >= 0:
+        state.goal_index, state.goal_value = run.goal, run.goal_value
+        state.goal = said_of(run.skills.goals[run.goal])
+    else:
+        state.goal_index, state.goal_value, state.goal = MachineState.NONE, 0.0, NO_GOAL
+    state.session, state.episode, state.step = execution.steps.state.key
+    state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits
+
+
+# An action server whose goals run by callbacks and end when they are told to.
+#
+# rclpy's own keeps a coroutine that waits for each result, and its executors ask it at every
+# message whether it can go on. Here nothing waits.
+
+
+class MissionServer(ActionServer):  # type: ignore[misc]
+    """`handle.execute()` marks a goal as under way; `answer` sends the result once it has ended."""
+
+    def __init__(self, node: Node, kind: type[Any], name: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(node, kind, name, lambda _: kind.Result(), **options)
+
+    def notify_execute(
+        self, goal_handle: ServerGoalHandle, execute_callback: Callable[..., Any] | None
+    ) -> None:
+        """Schedule what gives the result, if there is one already."""
+        if execute_callback is not None:
+            super().notify_execute(goal_handle, execute_callback)
+
+    def feed_back(self, message: object) -> None:
+        """Publish the feedback of a goal under way: an `Impl.FeedbackMessage`, which may be kept.
+
+        rclpy's goal handles make such a message, with all that is in it, for every feedback.
+        """
+        self._handle.publish_feedback(message)
+
+    def answer(self, goal_handle: ServerGoalHandle, result: object) -> None:
+        """Send the result of a goal that has its terminal status."""
+        self.notify_execute(goal_handle, lambda _: result)
+
+
+# A mission under way on the machine node, state by state: track, ask, act, and stop when in
+# doubt.
+#
+# Every state is tracked, the values in it are asked for, and the answer becomes an action: never
+# to a state that is past. In real time a state, or an answer, that is late by two periods stops
+# the robot; the mission goes on when both are back within `resume_after` seconds, or ends. In
+# lock-step nothing is late, and a peer is lost after `peer_timeout`, as before the first action.
+# All of it is called back from the executor and never waits.
+
+
+LATE_PERIODS: Final = 2.0
+"""After so many periods a state, or an answer, is late."""
+EARLY_PERIODS: Final = 0.25
+"""By so much may a state come early: answers are looked at when states come, at the second at last."""
+
+
+class MissionSteps:
+    """Drives the run of one mission from the states that arrive, and finishes it when it is over."""
+
+    def __init__(
+        self,
+        execution: Execution,
+        first: WorldState,
+        on_decision: Callable[[], None],
+    ) -> None:
+        assert execution.run is not None
+        self._node = execution.node
+        self.run: MissionRun = execution.run
+        self.state = first
+        self.stamp = first.stamp
+        """How late it is in the world: the latest stamp that was heard."""
+        self._entered_at = first.stamp
+        self._finish = execution.finish
+        self._log = execution.log
+        self._on_decision = on_decision
+        self.stop_reason = ""
+        """Why the robot is stopped while the mission goes on; empty if it is not."""
+        self._stopped_since = 0.0
+        self._waits_for_robot = False
+        self.heard_at = time.monotonic()
+        self._asked_at = 0.0
+        self._asked_for: Key = first.key
+        self._decided_for: Key | None = None
+        self._query: Future | None = None
+        self._undecided = False
+        self._replaced = 0
+        self._repetitions = 0
+        self._over = False
+        self._real_time = first.period > 0
+
+    def start(self) -> None:
+        """Decide in the first state."""
+        if self.state.ended:
+            self._end_with_world()
+        else:
+            self._go_on(self.state)
+
+    def close(self) -> None:
+        """Take part no more."""
+        self._over = True
+        self._drop_query()
+
+    def on_state(self, state: WorldState) -> bool:
+        """Take a state that has just arrived; tell whether the machine moved."""
+        session, episode, step = self.state.key
+        if state.key == (session, episode, step + 1):
+            return self._on_entered(state)
+        if state.key[0] != session:
+            self._node.drop("state of another session")
+        elif state.key[1] != episode:
+            self._node.drop("state of another episode")
+            if state.key[1] > episode:
+                self._finish(Result.ERROR, "the world was reset while the mission was running")
+        elif state.key[2] == step:
+            moved = self._on_later(state)
+            if not self.run.over:
+                self._on_repeated(state)
+            return moved
+        elif state.key[2] < step:
+            self._node.drop("state of an earlier step")
+        else:
+            missing = f"{step + 1} to {state.key[2] - 1}"
+            reason = f"nothing was heard of steps {missing}: what was true then is unknown"
+            self._finish(Result.ERROR, reason)
+        return False
+
+    def _on_entered(self, state: WorldState) -> bool:
+        """Take the state that follows the last one: ask first, do the rest while the answer comes."""
+        usable = state.observation is not None
+        if self._real_time and self.run.decision is not None and not self.run.decision.rest:
+            self._node.step_times.note((state.stamp - self._entered_at) / NANOSECONDS)
+        self.state, self._entered_at = state, state.stamp
+        self.stamp = max(self.stamp, state.stamp)
+        self._undecided = not usable
+        try:
+            events = self._node.events.take()
+            labels = state.labels | events if events else state.labels
+            time = state.stamp if self._real_time else None
+            moved = self.run.track(state.value, labels, time)
+            goes_on = usable and not self.run.over
+            if goes_on and not state.ended:
+                self._go_on(state)
+            if usable:
+                self.run.see(state.value)
+                self.run.prepare()
+            self._log.entered(state.key, events, moved)
+            if self._node.events.confirm(state.key, self.run.tracker.steps):
+                self._node.publish_machine_state()
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return False
+        if goes_on and state.ended:
+            self._end_with_world()
+        return moved
+
+    def _on_later(self, state: WorldState) -> bool:
+        """Take note of the time while a state lasts; tell whether that moved the machine."""
+        if not self._real_time:
+            return False
+        try:
+            moved = self.run.advance(state.value, state.stamp)
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return False
+        self.stamp = max(self.stamp, state.stamp)
+        if moved:
+            self._decided_for = None  # what was decided here was for another state of the machine
+            if not self.run.over:
+                self.run.prepare()
+            self._log.went_on(state.key)
+        return moved
+
+    def _on_repeated(self, state: WorldState) -> None:
+        """Take a sign of life: the world still waits for, or has lost, the action to this state.
+
+        In real time, a robot may also be on its way to the next state: its action is repeated once a
+        period, and only as long as the primitives answer, so that it stops if anyone is gone.
+        """
+        self.heard_at = time.monotonic()
+        self._node.expect_next_state(LATE_PERIODS * state.period)
+        if self._undecided:
+            self.run.see(state.value)
+            self._undecided, self.state = False, state
+            if state.ended:
+                self._end_with_world()
+            else:
+                self._go_on(state)
+            return
+        self.state = state
+        if self._is_held(state) or self._answer_is_late() or self._query is not None:
+            return
+        # The first repetition may just have crossed the action on its way.
+        self._repetitions += 1
+        if self.stop_reason or state.period:
+            self._ask()
+        elif self._repetitions > 1:
+            self._node.repeat_action()
+
+    def _go_on(self, state: WorldState) -> None:
+        if not self._is_held(state) and not self._answer_is_late():
+            self._ask()
+        self.heard_at = time.monotonic()
+        self._node.expect_next_state(LATE_PERIODS * state.period)
+
+    def _end_with_world(self) -> None:
+        self._finish(Result.FAILED, "the world ended before the mission did")
+
+    # Values and actions
+
+    def _ask(self) -> None:
+        """Ask for the values in the present state, unless an answer is on its way."""
+        self._repetitions = 0
+        if self._query is None and self.state.observation is not None:
+            self._asked_at = time.monotonic()
+            self._asked_for = self.state.key
+            self._query = self._node.ask(self.state.observation, self.run.history)
+            self._query.add_done_callback(self._on_values)
+
+    def ask_again(self) -> None:
+        """Ask once more: the primitives have been away."""
+        self._drop_query()
+        self._ask()
+
+    def _on_values(self, query: Future) -> None:
+        if query is not self._query or self._over:
+            return
+        answer = query.result()  # type: ignore[union-attr]
+        self._query = None
+        answered_at = time.monotonic()
+        if answer is None or not answer.success:
+            reason = "they failed" if answer is None else answer.message
+            self._finish(Result.ERROR, f"the primitives gave no values: {reason}")
+            return
+        if self._asked_for != self.state.key:
+            # A state that is past: what is to be done there does not matter any more.
+            self._node.note_latency(answered_at - self._asked_at)
+            self._node.counts["late answers"] += 1
+            self._ask()
+            return
+        undecided = self._decided_for != self.state.key or self.run.decision is None
+        settled = self.run.settled if undecided else None
+        try:
+            if undecided:
+                values = self._node.read_values(answer)
+                if settled is not None:
+                    self._act(settled)
+                self.run.decide(values)
+        except SkmError as error:
+            self._finish(Result.ERROR, str(error))
+            return
+        if self.run.blocked:
+            self._count(answered_at)
+            reason = "stopped by the shield: whatever is done, the mission fails"
+            self._finish(Result.FAILED, reason)
+            return
+        assert self.run.decision is not None
+        decided, self._decided_for = self._decided_for, self.state.key
+        if settled is None:
+            self._act(self.run.decision)
+        self._count(answered_at)
+        if decided != self.state.key:
+            self._on_decision()
+
+    def _act(self, decision: Decision) -> None:
+        self._release()
+        if self._real_time and decision.rest and self.run.waiting:
+            self._node.stop_robot(self.state.key)
+        else:
+            self._node.act(self.state, decision.action)
+
+    def _count(self, answered_at: float) -> None:
+        """Take note of an answer for the diagnostics, once it has been acted on."""
+        self._node.note_latency(answered_at - self._asked_at)
+        shield = self.run.shield
+        if shield is not None:
+            self._node.counts["actions replaced by the shield"] += shield.replaced - self._replaced
+            self._replaced = shield.replaced
+
+    def _drop_query(self) -> None:
+        if self._query is not None:
+            self._node.forget_query(self._query)
+            self._query = None
+
+    # Stops
+
+    def _is_held(self, state: WorldState) -> bool:
+        """Tell whether the robot is kept from moving on its own side; wait for it to be let go."""
+        if state.stopped:
+            self._waits_for_robot = True
+            self.hold(f"the robot is stopped: {state.stopped}")
+            return True
+        if self._waits_for_robot:
+            self._waits_for_robot = False
+            self._stopped_since = time.monotonic()
+        return False
+
+    def _answer_is_late(self) -> bool:
+        """Stop the robot, and ask anew, if the primitives have not answered for two periods."""
+        if self._query is None:
+            return False
+        limit = (LATE_PERIODS - EARLY_PERIODS) * self.state.period
+        if not limit or time.monotonic() - self._asked_at <= limit:
+            return False
+        self.hold("the primitives do not answer in time")
+        self.ask_again()
+        return True
+
+    def on_late_state(self) -> None:
+        """Stop the robot: the next state has not come for two periods."""
+        self.hold("nothing is heard from the robot")
+
+    def hold(self, reason: str) -> None:
+        """Stop the robot while the mission goes on."""
+        if not self.stop_reason:
+            self._stopped_since = time.monotonic()
+            self._node.stop_robot(self.state.key)
+            self._node.counts["stops in a mission"] += 1
+        if reason != self.stop_reason:
+            self.stop_reason = reason
+            self._node.on_stopped(reason)
+
+    def _release(self) -> None:
+        if self.stop_reason:
+            self.stop_reason = ""
+            self._node.on_stopped("")
+
+    def watch(self, now: float) -> None:
+        """Look, every now and then, whether something that should have come has not."""
+        patience = self._node.setting("resume_after")
+        if self._decided_for is None:  # Primitives that were just started may not hear it yet.
+            patience = max(patience, self._node.setting("peer_timeout"))
+        if self.stop_reason:
+            if not self._waits_for_robot and now - self._stopped_since > patience:
+                self._finish(Result.ERROR, f"{self.stop_reason}, for {patience:g} s")
+            return
+        if self.state.period:
+            if now - self.heard_at > 2 * LATE_PERIODS * self.state.period:
+                self.on_late_state()  # a timer does that sooner, unless it was lost under way
+            return
+        limit = self._node.setting("peer_timeout")
+        if now - self.heard_at > limit:
+            self._finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
+        elif self._query is not None and now - self._asked_at > limit:
+            self._finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")
+
+
+# One action goal of the machine node, from its acceptance to its one terminal status.
+#
+# The goal waits for the peers, is compiled and planned in a thread of its own, has the world
+# reset if it says so, and then runs: see `mission_steps`. All of it is called back from the
+# executor and never waits in it.
+
+
+UNKNOWN: Final = Result.UNKNOWN
+NO_LIMIT: Final = 1 << 62
+"""Steps of a mission without end: until it is cancelled."""
+
+
+class Execution:
+    """A mission from the moment it is taken; `finish` ends it, once."""
+
+    def __init__(self, node: MachineNode, handle: ServerGoalHandle) -> None:
+        self.node = node
+        self.handle = handle
+        self.goal: ExecuteMission.Goal = handle.request
+        self.planner: str = self.goal.planner or node.setting("planner")
+        self.outcome: int = Result.UNKNOWN
+        self.reason = ""
+        self.run: MissionRun | None = None
+        self.steps: MissionSteps | None = None
+        self.accepted_at = self._waiting_since = time.monotonic()
+        self.began_at = 0.0
+        self.log = MissionLogger(self)
+        self._skills: RemoteSkills | None = None
+        self._step_seconds: float | None = None
+        self._warning = ""
+        self._expected: tuple[int, int] | None = None
+        self._ready_to_begin = False
+        self._moved = self._unseen = False
+        self._feedback = ExecuteMission.Impl.FeedbackMessage(goal_id=handle.goal_id)
+
+    @property
+    def skills(self) -> RemoteSkills | None:
+        """The primitives that the mission is planned with."""
+        return self._skills
+
+    @property
+    def step_limit(self) -> int:
+        """Most actions to take; 0 for no limit."""
+        return 0 if self.run is None or self.run.max_steps >= NO_LIMIT else self.run.max_steps
+
+    @property
+    def phase(self) -> int:
+        """Where the mission is, as a constant of MachineState."""
+        if self.steps is None:
+            return int(MachineState.PREPARING)
+        return int(MachineState.STOPPED if self.steps.stop_reason else MachineState.RUNNING)
+
+    # Before the first step
+
+    def prepare(self) -> None:
+        """Compile and plan as soon as the peers are there; called until they are."""
+        if not 0 <= self.goal.max_seconds < math.inf:
+            reason = f"max_seconds is {self.goal.max_seconds}; it must be 0 or more, and finite"
+            self.finish(Result.REJECTED, reason)
+            return
+        if self._skills is not None or self.node.missing_peers():
+            return
+        self._skills = self.node.skills
+        threading.Thread(target=self._plan, name="planning", daemon=True).start()
+
+    def _plan(self) -> None:
+        """Compile the mission and plan it, in a thread of its own; hand the outcome to the executor."""
+        goal, skills = self.goal, self._skills
+        assert skills is not None
+        answer: MissionRun | tuple[int, str]
+        period = self.node.states.period
+        self._step_seconds = step_seconds(period, skills.domain)
+        try:
+            check_events(self.node.events.names, skills.propositions)
+            mission = compile_mission(
+                goal.mission,
+                format=goal.format or "auto",
+                propositions=skills.propositions,
+                repeat=goal.repeat,
+                horizon=goal.horizon or "auto",
+                step_seconds=self._step_seconds,
+                clock=period > 0 or self._step_seconds is not None,
+                max_states=self.node.setting("max_states"),
+                max_seconds=self.node.setting("translation_seconds"),
+                events=self.node.events.names,
+            )
+            mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
+            policy = make_policy(mission, skills, self.planner)
+            state = self.node.states.latest
+            seen = state is not None and state.value is not None and not goal.reset
+            if seen and state is not None and isinstance(policy, KnownWorldPolicy):
+                policy.look_ahead_from(state.value)
+            limit = usual_limit(policy, self.node.setting("max_steps"))
+            usual = NO_LIMIT if mission.machine.endless else limit
+            shield = make_shield(mission, skills) if self.node.setting("shield") else None
+            answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
+            answer.study()
+        except SkmError as error:
+            answer = Result.REJECTED, str(error)
+        except Exception as error:
+            if self.outcome != Result.UNKNOWN:
+                return  # the node may be gone by now
+            traceback.print_exc()
+            answer = Result.ERROR, f"planning failed: {error!r}"
+        if self.outcome == Result.UNKNOWN:
+            self.node.executor.create_task(self._planned, answer)
+
+    def _planned(self, answer: MissionRun | tuple[int, str]) -> None:
+        if self.outcome != Result.UNKNOWN:
+            return
+        if isinstance(answer, tuple):
+            self.finish(*answer)
+            return
+        self.run = answer
+        if self.run.tracker.status is Status.FAILED:
+            self.finish(Result.REJECTED, "the mission contradicts itself: nothing satisfies it")
+        elif self.goal.reset:
+            self._reset_world()
+        else:
+            self._ready_to_begin = True
+            self._begin_if_possible()
+
+    def _reset_world(self) -> None:
+        client = self.node.reset_client
+        if not client.service_is_ready():
+            self.finish(Result.ERROR, "nothing here can be reset: no service 'reset'")
+            return
+        self._waiting_since = time.monotonic()
+        request = Reset.Request(seed=self.goal.seed, options=self.goal.reset_options)
+        client.call_async(request).add_done_callback(self._on_reset)
+
+    def _on_reset(self, future: Future) -> None:
+        answer = future.result()
+        if self.outcome != Result.UNKNOWN:
+            return
+        if answer is None or not answer.success:
+            reason = "it failed" if answer is None else answer.message
+            self.finish(Result.REJECTED, f"the reset was refused: {reason}")
+            return
+        self._expected = answer.session, answer.episode
+        self._ready_to_begin = True
+        self._begin_if_possible()
+
+    def _begin_if_possible(self) -> None:
+        """Begin in the last state heard, if it is the one that the mission is to begin in."""
+        state = self.node.states.fresh
+        if not self._ready_to_begin or self.run is None or state is None:
+            return
+        if self._expected is not None and state.key[:2] != self._expected:
+            return  # of before the reset; in real time, some steps may have gone by since
+        events = self.node.events.true  # what is to change does so with the first step: it counts
+        try:
+            self.run.begin(state.value, state.labels | events, state.time)
+        except UnachievableMissionError as error:
+            self.finish(Result.REJECTED, str(error))
+            return
+        except SkmError as error:
+            self.finish(Result.ERROR, str(error))
+            return
+        if isinstance(self.run.policy, KnownWorldPolicy):
+            self._warning = self.run.policy.warning
+        if self._warning:
+            self.node.get_logger().warning(self._warning)
+        self.began_at = time.monotonic()
+        self.steps = MissionSteps(self, state, self._on_decision)
+        self._unseen = True
+        if not state.ended:
+            self.steps.start()  # asks; the rest is said while the answer comes
+        self.log.began(state.key, events, self.run.shield is not None, self._step_seconds or 0.0)
+        self.node.publish_machine_state()
+        if state.ended:
+            self.steps.start()
+
+    # Step by step
+
+    def on_state(self, state: WorldState) -> None:
+        """Take a state of the world that has just arrived."""
+        if self.steps is None:
+            self._begin_if_possible()
+            return
+        if self._moved:
+            self._publish_feedback(transition=True)
+        self._moved = self.steps.on_state(state)
+        if self.outcome == UNKNOWN and self.steps.run.over:
+            self._finish_run()
+
+    def _on_decision(self) -> None:
+        if self._moved or self._unseen:
+            self._publish_feedback(transition=self._moved)
+        self.node.decisions.publish(self)
+
+    # Meanwhile
+
+    def watch(self, now: float) -> None:
+        """Look, every now and then, whether something that should have come has not."""
+        if self.outcome != Result.UNKNOWN:
+            return
+        seconds = self.goal.max_seconds
+        if self.steps is not None and 0 < seconds <= now - self.began_at:
+            self._finish_in_time(f"{seconds:g} s were up")
+        elif self.steps is not None:
+            self.steps.watch(now)
+        else:
+            self._watch_preparation(now)
+
+    def _watch_preparation(self, now: float) -> None:
+        limit = self.node.setting("peer_timeout")
+        if self._skills is None:
+            self.prepare()
+            if self._skills is None and now - self._waiting_since > limit:
+                missing = " and ".join(self.node.missing_peers())
+                self.finish(Result.ERROR, f"not ready after {limit:g} s: no {missing}")
+        elif self.run is not None and now - self._waiting_since > limit:
+            self.finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
+
+    def on_primitives(self, skills: RemoteSkills) -> None:
+        """Take note that the primitives have (re)appeared: ask again, or end if they are others."""
+        if self._skills is None:
+            self.prepare()
+        elif skills.digest != self._skills.digest:
+            self.finish(Result.ERROR, "other primitives took the place of those planned with")
+        elif self.steps is not None:
+            self.steps.ask_again()
+
+    def publish_progress(self) -> None:
+        """Publish feedback at the bounded rate, once there has been a decision."""
+        decided = self.run is not None and self.run.decision is not None
+        if decided and self.outcome == Result.UNKNOWN:
+            self._publish_feedback(transition=False)
+
+    def _publish_feedback(self, *, transition: bool) -> None:
+        self._unseen = False
+        self._moved = self._moved and not transition
+        state = self.node.publish_machine_state()
+        feedback = self._feedback.feedback
+        feedback.transition, feedback.machine = transition, state
+        self.node.feed_back(self._feedback)
+
+    # The end
+
+    def _finish_run(self) -> None:
+        assert self.run is not None
+        tracker = self.run.tracker
+        if tracker.status is Status.ACCEPTED:
+            self.finish(Result.ACCEPTED, f"the mission is accomplished{self._as_read}")
+        elif tracker.status is Status.FAILED:
+            read = tracker.labels if tracker.latest is None else tracker.latest.labels
+            shown = ", ".join(sorted(read)) or "nothing"
+            reason = f"the mission cannot be satisfied any more: {shown} held"
+            self.finish(Result.FAILED, f"{reason}; {self._warning}" if self._warning else reason)
+        elif self.run.stalled:
+            reason = "the robot gets nowhere, whichever way it tries"
+            self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")
+        else:
+            self._finish_in_time(f"{self.run.max_steps} steps were taken")
+
+    def _finish_in_time(self, reason: str) -> None:
+        """End a mission whose time is up: one without end was kept, if it has completed rounds."""
+        rounds = 0 if self.run is None else self.run.tracker.accepting_visits
+        if self.run is not None and self.run.machine.endless and rounds:
+            reason = (
+                f"{reason}, {rounds} rounds were completed, and nothing was lost{self._as_read}"
+            )
+            self.finish(Result.SATISFIED_SO_FAR, reason)
+        else:
+            self.finish(Result.TIMED_OUT, f"{reason}{self._as_read}")
+
+    @property
+    def _as_read(self) -> str:
+        """How the mission was read, where that was a choice: what an outcome means depends on it."""
+        reading = None if self.run is None else self.run.policy.mission.reading
+        return "" if reading is None else f" (read as {reading})"
+
+    def finish(self, outcome: int, reason: str) -> None:
+        """End the mission: stop the robot, then give the goal its terminal status and result. Once."""
+        if self.outcome != Result.UNKNOWN:
+            return
+        self.outcome, self.reason = outcome, concise(reason)
+        if self.steps is not None:
+            self.steps.close()
+            self.node.stop_robot(self.steps.state.key)
+        if self._moved:
+            self._publish_feedback(transition=True)
+        result = mission_result(self)
+        self.log.ended(result.seconds)
+        self.node.on_finished(self)
+        if outcome in (Result.ACCEPTED, Result.SATISFIED_SO_FAR):
+            self.handle.succeed()
+        elif outcome == Result.CANCELLED:
+            self.handle.canceled()
+        else:
+            self.handle.abort()
+        self.node.answer(self.handle, result)
+
 
 WATCH_SECONDS: Final = 0.1
 RESULT_SECONDS: Final = 60
@@ -89,7 +982,7 @@ SETTINGS: Final = (
         low=0.01,
         high=3600.0,
     ),
-    EVENTS,
+    SETTING,
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
     Setting(
         "peer_timeout",

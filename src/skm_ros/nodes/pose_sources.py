@@ -15,8 +15,7 @@ from skm_machine.errors import SkmError
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.skm_node import SkmNode
 from skm_ros.robot_messages import amcl_spread, amcl_value, odometry_value, transform_value
-from skm_sim.driving.pose_tracker import combined, inverse
-from skm_sim.driving.velocities import REST, Velocity
+from skm_sim.robots.pose import REST, Velocity, combined, inverse
 from skm_sim.robots.walls import Pose
 
 Listener: TypeAlias = Callable[[Pose, Velocity, float, Any], None]

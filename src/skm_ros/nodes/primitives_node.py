@@ -22,7 +22,7 @@ from skm.msg import PrimitivesInfo
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_primitives.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_ros import qos
 from skm_ros.conversions import fill_values, observation_reader
 from skm_ros.nodes.node_process import run_node

@@ -18,12 +18,13 @@ from skm.msg import PrimitivesInfo
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_primitives.primitives import RemoteSkills
+from skm_primitives.skills.values import RemoteSkills
 from skm_ros import qos
 from skm_ros.skills_conversion import remote_skills
 
 if TYPE_CHECKING:
     from skm_ros.nodes.machine_node import MachineNode
+
 
 ANSWER_SECONDS: Final = 1.0
 """How long a question who they are may take."""

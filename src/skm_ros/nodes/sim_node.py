@@ -10,19 +10,23 @@ Relative to its namespace (/skm):
 
 In lock-step the world waits for the action to the state that was published. In real time it steps at a
 fixed rate; a late action means the previous one, and without a fresh one for two periods (measured on a
-steady clock) the robot is brought to rest: see `skm_sim.command_gate`. The diagnostics count late
+steady clock) the robot is brought to rest: see `skm_sim.robots.command_gate`. The diagnostics count late
 actions. A state that nobody answers is published again: in real time every period, in lock-step twice a
 second, also while paused. It is a sign of life, and nothing that gets lost can stall lock-step.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
@@ -41,15 +45,116 @@ from skm_ros.conversions import (
     observation_kind,
 )
 from skm_ros.markers import marker_array
-from skm_ros.nodes.action_timing import ActionTiming
 from skm_ros.nodes.node_process import run_node
-from skm_ros.nodes.robot_frame import RobotFrame
 from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_side import RobotSide
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
-from skm_sim.command_gate import CommandGate
 from skm_sim.registry import FIRST, get_domain
+from skm_sim.robots.command_gate import CommandGate
 from skm_sim.world import World
+
+# Real time, measured by the simulator itself: were the actions there when their steps were due?
+
+
+KEPT_LATENCIES: Final = 10_000
+KEPT_STATES: Final = 1_000
+
+
+class ActionTiming:
+    """Counts late actions, from the first action after a stop to the next stop.
+
+    A step is late if, when it was due, the action to the state that it begins in had not arrived; the
+    robot then goes on with an older action, or stands still. Times are of a steady clock, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        """Steps at which somebody was in control."""
+        self.late = 0
+        self._latencies: deque[float] = deque(maxlen=KEPT_LATENCIES)
+        self._published: dict[int, float] = {}
+        self._answered = -1
+        self._in_control = False
+
+    def published(self, step: int, now: float) -> None:
+        """Note that the state with this number has been shown."""
+        self._published[step] = now
+        if len(self._published) > KEPT_STATES:
+            del self._published[next(iter(self._published))]
+
+    def arrived(self, step: int, now: float) -> None:
+        """Note an action to the state with this number."""
+        self._in_control = True
+        self._answered = step
+        shown = self._published.pop(step, None)
+        if shown is not None:
+            self._latencies.append(now - shown)
+
+    def stopped(self) -> None:
+        """Note that no action is due until another one comes: after a stop, or with a new episode."""
+        self._in_control = False
+        self._answered = -1
+        self._published.clear()
+
+    def due(self, step: int) -> None:
+        """Note that a step from the state with this number is taken now."""
+        if self._in_control:
+            self.steps += 1
+            self.late += self._answered < step
+
+    def latency(self, share: float) -> float:
+        """Return the seconds from a state to its action that this share of the actions took at most."""
+        if not self._latencies:
+            return math.nan
+        ordered = sorted(self._latencies)
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+    def report(self) -> dict[str, object]:
+        """Return everything as values for the diagnostics."""
+        shares = {"median": 0.5, "95 %": 0.95, "99 %": 0.99, "worst": 1.0}
+        latencies = {
+            f"action latency, {name} (ms)": f"{1000 * self.latency(share):.2f}"
+            for name, share in shares.items()
+        }
+        return {"steps in control": self.steps, "late actions": self.late, **latencies}
+
+
+# Where the simulated robot is, for tf: map → base_link on /tf with every state.
+#
+# tf2_msgs comes with every installed ROS 2 but is not among the wheels of PyPI: without it there
+# is no tf.
+
+
+def transform(
+    pose: tuple[float, float, float], parent: str, child: str, stamp: Time
+) -> TransformStamped:
+    """Return a pose, x, y and heading, as a transform between two frames."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id, message.header.stamp = parent, stamp
+    shift, turn = message.transform.translation, message.transform.rotation
+    shift.x, shift.y = pose[:2]
+    turn.z, turn.w = math.sin(pose[2] / 2), math.cos(pose[2] / 2)
+    return message
+
+
+class RobotFrame:
+    """Publishes the robot's frame, where tf2_msgs is installed."""
+
+    def __init__(self, node: SkmNode, parent: str, child: str) -> None:
+        self._frames = parent, child
+        self._publisher: Any = None
+        try:
+            from tf2_msgs.msg import TFMessage  # noqa: PLC0415
+        except ImportError:
+            return
+        self._kind = TFMessage
+        self._publisher = node.create_publisher(TFMessage, "/tf", qos.FRAMES)
+
+    def publish(self, pose: tuple[float, float, float] | None, stamp: Time) -> None:
+        """Tell where the robot is, if anybody can hear it."""
+        if pose is not None and self._publisher is not None:
+            self._publisher.publish(self._kind(transforms=[transform(pose, *self._frames, stamp)]))
+
 
 FRAME: Final = "base_link"
 MAP_FRAME: Final = "map"

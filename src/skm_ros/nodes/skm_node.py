@@ -34,7 +34,7 @@ from rclpy.timer import Timer
 
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
-from skm_ros.lean_executor import SeldomGroup
+from skm_ros.executor import SeldomGroup
 
 NAMESPACE: Final = "/skm"
 """The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from skm.msg import Labels, Observation
 
 from skm_machine.logic.timed import NANOSECONDS
-from skm_primitives.primitives import RemoteSkills
+from skm_primitives.skills.values import RemoteSkills
 from skm_ros.conversions import ConversionError, labels_reader, observation_reader
 
 Key: TypeAlias = tuple[int, int, int]

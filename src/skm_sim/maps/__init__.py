@@ -14,11 +14,8 @@ All of it is in metres of the map frame, vectorised where a name is in the plura
 """
 
 from skm_sim.maps.floor import DIRECTIONS, NO_CELL, Floor, make_floor
-from skm_sim.maps.frame import Frame
-from skm_sim.maps.occupancy import OccupancyMap, read_map
-from skm_sim.maps.place_shapes import Circle, Polygon, rectangle
-from skm_sim.maps.places import Places
-from skm_sim.maps.places_file import PlacesFile, read_places
+from skm_sim.maps.occupancy import Frame, OccupancyMap, read_map
+from skm_sim.maps.places import Circle, Places, PlacesFile, Polygon, read_places, rectangle
 from skm_sim.maps.yaml_file import MapError
 
 __all__ = [

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from skm_sim.arrays import BoolArray, FloatArray
 from skm_sim.maps.floor import Floor, make_floor
 from skm_sim.maps.occupancy import OccupancyMap, read_map
-from skm_sim.maps.place_shapes import Shape
-from skm_sim.maps.places import Places
-from skm_sim.maps.places_file import PlacesFile, read_places
+from skm_sim.maps.places import Places, PlacesFile, Shape, read_places
 from skm_sim.maps.yaml_file import MapError
 
 

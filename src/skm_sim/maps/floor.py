@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.maps.clearance import Clearance
-from skm_sim.maps.frame import Frame
-from skm_sim.maps.occupancy import OccupancyMap
+from skm_sim.maps.occupancy import Clearance, Frame, OccupancyMap
 from skm_sim.maps.places import Places
 from skm_sim.maps.yaml_file import MapError
 

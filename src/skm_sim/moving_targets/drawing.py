@@ -9,10 +9,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from skm_sim.arrays import ByteArray
-from skm_sim.moving_targets.board import AGENT, COLLECTED, NOTHING, POSITIONS, SIZE, States
-from skm_sim.moving_targets.scene import board_scene, object_shape
-from skm_sim.moving_targets.view import render
-from skm_sim.top_view import OVER_EVERYTHING, draw_scene
+from skm_sim.moving_targets.env import (
+    AGENT,
+    COLLECTED,
+    NOTHING,
+    POSITIONS,
+    SIZE,
+    States,
+    board_scene,
+    object_shape,
+    render,
+)
+from skm_sim.scene import OVER_EVERYTHING, draw_scene
 
 PATH: Final = "#d1345b"
 INK: Final = "#222831"

@@ -33,8 +33,8 @@ import numpy as np
 
 from skm_machine.reward_machine import RewardMachine
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
-from skm_sim.moving_targets import board
-from skm_sim.moving_targets.board import (
+from skm_sim.moving_targets import env as board
+from skm_sim.moving_targets.env import (
     AGENT,
     COLLECTED,
     KINDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skm_sim.domain import DomainSpec, Registration, Task, task_table
+from skm_sim.spec import DomainSpec, Registration, Task, task_table
 
 COLOURS = ("beige", "blue", "purple")
 SHAPES = ("square", "circle")
@@ -18,14 +18,14 @@ MOVING_TARGETS = DomainSpec(
     environments=(
         Registration(
             "skm/MovingTargets-v0",
-            entry_point="skm_sim.moving_targets.environment:MovingTargetsEnv",
-            vector_entry_point="skm_sim.moving_targets.environment:MovingTargetsVectorEnv",
+            entry_point="skm_sim.moving_targets.env:MovingTargetsEnv",
+            vector_entry_point="skm_sim.moving_targets.env:MovingTargetsVectorEnv",
             max_episode_steps=50,
         ),
     ),
     demo="2",
     checkpoint="skm_primitives:checkpoints/moving_targets",
-    learner="skm_primitives.deep.moving_targets.pixel_learner:PixelLearner",
+    learner="skm_primitives.learning.moving_targets.learner:PixelLearner",
     generic_settings={
         "pixels": 30,
         "patch": 3,
@@ -52,12 +52,12 @@ MOVING_TARGETS = DomainSpec(
         "validate_rounds": 6,
         "validation_layouts": 32,
     },
-    server="skm_primitives.deep.moving_targets.pixel_primitives:load",
+    server="skm_primitives.learning.moving_targets.skills:load",
     trials="skm_sim.moving_targets.trials:TRIALS",
-    validation="skm_sim.moving_targets.single_skills:SKILL_TRIALS",
-    skills="skm_primitives.deep.moving_targets.skill_report:evaluate_skills",
-    exact="skm_primitives.deep.moving_targets.exact_skills:ExactPixelPrimitives",
-    figures={"curve": "skm_primitives.deep.moving_targets.learning_curve:CURVE"},
+    validation="skm_sim.moving_targets.trials:SKILL_TRIALS",
+    skills="skm_primitives.evaluation.moving_targets.skill_report:evaluate_skills",
+    exact="skm_primitives.learning.moving_targets.skills:ExactPixelPrimitives",
+    figures={"curve": "skm_primitives.learning.moving_targets.learner:CURVE"},
     propositions=PROPOSITIONS,
     constraints=CONSTRAINTS,
     gamma=0.99,

@@ -9,9 +9,9 @@ import gymnasium
 from matplotlib.figure import Figure
 
 from skm_sim.artists import PathsPanel, ValuePanel
-from skm_sim.domain import DomainError, Task
-from skm_sim.office.figures import trajectories_figure, values_figure
-from skm_sim.office.floor_plan import OFFICE_MAP, Position
+from skm_sim.office.drawing import trajectories_figure, values_figure
+from skm_sim.office.env import OFFICE_MAP, Position
+from skm_sim.spec import DomainError, Task
 from skm_sim.trials import ResetOptions
 
 STARTS: Final[tuple[Position, ...]] = ((11, 9), (5, 13))

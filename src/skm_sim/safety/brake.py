@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from skm_sim.arrays import FloatArray
-from skm_sim.point_robot import SUBSTEPS
+from skm_sim.safety_gym.physics import SUBSTEPS
 
 MASS: Final = 4 / 3 * math.pi * 0.1**3 + 0.1**3
 """Of ball and nose, with the model's density of 1."""

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from skm_sim.arena_drawing import Phases, draw_floor, draw_path, draw_robot, rendered
 from skm_sim.arrays import ByteArray, FloatArray
-from skm_sim.safety.layout import ARENA, LABEL_RADIUS, Layout
+from skm_sim.artists import DrawnRun
+from skm_sim.safety.layout import (
+    ARENA,
+    LABEL_RADIUS,
+    STAGES,
+    Layout,
+    authors_layouts,
+    sample_feasible,
+)
+from skm_sim.safety_gym.drawing import (
+    ArenaPaths,
+    Phases,
+    draw_floor,
+    draw_path,
+    draw_robot,
+    rendered,
+)
+from skm_sim.spec import Task
+from skm_sim.trials import ResetOptions
 
 REGION = "#5b8def"
 BUTTON = "#4f9d4a"
@@ -50,3 +68,30 @@ def picture(
     return rendered(
         lambda axes: draw_arena(axes, layout, label_radius=label_radius, path=path), pixels
     )
+
+
+# A run of each task on the authors' objects, in the colours of the machine's states.
+
+
+class SafetyPaths(ArenaPaths):
+    """One arena a task, as `fig:se_zs_returns`.
+
+    The seed says where the robot starts, and which button the cylinder stands on: one on which the
+    task is possible, by the rule of `skm_sim.safety.layout`.
+    """
+
+    legend = (
+        "○ start   ● the machine moves   ★ accepted   one colour for each state of the machine\n"
+        "green: button, red: cylinder, blue: region; a proposition holds inside of its dotted circle"
+    )
+
+    def options(self, task: Task, seed: int) -> ResetOptions:
+        """Return one layout."""
+        random = np.random.default_rng([seed, int(task.name)])
+        layout = sample_feasible(random, 1, STAGES[task.name], authors_layouts)[0][0]
+        return {"layout": layout}
+
+    def draw(self, axes: Axes, run: DrawnRun) -> None:
+        """Draw the arena with the path."""
+        path = np.array(run.path)
+        draw_arena(axes, run.options["layout"], path=path, phases=run.machine_states)

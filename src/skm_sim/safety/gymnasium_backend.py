@@ -29,15 +29,14 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
-from skm_sim.arena_env import given_layout
 from skm_sim.arrays import FloatArray
-from skm_sim.domain import DomainError
-from skm_sim.point_robot import action_space, check_actions
-from skm_sim.robots.car import INSTALL, PACKAGE
-from skm_sim.safety.environment import observation_space
+from skm_sim.robots.simulated import INSTALL, PACKAGE
+from skm_sim.safety.env import TIMESTEP, observation_space
 from skm_sim.safety.layout import LABEL_RADIUS, Layout, read_layout, sample_layouts
-from skm_sim.safety.physics import TIMESTEP
 from skm_sim.safety.spec import PROPOSITIONS
+from skm_sim.safety_gym.env import given_layout
+from skm_sim.safety_gym.physics import action_space, check_actions
+from skm_sim.spec import DomainError
 
 _SENSORS = ("accelerometer", "velocimeter", "gyro", "magnetometer")
 _LIDARS = ("goal_lidar", "buttons_lidar", "hazards_lidar")

@@ -24,19 +24,21 @@ import numpy as np
 import yaml
 
 from skm_sim.arrays import FloatArray
-from skm_sim.driving.pose_tracker import combined, inverse
-from skm_sim.driving.velocities import Velocity
-from skm_sim.maps.place_shapes import Circle
-from skm_sim.maps.places import Places
+from skm_sim.maps.places import Circle, Places
 from skm_sim.maps.yaml_file import MapError, check_keys, numbers, read_yaml
-from skm_sim.point_robot import SUBSTEPS, action_space, check_actions
+from skm_sim.robots.pose import Velocity, combined, inverse
 from skm_sim.robots.walls import Pose
-from skm_sim.safety.environment import observation_space
+from skm_sim.safety.env import (
+    TIMESTEP,
+    SafetyPhysics,
+    object_positions,
+    observation_space,
+    pseudo_lidar,
+)
 from skm_sim.safety.layout import ARENA, BUTTONS, LABEL_RADIUS, REGIONS, Layout
-from skm_sim.safety.lidar import object_positions, pseudo_lidar
-from skm_sim.safety.physics import TIMESTEP, SafetyPhysics
 from skm_sim.safety.scene import safety_scene
-from skm_sim.shapes import Shape
+from skm_sim.safety_gym.physics import SUBSTEPS, action_space, check_actions
+from skm_sim.scene import Shape
 
 KEYS: Final = ("buttons", "regions", "cylinder", "origin")
 VELOCIMETER, MAGNETOMETER = slice(3, 6), slice(9, 12)
@@ -75,7 +77,7 @@ def _points(found: dict[str, object], name: str, most: int, path: Path) -> Float
 
 
 class SafetyRole:
-    """The point robot's part; see the module, and `skm_sim.driving.role_drive.Role`."""
+    """The point robot's part; see the module, and `skm_sim.robots.embodiment.Role`."""
 
     step_seconds = SUBSTEPS * TIMESTEP
 

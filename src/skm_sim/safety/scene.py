@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skm_sim.arrays import FloatArray
 from skm_sim.safety.layout import ARENA, Layout
-from skm_sim.shapes import Shape
+from skm_sim.scene import Shape
 
 FLOOR = (0.98, 0.97, 0.94, 1.0)
 REGION = (0.36, 0.55, 0.94, 0.45)

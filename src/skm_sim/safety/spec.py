@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skm_sim.domain import DomainSpec, Registration, Task, task_table
-from skm_sim.things import Kinds
+from skm_sim.object_centric import Kinds
+from skm_sim.spec import DomainSpec, Registration, Task, task_table
 
 PROPOSITIONS = ("button", "cylinder", "region")
 PAPER_CONSTRAINTS = ("region",)
@@ -41,8 +41,8 @@ SAFETY = DomainSpec(
     environments=(
         Registration(
             "skm/Safety-v0",
-            entry_point="skm_sim.safety.environment:SafetyEnv",
-            vector_entry_point="skm_sim.safety.environment:SafetyVectorEnv",
+            entry_point="skm_sim.safety.env:SafetyEnv",
+            vector_entry_point="skm_sim.safety.env:SafetyVectorEnv",
             max_episode_steps=500,
         ),
         # The real safety-gymnasium, to compare with.
@@ -55,7 +55,7 @@ SAFETY = DomainSpec(
     demo="2",
     extra="safety: mujoco",
     checkpoint="skm_primitives:checkpoints/safety",
-    body="skm_sim.safety.fitted_body:FittedBody",
+    body="skm_sim.safety.encoder:FittedBody",
     things=Kinds(
         own=60,
         kinds=("cylinder", "button", "region"),
@@ -70,7 +70,7 @@ SAFETY = DomainSpec(
     brake="skm_sim.safety.brake:brake",
     role="skm_sim.safety.robot:SafetyRole",
     settings={"horizon": 1_280_000, "batch": 512, "validation_layouts": 128},
-    figures={"trajectories": "skm_sim.safety.trajectories:SafetyPaths"},
+    figures={"trajectories": "skm_sim.safety.drawing:SafetyPaths"},
     propositions=PROPOSITIONS,
     constraints=PROPOSITIONS,
     gamma=0.99,
@@ -95,7 +95,7 @@ SAFETY_REGION = replace(
     ),
     constraints=PAPER_CONSTRAINTS,
     checkpoint="skm_primitives:checkpoints/safety_region",
-    body="skm_sim.safety.body:SafetyBody",
+    body="skm_sim.safety.encoder:SafetyBody",
     things=None,
     validation="skm_sim.safety.trials:PAPER_SKILL_TRIALS",
     settings={},

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from skm_sim.domain import DomainSpec, Task
-from skm_sim.safety.feasibility import (
+from skm_sim.safety.layout import (
     AVOID_SKILLS,
     AVOID_STAGES,
     SKILLS,
     STAGES,
     Arrival,
+    authors_layouts,
+    concatenate,
     sample_feasible,
+    sample_layouts,
 )
-from skm_sim.safety.layout import authors_layouts, concatenate, sample_layouts
 from skm_sim.safety.spec import AVOID
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from skm_sim.arena_drawing import Phases, draw_floor, draw_path, draw_robot, rendered
 from skm_sim.arrays import ByteArray, FloatArray
+from skm_sim.artists import DrawnRun
+from skm_sim.safety_gym.drawing import (
+    ArenaPaths,
+    Phases,
+    draw_floor,
+    draw_path,
+    draw_robot,
+    rendered,
+)
+from skm_sim.spec import Task
+from skm_sim.trials import ResetOptions
 from skm_sim.zones.layout import COLOURS, Arena
 from skm_sim.zones.scene import PAINT
+from skm_sim.zones.trials import TRIALS
 
 WALL = "#8c877f"
 
@@ -33,3 +45,23 @@ def draw_zones(axes: Axes, zones: FloatArray, path: FloatArray, phases: Phases =
 def picture(zones: FloatArray, path: FloatArray, pixels: int = 480) -> ByteArray:
     """Return the arena with a path as `(pixels, pixels, 3)` bytes."""
     return rendered(lambda axes: draw_zones(axes, zones, path), pixels)
+
+
+# A run of each task among zones drawn by chance, in the colours of the machine's states.
+
+
+class ZonesPaths(ArenaPaths):
+    """One arena a task; the seed says which."""
+
+    legend = "○ start   ● the machine moves   ★ accepted   one colour for each state of the machine"
+
+    def options(self, task: Task, seed: int) -> ResetOptions:
+        """Return the first of the layouts that an evaluation with this seed has."""
+        options = TRIALS.draw(task, 1, seed, "random").options[0]
+        assert options is not None
+        return options
+
+    def draw(self, axes: Axes, run: DrawnRun) -> None:
+        """Draw the zones with the path."""
+        path = np.array(run.path)
+        draw_zones(axes, run.options["layout"].zones, path, run.machine_states)

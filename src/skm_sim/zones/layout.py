@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from skm_machine.errors import did_you_mean
 from skm_sim.arrays import BoolArray, FloatArray
-from skm_sim.domain import DomainError
+from skm_sim.spec import DomainError
 
 COLOURS: Final = (
     *("blue", "green", "magenta", "yellow"),

@@ -22,9 +22,9 @@ from gymnasium.spaces import Space
 from numpy.typing import ArrayLike, NDArray
 
 from skm_sim.arrays import FloatArray
-from skm_sim.domain import DomainError
-from skm_sim.point_robot import action_space, check_actions
-from skm_sim.zones.environment import observation_space
+from skm_sim.safety_gym.physics import action_space, check_actions
+from skm_sim.spec import DomainError
+from skm_sim.zones.env import observation_space
 from skm_sim.zones.layout import Arena
 
 SENSORS: Final = ("accelerometer", "velocimeter", "gyro", "magnetometer", "wall_sensor")

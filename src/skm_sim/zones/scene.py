@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from skm_sim.arrays import FloatArray
-from skm_sim.shapes import Shape
+from skm_sim.scene import Shape
 from skm_sim.zones.layout import COLOURS, Arena
 
 FLOOR: Final = (0.98, 0.97, 0.94, 1.0)

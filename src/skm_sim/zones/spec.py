@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from skm_sim.domain import DomainSpec, Registration, Task, task_table
-from skm_sim.zones.seen import things
+from skm_sim.object_centric import Things
+from skm_sim.safety_gym.lidar import BINS
+from skm_sim.spec import DomainSpec, Registration, Task, task_table
+from skm_sim.zones.layout import EACH, Arena
+
+# What bodies make of the zones that a robot sees: how their features are made up, as data.
+
+
+OWN: Final = 11
+"""Features of the robot itself: speeds, heading, place in its own frame, the wall sensor."""
+ZONE_FEATURES: Final = 7
+NEARNESS: Final = 3
+"""Of these the one that falls with distance."""
+KEPT_OFF: Final = 6
+"""Zones to keep off that are looked at, the nearest: with four colours, all there can be."""
+RAW_THINGS: Final = Things(OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, kept_off=3)
+"""Those of `RawZonesBody`."""
+
+
+def things(colours: int) -> Things:
+    """Return those of `ZonesBody`."""
+    return Things(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, KEPT_OFF)
+
 
 COLOURS_OF_TASKS: Final = ("blue", "green", "magenta", "yellow")
 MAX_STEPS: Final = 1000
@@ -45,14 +66,14 @@ ZONES = DomainSpec(
     environments=(
         Registration(
             "skm/Zones-v0",
-            entry_point="skm_sim.zones.environment:ZonesEnv",
-            vector_entry_point="skm_sim.zones.environment:ZonesVectorEnv",
+            entry_point="skm_sim.zones.env:ZonesEnv",
+            vector_entry_point="skm_sim.zones.env:ZonesVectorEnv",
             max_episode_steps=MAX_STEPS,
         ),
     ),
     demo="phi15",
     extra="safety: mujoco",
-    body="skm_sim.zones.body:ZonesBody",
+    body="skm_sim.zones.encoder:ZonesBody",
     things=things(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",
@@ -64,7 +85,7 @@ ZONES = DomainSpec(
         "validation_layouts": 256,
         "serve": "last",
     },
-    figures={"trajectories": "skm_sim.zones.trajectories:ZonesPaths"},
+    figures={"trajectories": "skm_sim.zones.drawing:ZonesPaths"},
     propositions=COLOURS_OF_TASKS,
     constraints=COLOURS_OF_TASKS,
     gamma=0.99,

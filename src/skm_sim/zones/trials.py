@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skm_sim.domain import DomainSpec, Task
+from skm_sim.spec import DomainSpec, Task
 from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 from skm_sim.zones.layout import Arena, concatenate, sample_layouts
 from skm_sim.zones.spec import HARD, INFINITE, MAX_STEPS

@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from skm_sim.domain import Task, task_table
+from skm_sim.spec import Task, task_table
 from skm_sim.zones.layout import Arena
-from skm_sim.zones.seen import RAW_THINGS, things
-from skm_sim.zones.spec import MAX_STEPS, ZONES
+from skm_sim.zones.spec import MAX_STEPS, RAW_THINGS, ZONES, things
 
 TEN: Final = Arena(10).names
 AVOIDED: Final = 3
@@ -59,7 +58,7 @@ ZONES_TEN = replace(
         replace(ZONES.environments[0], id="skm/ZonesTen-v0", kwargs={"colours": len(TEN)}),
     ),
     demo="ten3",
-    body="skm_sim.zones.body:TEN_COLOURS",
+    body="skm_sim.zones.encoder:TEN_COLOURS",
     things=things(len(TEN)),
     validation="skm_sim.zones.trials:TEN_SKILL_TRIALS",
     trials="skm_sim.zones.trials:TEN_TRIALS",
@@ -77,7 +76,7 @@ ZONES_TEN = replace(
 ZONES_RAW = replace(
     ZONES,
     name="zones_raw",
-    body="skm_sim.zones.body:RawZonesBody",
+    body="skm_sim.zones.encoder:RawZonesBody",
     things=RAW_THINGS,
     checkpoint="",
 )

@@ -1,0 +1,103 @@
+"""Options that several commands share: what a run leaves behind, and serving the page."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import signal
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+from skm_machine.errors import SkmError
+
+# Options of commands that leave something of a mission's run: its picture, its recording.
+
+
+def add_keeping_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--picture` and `--record`."""
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE.svg",
+        help="draw the run as .svg and .png; the simulator must publish markers",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        nargs="?",
+        const=Path("runs"),
+        metavar="FOLDER",
+        help="keep the run in a file there (default: runs); see `skm verify`",
+    )
+
+
+# The options of commands that serve the page.
+
+
+ON = {"nargs": "?", "const": "true", "metavar": "true|false"}
+
+
+def add_web_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--web` and what goes with it; what is not said is as config/graph.yaml has it."""
+    parser.add_argument("--web", **ON, help="serve the page: the run in a browser")  # type: ignore[arg-type]
+    add_address_options(parser)
+
+
+def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    """Add where the page is served, and whether it only shows."""
+    parser.add_argument(
+        "--host",
+        "--web-host",
+        dest="web_host",
+        metavar="ADDRESS",
+        help="address of the page (default: 127.0.0.1); one that others reach takes a token",
+    )
+    parser.add_argument(
+        "--port",
+        "--web-port",
+        dest="web_port",
+        type=int,
+        metavar="N",
+        help="port of the page (default: 8765; 0: any)",
+    )
+    if not read_only:
+        return
+    parser.add_argument(
+        "--read-only",
+        "--web-read-only",
+        dest="web_read_only",
+        **ON,  # type: ignore[arg-type]
+        help="the page shows, and takes no command",
+    )
+
+
+def require_web() -> None:
+    """Raise an error that says what to install where the package for the page is missing."""
+    if importlib.util.find_spec("websockets") is None:
+        raise SkmError("the page needs the package 'websockets': pip install 'skm[web]'")
+
+
+def keep_token(given: MutableMapping[str, Any]) -> None:
+    """Settle the token, if one is needed, so that a web node that is started again keeps it."""
+    if given.get("web"):
+        require_web()
+    host = str(given.get("web_host") or "")
+    if host:
+        from skm_web.server import TOKEN_VARIABLE, token_for  # noqa: PLC0415
+
+        token = token_for(host)
+        if token:
+            os.environ[TOKEN_VARIABLE] = token
+
+
+def serve_until_interrupted(url: str) -> None:
+    """Say where the page is, and wait for Ctrl-C or SIGTERM."""
+    from skm_primitives.interrupts import InterruptFlag  # noqa: PLC0415
+
+    print(f"the page is at {url}", flush=True)
+    over = InterruptFlag()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    over.wait()

@@ -1,0 +1,210 @@
+"""What a mission means: as JSON, and as sentences with a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from skm_cli.output import console
+from skm_machine import Mission, SkillMachine
+from skm_machine.analysis import Analysis, Judgement, Trace, meaning
+from skm_machine.drawing.machine import DrawnMachine, MachineParts
+from skm_machine.events import EventVerdict
+from skm_machine.logic.printer import labels_text
+from skm_machine.possible import Shown
+from skm_machine.reward_machine import Edge
+
+MOST_ROWS = 40
+"""Larger machines are cut short in the table; --json gives more of them."""
+
+MOST_EDGES, MOST_SKILLS = 1000, 500
+"""What --json gives at most; `complete` says whether that is all."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a mission means: by itself, or in a domain with its skills."""
+
+    mission: Mission
+    analysis: Analysis
+    skills: SkillMachine
+    verdict: EventVerdict
+    shown: Shown | None = None
+    """The label sets that can show in each machine state; None: any."""
+    steps: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Steps to go in each machine state, the least and the most, if these are known."""
+
+    @cached_property
+    def drawn(self) -> DrawnMachine:
+        """The states and edges that can be, as they are drawn."""
+        return MachineParts(self.mission.machine, self.shown or ()).whole()
+
+
+def check_document(
+    meant: Meaning, trace: Trace | None, judgement: Judgement | None
+) -> dict[str, Any]:
+    """Return everything that the report says, for programs."""
+    mission, analysis, skills = meant.mission, meant.analysis, meant.skills
+    machine, names = mission.machine, mission.machine.names
+    states = range(machine.num_states) if meant.shown is None else sorted(meant.shown)
+
+    def as_lists(found: Trace | None) -> list[list[str]] | None:
+        return None if found is None else [sorted(labels) for labels in found]
+
+    edges = list(islice(_edges(meant), MOST_EDGES + 1))
+    document: dict[str, Any] = {
+        "mission": mission.text,
+        "format": mission.format,
+        "formula": None if mission.formula is None else str(mission.formula),
+        "words": mission.words,
+        "propositions": list(mission.propositions),
+        **({} if mission.clocks is None else {"ticks": list(mission.clocks.names)}),
+        "satisfiable": analysis.satisfiable,
+        "co_safe": machine.co_safe,
+        "can_fail": analysis.can_fail,
+        "infinite": machine.endless,
+        "reading": reading_document(mission),
+        "states": [
+            {
+                "name": names[state],
+                "initial": state == machine.initial,
+                "accepted": state in machine.terminal - machine.failure,
+                "failed": state in machine.failure,
+                "value": skills.values[state],
+            }
+            for state in states
+        ],
+        "edges": [
+            {
+                "source": names[edge.source],
+                "target": names[edge.target],
+                "label": str(edge.label),
+                "reward": edge.reward,
+            }
+            for edge in edges[:MOST_EDGES]
+        ],
+        "skills": [
+            {
+                "state": names[skill.state],
+                "expression": str(skill.reach),
+                "constraints": list(skill.constraints),
+                "avoid": str(skill.avoid),
+                "targets": [names[target] for target in skill.targets],
+                "forbidden": [names[target] for target in skill.forbidden],
+                "value": skill.value,
+            }
+            for skill in list(skills.skills.values())[:MOST_SKILLS]
+        ],
+        "complete": len(edges) <= MOST_EDGES and len(skills.skills) <= MOST_SKILLS,
+        "promises": [
+            {
+                "source": names[edge.source],
+                "target": names[edge.target],
+                "keep": str(edge.label),
+            }
+            for edge in machine.promise_edges
+            if edge.source in states and edge.target in states
+        ],
+        "events": {
+            "declared": list(mission.events),
+            "can_make_it_fail": [risk.document() for risk in meant.verdict.risks],
+            "proved_for": meant.verdict.proved_for if mission.events else None,
+        },
+        "witness": as_lists(analysis.witness),
+        "counterexample": as_lists(analysis.counterexample),
+    }
+    if trace is not None and judgement is not None:
+        document["trace"] = {
+            "labels": as_lists(trace),
+            "states": [names[state] for state in judgement.states],
+            "satisfied": judgement.satisfied,
+            "accepted_at": judgement.accepted_at,
+            "visits": judgement.visits,
+        }
+    return document
+
+
+def _steps(span: tuple[int, int] | None) -> str:
+    """Return the steps to go, from the best place and from the worst."""
+    if span is None:
+        return ""
+    least, most = span
+    return f"{least}" if least == most else f"{least}–{most}"
+
+
+def reading_document(mission: Mission) -> dict[str, Any] | None:
+    """Return how a mission was read, for programs; None where its file says it."""
+    reading = mission.reading
+    if reading is None:
+        return None
+    return {"standing": reading.standing, "why": reading.why, "other": reading.other}
+
+
+def _edges(meant: Meaning) -> Iterator[Edge]:
+    """Yield the edges that can be, with the machine's own numbers."""
+    machine = meant.mission.machine
+    if meant.shown is None:
+        yield from machine.iterate_edges()
+        return
+    numbers = meant.drawn.numbers
+    for edge in meant.drawn.edges:
+        yield replace(edge, source=numbers[edge.source], target=numbers[edge.target])
+
+
+def print_check(
+    meant: Meaning,
+    trace: Trace | None,
+    judgement: Judgement | None,
+    remarks: Sequence[str] = (),
+) -> None:
+    """Print what a mission means, its skills in a table, and how a trace is judged."""
+    mission, skills = meant.mission, meant.skills
+    machine, names, out = mission.machine, mission.machine.names, console()
+    text = str(mission.formula) if mission.formula is not None else f"a {mission.format} file"
+    out.print(f"[bold]{escape(text)}[/bold]")
+    if mission.words is not None:
+        out.print(f"  in words: {escape(mission.words)}")
+    reading = mission.reading
+    if reading is not None:
+        out.print(f"  read as {escape(str(reading))}", soft_wrap=True)
+        out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
+    for line in meaning(mission, meant.analysis, meant.verdict, meant.shown):
+        out.print(f"  {escape(line)}", soft_wrap=True)
+    for remark in remarks:
+        out.print(f"  [yellow]{escape(remark)}[/yellow]", soft_wrap=True)
+    if skills.skills:
+        table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+        last = "steps" if meant.steps else "value"
+        for column in ("state", "reach", "keep off", "then", last):
+            table.add_column(column, justify="right" if column == last else "left")
+        for skill in list(skills.skills.values())[:MOST_ROWS]:
+            targets = ", ".join(names[target] for target in skill.targets)
+            avoid = "" if skill.avoid.operator == "false" else str(skill.avoid)
+            value = _steps(meant.steps.get(skill.state)) if meant.steps else f"{skill.value:.3g}"
+            table.add_row(
+                names[skill.state], escape(str(skill.reach)), escape(avoid), targets, value
+            )
+        out.print()
+        out.print(table)
+        if len(skills.skills) > MOST_ROWS:
+            out.print(
+                f"  … and {len(skills.skills) - MOST_ROWS} more states; --json gives more of them"
+            )
+    if trace is not None and judgement is not None:
+        out.print()
+        for number, (labels, state) in enumerate(
+            zip(trace, judgement.states, strict=True), start=1
+        ):
+            out.print(f"  step {number:<3} {escape(labels_text(labels)):<28} → {names[state]}")
+        verdict = "satisfied" if judgement.satisfied else "not satisfied"
+        if judgement.accepted_at and not machine.endless:
+            verdict += f"; a robot would have succeeded, and ended, at step {judgement.accepted_at}"
+        elif machine.endless:
+            verdict += f" so far; rounds completed: {judgement.visits}"
+        out.print(f"  trace {verdict}")

@@ -1,0 +1,84 @@
+"""One run of a mission: as JSON, and as lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+
+from skm_cli.output import console, counted
+from skm_cli.reports.check import reading_document
+from skm_machine import Mission
+from skm_machine.logic.printer import labels_text
+from skm_primitives import Episode, Primitives
+
+
+def run_document(mission: Mission, primitives: Primitives, episode: Episode) -> dict[str, Any]:
+    """Return what happened, for programs."""
+    names = mission.machine.names
+    return {
+        "reading": reading_document(mission),
+        "outcome": episode.outcome,
+        "steps": episode.steps,
+        "accepting_visits": episode.accepting_visits,
+        "discounted_return": episode.discounted_return,
+        "transitions": [
+            {
+                "step": move.step,
+                "source": names[move.source],
+                "target": names[move.target],
+                "labels": sorted(move.labels),
+                "reward": move.reward,
+            }
+            for move in episode.transitions
+        ],
+        "actions": [_plain(decision.action) for decision in episode.decisions],
+        "goals": [
+            str(primitives.goals[decision.goal]) if decision.goal >= 0 else None
+            for decision in episode.decisions
+        ],
+        "values": [decision.value for decision in episode.decisions],
+        "checkpoint": primitives.digest,
+    }
+
+
+def _plain(action: Any) -> Any:  # noqa: ANN401 - an integer, or a list of numbers
+    return action.tolist() if hasattr(action, "tolist") else action
+
+
+def print_run(mission: Mission, document: dict[str, Any]) -> None:
+    """Print the machine's moves, of a mission without end its rounds and events, and the outcome."""
+    out = console()
+    out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
+    if mission.reading is not None:
+        out.print(f"  read as {escape(str(mission.reading))}", soft_wrap=True)
+    rounds = began = 0
+    for move in _told(mission, document["transitions"]):
+        labels = escape(labels_text(move["labels"]))
+        mark = "  ★" if move["reward"] > 0 else ""
+        if mission.machine.endless and mark:
+            rounds, taken = rounds + 1, f"in {counted(move['step'] - began, 'step')}"
+            out.print(f"  round {rounds:<4} step {move['step']:<5} {taken:<13} {labels}{mark}")
+            began = move["step"]
+        else:
+            way = f"{move['source']} → {move['target']:<10}"
+            out.print(f"  step {move['step']:<4} {way} {labels}{mark}")
+    visits = document["accepting_visits"]
+    completed = f", {counted(visits, 'round')} completed" if mission.machine.endless else ""
+    out.print(f"{document['outcome']} after {counted(document['steps'], 'step')}{completed}")
+
+
+def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the moves that people want to read of: without end, rounds, failure, events and answers."""
+    if not mission.machine.endless:
+        return moves
+    events = frozenset(mission.events)
+    calm = {mission.machine.names[state] for state in mission.machine.calm}
+    return [
+        move
+        for move in moves
+        if not events.isdisjoint(move["labels"])
+        or (events and move["source"] not in calm and move["target"] in calm)
+        or move["reward"] > 0
+        or move["target"].startswith("fail")
+    ]

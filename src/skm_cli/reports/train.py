@@ -1,0 +1,82 @@
+"""What `skm train` prints: the settings of a learner, and what a run has come to."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skm_cli.output import print_json
+
+if TYPE_CHECKING:
+    from skm_primitives.learning.training import Learner, TrainingResult
+    from skm_sim import DomainSpec
+
+
+def print_settings(spec: DomainSpec, learner: type[Learner], preset: str | None) -> int:
+    """List what can be set, what it is in this domain if nobody does, and what it means."""
+    from skm_primitives.learning.settings import of_preset, settings_of  # noqa: PLC0415
+    from skm_primitives.learning.training import domain_settings  # noqa: PLC0415
+
+    print(f"settings of {spec.name} ({learner.__name__}), with their values; --set NAME=VALUE")
+    wanted = {**of_preset(learner.settings_class, preset), **domain_settings(spec, learner)}
+    for setting in settings_of(learner.settings_class):
+        value = wanted.get(setting.name, setting.default)
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        print(f"  {setting.name} = {text}")
+        if setting.meaning:
+            print(
+                textwrap.fill(
+                    setting.meaning, 96, initial_indent=" " * 6, subsequent_indent=" " * 6
+                )
+            )
+    return 0
+
+
+def print_training(
+    result: TrainingResult,
+    learner: Learner,
+    out: Path,
+    new_steps: int,
+    cpu_seconds: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what a run has come to; what a person must know of it goes to stderr."""
+    scores = result.card.scores
+    if as_json:
+        print_json(_summary(result, learner, out, new_steps, cpu_seconds))
+    else:
+        print(f"{result.card.domain}: {learner.steps} steps, {cpu_seconds:.1f} CPU s -> {out}")
+        if scores:
+            print(f"  {', '.join(f'{name} {value:g}' for name, value in scores.items())}")
+    if astray := scores.get("stochastic"):
+        print(
+            f"skm: {astray:g} of {scores['tried']:g} actions led to different places: the world is"
+            " stochastic. The grounded planner plans with how often each was reached, for success rather"
+            " than speed; the paper's planner does not.",
+            file=sys.stderr,
+        )
+    for warning in result.card.details.get("warnings", ()):
+        print(f"skm: {warning}", file=sys.stderr)
+    if result.interrupted:
+        print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
+
+
+def _summary(
+    result: TrainingResult, learner: Learner, out: Path, new_steps: int, cpu_seconds: float
+) -> dict[str, Any]:
+    card = result.card
+    return {
+        "domain": card.domain,
+        "learner": card.learner,
+        "options": dict(learner.options),
+        "steps": card.steps,
+        "new_steps": new_steps,
+        "cpu_seconds": round(cpu_seconds, 3),
+        **card.scores,
+        "out": str(out),
+        "digest": card.digest,
+        "interrupted": result.interrupted,
+    }

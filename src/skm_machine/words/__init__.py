@@ -1,1 +1,0 @@
-"""Missions in plain words: the robotic mission patterns as a small language of their own."""

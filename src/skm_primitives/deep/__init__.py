@@ -1,1 +1,0 @@
-"""Learners of skill primitives with function approximation, and how what they learn is served."""

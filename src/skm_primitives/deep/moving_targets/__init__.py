@@ -1,1 +1,0 @@
-"""The learner of Moving Targets from pictures, and what it learned."""

@@ -1,0 +1,1 @@
+"""Single skills of Moving Targets, evaluated from pictures."""

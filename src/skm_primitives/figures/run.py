@@ -1,0 +1,393 @@
+"""The picture and the film of a run: its path, in the colours of the machine's states."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import hypot
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from PIL import Image, ImageDraw, ImageFont
+
+from skm_machine import Mission, plan_paper
+from skm_machine.drawing.canvas import words_broken
+from skm_machine.drawing.machine import draw_machine
+from skm_machine.errors import SkmError
+from skm_machine.logic.printer import labels_text
+from skm_machine.tracker import Transition
+from skm_sim.arrays import FloatArray
+from skm_sim.scene import OVER_EVERYTHING, Shape, draw_scene, extent, gone_look, outline_of, top_of
+
+# The picture of a run: its path over the world from above, in the colours of the machine's
+# states.
+#
+# Made from a recording alone, so that it can be drawn anywhere, with no ROS and no simulator.
+
+
+COLOURS: Final = ("#2f6fd0", "#e08e1b", "#6a4c93", "#1f8a8c", "#8c5a3c", "#b8518f", "#7a8b2a")
+ACCEPTED: Final = "#2f8f63"
+FAILED: Final = "#c0392b"
+INK: Final = "#26364d"
+MUTED: Final = "#5c6878"
+GAP: Final = 10.0
+MARKED: Final = 20
+"""Most transitions that are marked along the path."""
+MARK_POINTS: Final = 20.0
+PATH_POINTS: Final = 2.6
+PASS_POINTS: Final = 3.0
+"""Where a path runs over itself, earlier passes are wider by so much each, so that all are seen."""
+MOST_PASSES: Final = 3
+NEARBY: Final = 8
+"""Steps before and after a transition from whose places its number keeps away."""
+GONE_KEY: Final = (0.6, 0.6, 0.6)
+"""The colour that stands for all where the list says how what is gone is drawn."""
+SUFFIXES: Final = (".svg", ".png")
+
+Look = dict[str, Any]
+"""Options of matplotlib."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the robot was after so many steps of the mission."""
+
+    step: int
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What a picture of a run is made from."""
+
+    mission: Mission
+    gamma: float
+    outcome: str
+    steps: int
+    scene: Sequence[Shape]
+    """The world, the robot where it was at the end."""
+    path: Sequence[Place]
+    moves: Sequence[Transition]
+    gone: Sequence[Shape] = ()
+    """What was somewhere during the run and then was there no more, as it was."""
+
+
+def check_picture(path: Path) -> Path:
+    """Return the path of a picture, or say which names are right."""
+    if path.suffix not in SUFFIXES:
+        raise SkmError(f"a picture of a run is .svg and .png, not '{path.name}'")
+    return path
+
+
+def save_run(run: RecordedRun, path: Path) -> list[str]:
+    """Write the run as .svg, with its machine below, and as .png without; return both paths."""
+    svg, png = (check_picture(path).with_suffix(suffix) for suffix in SUFFIXES)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        svg.write_text(run_svg(run), encoding="utf-8")
+        run_figure(run).savefig(png, dpi=130)
+    except OSError as error:
+        raise SkmError(f"cannot write {path}: {error.strerror or error}") from error
+    return [str(svg), str(png)]
+
+
+def run_svg(run: RecordedRun) -> str:
+    """Return one document: the run, and below it the machine with the same colours."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "skm"}):
+        run_figure(run).savefig(buffer, format="svg", metadata={"Date": None})
+    drawn = buffer.getvalue()
+    top = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', drawn[drawn.index("<svg") :], count=2)
+    machine = run.mission.machine
+    skills = plan_paper(machine, run.gamma).skills
+    colours = {state: state_colour(run, state) for state in range(machine.num_states)}
+    below = draw_machine(machine, skills, outlines=colours)
+    (width, height), (wide, high) = _size(top), _size(below)
+    total, tall = max(width, wide), height + GAP + high
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:g} {tall:g}" '
+        f'width="{total:g}" height="{tall:g}">\n<rect width="100%" height="100%" fill="#fff"/>\n'
+        f"{_placed(below, (total - wide) / 2, height + GAP)}"
+        f"{_placed(top, (total - width) / 2, 0.0)}</svg>\n"
+    )
+
+
+def _size(svg: str) -> tuple[float, float]:
+    found = re.search(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"', svg)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def _placed(svg: str, x: float, y: float) -> str:
+    return svg.replace("<svg ", f'<svg x="{x:g}" y="{y:g}" ', 1)
+
+
+def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure:
+    """Return the world from above with the path, the transitions marked and listed below it.
+
+    With `shown`, the ground of a film: only these shapes of the scene, no path, no marks.
+    """
+    moves = [move for move in run.moves if move.step <= run.steps][:MARKED]
+    states = list(dict.fromkeys(state_at(run, place.step) for place in run.path[:-1]))
+    title = words_broken(run.mission.text.strip(), 11, 440)
+    rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone)
+    head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2
+    low, high = extent(run.scene)
+    view = 5.8 * min(1.5, float((high[1] - low[1]) / (high[0] - low[0])))
+    width, height = 6.0, view + head + foot
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0.1 / width, foot / height, 5.8 / width, view / height))
+    if shown is None:
+        draw_scene(axes, run.scene, run.gone)
+        _draw_path(axes, run)
+        for number, move in enumerate(moves, start=1):
+            _mark(axes, run, number, move)
+    else:
+        draw_scene(axes, shown)
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    top = height - 0.2
+    for line in title:
+        figure.text(0.02, top / height, line, size=11, color=INK, weight="bold", va="center")
+        top -= 0.22
+    said, colour = _outcome(run)
+    figure.text(0.02, top / height, said, size=9.5, color=colour, va="center")
+    _list(figure, run, moves, states, foot)
+    return figure
+
+
+def _outcome(run: RecordedRun) -> tuple[str, str]:
+    """Return how the run ended, and its colour; time being up is no failure if there were rounds."""
+    said = f"{run.outcome} after {run.steps} steps"
+    rounds = sum(move.reward > 0 for move in run.moves) if run.mission.machine.endless else 0
+    in_time = run.outcome in ("timed out", "satisfied so far")
+    succeeded = run.outcome == "accepted" or (in_time and rounds > 0)
+    if rounds:
+        said += f", {rounds} rounds completed"
+    return said, ACCEPTED if succeeded else FAILED
+
+
+def _draw_path(axes: Axes, run: RecordedRun) -> None:
+    outline: Look = {
+        "solid_capstyle": "round",
+        "solid_joinstyle": "round",
+        "zorder": OVER_EVERYTHING,
+    }
+    xs, ys = [place.x for place in run.path], [place.y for place in run.path]
+    axes.plot(xs, ys, color="white", lw=PATH_POINTS + 1.6, **outline)
+    stretches = list(pairwise(run.path))
+    to_come = Counter(map(_ends, stretches))
+    for before, after in stretches:
+        to_come[_ends((before, after))] -= 1
+        wider = min(to_come[_ends((before, after))], MOST_PASSES - 1)
+        colour = state_colour(run, state_at(run, before.step))
+        ends = (before.x, after.x), (before.y, after.y)
+        axes.plot(*ends, color=colour, lw=PATH_POINTS + PASS_POINTS * wider, **outline)
+    if run.path:
+        start = run.path[0]
+        look: Look = {
+            "mfc": "white",
+            "mec": INK,
+            "mew": 1.6,
+            "ms": 8,
+            "zorder": OVER_EVERYTHING + 1,
+        }
+        axes.plot(start.x, start.y, "o", **look)
+
+
+def _ends(stretch: tuple[Place, Place]) -> frozenset[tuple[float, float]]:
+    """Return what tells whether two stretches are the same, whichever way they were gone."""
+    return frozenset((place.x, place.y) for place in stretch)
+
+
+def _mark(axes: Axes, run: RecordedRun, number: int, move: Transition) -> None:
+    """Put a dot where a transition happened, and its number beside the path there."""
+    if not run.path:
+        return
+    place = min(run.path, key=lambda place: abs(place.step - move.step))
+    near = [other for other in run.path if abs(other.step - place.step) <= NEARBY]
+    across = place.x - sum(other.x for other in near) / len(near)
+    up = place.y - sum(other.y for other in near) / len(near)
+    length = hypot(across, up)
+    aside = (across / length, up / length) if length > 1e-6 else (0.6, 0.8)
+    dot: Look = {
+        "mfc": _end_colour(run, move),
+        "mec": "white",
+        "ms": 7,
+        "zorder": OVER_EVERYTHING + 1,
+    }
+    axes.plot(place.x, place.y, "o", **dot)
+    axes.annotate(
+        str(number),
+        (place.x, place.y),
+        (MARK_POINTS * aside[0], MARK_POINTS * aside[1]),
+        textcoords="offset points",
+        size=8,
+        weight="bold",
+        color="white",
+        ha="center",
+        va="center",
+        bbox={"boxstyle": "circle,pad=0.25", "fc": _end_colour(run, move), "ec": "white"},
+        arrowprops={"arrowstyle": "-", "color": INK, "lw": 0.8},
+        zorder=OVER_EVERYTHING + 2 + number,
+    )
+
+
+def _list(
+    figure: Figure,
+    run: RecordedRun,
+    moves: Sequence[Transition],
+    states: Sequence[int],
+    foot: float,
+) -> None:
+    """Write what the colours and numbers mean below the world."""
+    names = run.mission.machine.names
+    width, height = figure.get_size_inches()
+    y = foot - 0.1
+    for index, state in enumerate(states):
+        column, row = index % 4, index // 4
+        x, line = 0.12 + 1.45 * column, y - 0.2 * row
+        colour = state_colour(run, state)
+        ends = [x / width, (x + 0.25) / width], [line / height] * 2
+        figure.add_artist(Line2D(*ends, color=colour, lw=2.6))
+        said = f"in state {names[state]}"
+        figure.text((x + 0.33) / width, line / height, said, size=9, color=MUTED, va="center")
+    y -= 0.2 * ((len(states) + 3) // 4)
+    if run.gone:
+        size = 0.15
+        corner = (0.245 - size / 2) / width, (y - size / 2) / height
+        box = Rectangle(corner, size / width, size / height, **gone_look(GONE_KEY))
+        figure.add_artist(box)
+        said = "where something was before it moved; the rest is as at the end"
+        figure.text(0.45 / width, y / height, said, size=9, color=MUTED, va="center")
+        y -= 0.2
+    for number, move in enumerate(moves, start=1):
+        said = (
+            f"step {move.step}: {names[move.source]} → {names[move.target]}"
+            f" on {labels_text(move.labels)}" + ("  ★" if move.reward > 0 else "")
+        )
+        look: Look = {"size": 9, "va": "center", "ha": "center", "weight": "bold"}
+        figure.text(0.24 / width, y / height, str(number), color=_end_colour(run, move), **look)
+        font: Look = {"size": 9, "va": "center", "color": MUTED, "family": "DejaVu Sans"}
+        figure.text(0.45 / width, y / height, said, **font)
+        y -= 0.2
+
+
+def state_at(run: RecordedRun, step: int) -> int:
+    """Return the machine's state after so many steps."""
+    state = run.mission.machine.initial
+    for move in run.moves:
+        if move.step <= step:
+            state = move.target
+    return state
+
+
+def _end_colour(run: RecordedRun, move: Transition) -> str:
+    """Return the colour of what a transition leads to; a round that ends is a success."""
+    return ACCEPTED if move.reward > 0 else state_colour(run, move.target)
+
+
+def state_colour(run: RecordedRun, state: int) -> str:
+    """Return the colour of a machine state: green if accepted, red if failed, else its own."""
+    machine = run.mission.machine
+    if state in machine.failure:
+        return FAILED
+    return ACCEPTED if state in machine.terminal else COLOURS[state % len(COLOURS)]
+
+
+# The film of a run: its picture as it grows, frame by frame, in seconds.
+#
+# What never changes is drawn once, by matplotlib; each frame then gets what moves, and the path
+# so far.
+
+
+DPI: Final = 90
+FINER: Final = 2
+"""Frames are drawn so much larger, and made smaller then: smooth edges."""
+CORNERS: Final = 40
+"""Corners of a circle."""
+
+ToPixels = Callable[[FloatArray], FloatArray]
+
+
+def film_frames(run: RecordedRun, scenes: Sequence[Sequence[Shape]]) -> list[Image.Image]:
+    """Return a frame for every state; `scenes` has the world in each of them."""
+    still = [shape for shape in scenes[0] if all(shape in scene for scene in scenes[1:])]
+    kept = set(still)
+    figure = run_figure(replace(run, scene=scenes[0], gone=()), shown=still)
+    figure.set_dpi(DPI * FINER)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+    ground = Image.fromarray(np.asarray(pixels)).convert("RGB")
+    to_data: Any = figure.axes[0].transData
+
+    def to_pixels(points: FloatArray) -> FloatArray:
+        placed: FloatArray = to_data.transform(points)
+        placed[:, 1] = ground.height - placed[:, 1]
+        return placed
+
+    pen = _Pen(run, ground, to_pixels)
+    return [
+        pen.frame(number, [shape for shape in scene if shape not in kept])
+        for number, scene in enumerate(scenes)
+    ]
+
+
+class _Pen:
+    """Draws frames over the ground that all of them share."""
+
+    def __init__(self, run: RecordedRun, ground: Image.Image, to_pixels: ToPixels) -> None:
+        self._run, self._ground, self._to_pixels = run, ground, to_pixels
+        places = np.array([(place.x, place.y) for place in run.path]).reshape(-1, 2)
+        self._path = to_pixels(places) if len(places) else places
+        self._width = round(PATH_POINTS * DPI * FINER / 72)
+        self._colours = [state_colour(run, state_at(run, place.step)) for place in run.path]
+        font = font_manager.findfont("DejaVu Sans")
+        self._font = ImageFont.truetype(font, round(9 * DPI * FINER / 72))
+
+    def frame(self, number: int, moving: Sequence[Shape]) -> Image.Image:
+        """Return the frame of one state."""
+        image = self._ground.copy()
+        draw = ImageDraw.Draw(image, "RGBA")
+        for shape in sorted(moving, key=top_of):
+            self._shape(draw, shape)
+        points = [tuple(point) for point in self._path[: number + 1].tolist()]
+        if len(points) > 1:
+            draw.line(points, fill="white", width=self._width + 4, joint="curve")
+            for start, end, colour in zip(points, points[1:], self._colours, strict=False):
+                draw.line([start, end], fill=colour, width=self._width)
+        if points:
+            x, y = points[-1]
+            size = 2 * self._width
+            box = [x - size, y - size, x + size, y + size]
+            draw.ellipse(box, fill=self._colours[number], outline="white", width=3)
+        state = self._run.mission.machine.names[state_at(self._run, number)]
+        corner = image.width - 12, 12
+        draw.text(corner, f"step {number}, {state}", fill=INK, font=self._font, anchor="ra")
+        return image.reduce(FINER)
+
+    def _shape(self, draw: ImageDraw.ImageDraw, shape: Shape) -> None:
+        colour = tuple(round(255 * part) for part in shape.colour)
+        if shape.kind == "text":
+            place = self._to_pixels(np.array([shape.position[:2]]))[0].tolist()
+            draw.text(place, shape.text, fill=colour, font=self._font, anchor="mm")
+            return
+        corners = outline_of(shape)
+        if shape.kind in ("sphere", "cylinder"):
+            angles = np.linspace(0, 2 * np.pi, CORNERS)
+            radii = np.array(shape.size[:2]) / 2
+            corners = np.stack([np.cos(angles), np.sin(angles)], 1) * radii + shape.position[:2]
+        draw.polygon([tuple(p) for p in self._to_pixels(corners).tolist()], fill=colour)

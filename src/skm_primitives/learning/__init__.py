@@ -1,0 +1,1 @@
+"""Learning skills: tables, goal-conditioned DQN and TD3, few-shot learning."""

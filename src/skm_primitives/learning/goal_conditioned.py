@@ -1,0 +1,353 @@
+"""Algorithm 1 with networks, for domains that observe vectors or pictures and act by choices or boxes.
+
+What is as in the paper: goals of a buffer that grows with what is achieved, every goal learned from
+every step, an agent that pursues goals and explores. What differs, and why it is sound:
+
+- **The terminate action is not learned**: what it gives is known (`goal_space`). Q_MIN is 0 with
+  r_min = 0, so it is not learned either.
+- **No constraint history in the input.** What a violated constraint changes is which goals are
+  still possible, and that is known: strict goals are worth 0 from then on. They are masked.
+- **An episode goes on** when its goal is reached, with a new goal, so that what is learned holds
+  where missions begin their next skill: on buttons, in regions.
+- **Worlds may end.** What was not achieved by the step that ends a world is worth 0 from there. A
+  time limit is no end: values go on, and so does learning, in a new episode.
+- **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
+- **Sets of goals** are pursued half of the time, as composed skills will.
+- **Things by kind**: where a domain's spec says that these are what is seen, one network relative to the
+  goal takes the place of an output for every goal (`relative_dqn`); where kinds are not alike, one
+  relative to what is to be kept off (`kept_off_dqn`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from skm_primitives.learning.dqn import Algorithm, Arrays, Dqn, ImageDqn, KeptOffDqn, grown
+from skm_primitives.learning.exploration import UntriedActions
+from skm_primitives.learning.replay import Replay
+from skm_primitives.learning.settings import DeepSettings, for_actions
+from skm_primitives.learning.trainer import MORE_STEPS, DeepLearner, ScoreCurve
+from skm_primitives.learning.validation import Validator
+from skm_primitives.skills.checkpoint import Card
+from skm_primitives.skills.encoders import GenericBody, ImageBody, body_for
+from skm_primitives.skills.goal_space import RelativeGoals, goal_space
+from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
+from skm_sim.faults import check_finite, environment_faults
+from skm_sim.object_centric import Kinds, Things
+from skm_sim.spec import DomainSpec
+
+NEW_MASK = 0.02
+"""How often an agent gives up its goals for others, each step."""
+MOST_WORLDS = 256
+"""Worlds in which what lies behind goals is measured."""
+FRAME_BYTES = 1 << 30
+"""The most that remembered pictures may take."""
+
+
+class BoxLearner(DeepLearner):
+    """Learns the skill primitives of a robot that observes a vector of numbers."""
+
+    learner = "box"
+    settings_class = DeepSettings
+    settings: DeepSettings
+
+    def __init__(self, spec: DomainSpec, settings: DeepSettings) -> None:
+        super().__init__(spec, settings)
+        torch.set_num_threads(1)
+        self.settings = settings
+        self.body = body_for(spec)
+        if isinstance(self.body, GenericBody) and settings.waves:
+            self.body.sharpen(settings.waves)
+        if isinstance(self.body, ImageBody):
+            self.body.shrink(settings.pixels)
+        self._episode = settings.episode or spec.primitive_steps
+        self.env = spec.make_batch(settings.agents, settings.episode or None)
+        relative = isinstance(spec.things, Things) and settings.algorithm == "dqn"
+        meant = settings.sets, settings.momentary
+        self.space = goal_space(spec, settings.slots, relative, *meant)
+        self._outputs = self.space.outputs
+        self.algorithm: Algorithm = _algorithm(self)
+        pictures = isinstance(self.body, ImageBody)
+        features = np.zeros(self.body.inputs, np.uint8 if pictures else np.float16)
+        rounds = settings.replay // self.round_steps
+        if pictures:
+            rounds = min(rounds, FRAME_BYTES // (features.nbytes * self.round_steps))
+        self.replay = Replay(
+            max(1, rounds),
+            self._episode,
+            settings.agents,
+            features,
+            self.algorithm.action_example,
+            self._outputs,
+        )
+        self.goal_seen: IntArray = np.zeros((settings.slots, self.space.heads), np.int64)
+        """How often each goal was achieved: by steps that arrived there from elsewhere."""
+        self._untried: UntriedActions | None = None
+        if settings.untried and settings.algorithm == "dqn":
+            self._untried = UntriedActions(settings.agents, len(self.body.actions))
+        exploring = self._untried is not None and pictures
+        self._explorers = int(settings.explorers * (settings.agents - 1)) if exploring else 0
+        self.curve = ScoreCurve()
+        self._owed = 0
+        self._validator: Validator | None = None
+
+    @classmethod
+    def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
+        """Return a learner that knows nothing yet, but has looked around."""
+        learner = super().start(spec, for_actions(options, spec))
+        learner._look()
+        return learner
+
+    def _look(self) -> None:
+        """Find out in what range observations are, by one episode of random actions."""
+        if not isinstance(self.body, GenericBody):
+            return
+        seed = self.settings.seed
+        self.env.action_space.seed(seed)
+        with environment_faults(self.spec.name, "reset() or step()"):
+            seen = [self.env.reset(seed=seed)[0]]
+            for _ in range(self.spec.primitive_steps):
+                seen.append(self.env.step(self.env.action_space.sample())[0])
+        looked = np.concatenate(seen)
+        check_finite(looked, self.spec.name, "reset() or step()")
+        self.body.look(looked)
+        if isinstance(self.body, ImageBody):  # The planes of its network are known only now.
+            self.algorithm = _algorithm(self)
+
+    @property
+    def default_steps(self) -> int:
+        """Environment steps that the run is planned for."""
+        return self.settings.horizon
+
+    @property
+    def round_steps(self) -> int:
+        """Environment steps of one round: an episode of every agent."""
+        return self.settings.agents * self._episode
+
+    def collect(self, random: np.random.Generator) -> None:
+        """Let every agent live one episode, in pursuit of goals."""
+        agents, steps = self.settings.agents, self._episode
+        seed = int(random.integers(1 << 31))
+        options = self.body.reset_options(random, agents)
+        with environment_faults(self.spec.name, "reset()"):
+            observation, info = self.env.reset(seed=seed, options=options or None)
+        features = self._features(observation, "reset()")
+        slots = np.empty((steps + 1, agents), np.int64)
+        slots[0] = self._discover(info)
+        ended, over, between = np.zeros((3, steps, agents), np.bool_)
+        states = np.empty((steps + 1, agents, self.body.inputs), features.dtype)
+        states[0] = features
+        example = self.algorithm.action_example
+        actions = np.empty((steps, agents, *example.shape), example.dtype)
+        masks = self.space.random_masks(random, agents)
+        chosen = np.zeros((agents, *example.shape), example.dtype)
+        if self._untried is not None:
+            self._untried.start()
+        for step in range(steps):
+            masks = self.space.fit(masks)
+            chosen[self._explorers :] = self.algorithm.choose(
+                features[self._explorers :], masks[self._explorers :]
+            )
+            chosen = self.algorithm.explore(chosen, random, step)
+            if self._untried is not None:
+                chosen = self._untried.instead(chosen, features, random, self._kept_off(features))
+            acts = self.algorithm.to_environment(chosen)
+            with environment_faults(self.spec.name, "step()"):
+                observation, _, ended[step], cut, info = self.env.step(acts)
+            over[step] = ended[step] | cut
+            between[step] = over[step - 1] if step else False
+            features = self._features(observation, "step()")
+            actions[step], states[step + 1] = chosen, features
+            slots[step + 1] = self._discover(info)
+            masks = self._next_masks(masks, slots[step], slots[step + 1], over[step], random)
+        self._count(slots, over, between)
+        to_goals = self.space.steps_to_goals(slots, over, self._near_misses(states, slots))
+        self.replay.add(states, actions, slots, to_goals, ended, between)
+
+    def _near_misses(self, states: NDArray[Any], slots: IntArray) -> ByteArray | None:
+        """Return what each step of a round counts besides, for each goal, where the body tells."""
+        if not isinstance(self.algorithm, KeptOffDqn) or self.algorithm.near_misses is None:
+            return None
+        arrived = states[1:].astype(np.float32).reshape(-1, states.shape[-1])
+        more = self.algorithm.near_misses.steps(arrived, slots[1:].reshape(-1))
+        return more.reshape(*slots[1:].shape, *more.shape[1:])
+
+    def _kept_off(self, features: NDArray[Any]) -> BoolArray:
+        """Return the actions that explorers, who come first, keep off: those that show a label."""
+        if not self._explorers or not isinstance(self.algorithm, ImageDqn):
+            return np.zeros((0, len(self.body.actions)), np.bool_)
+        return self.algorithm.shows(features[: self._explorers])
+
+    def _discover(self, info: dict[str, Any]) -> IntArray:
+        """Return the slots of the labels seen; where there are more than ever, everything grows."""
+        slots = self.space.discover(info["labels"])
+        if self.space.capacity != len(self.goal_seen):
+            self._grow()
+        return slots
+
+    def _grow(self) -> None:
+        """Make room for the goals of the goal space, in the networks and in the memory."""
+        self._outputs = self.space.outputs
+        if self._outputs:
+            self.algorithm = grown(self.algorithm, _algorithm(self))
+            self.replay.grow(self._outputs)
+        self.goal_seen = self.space.fit(self.goal_seen)
+
+    def _features(self, observation: NDArray[Any], where: str) -> Float32Array:
+        """Return the networks' inputs; observations that are not numbers end the run."""
+        check_finite(observation, self.spec.name, where)
+        return self.body.features(observation)
+
+    def _next_masks(
+        self,
+        masks: BoolArray,
+        slots: IntArray,
+        next_slots: IntArray,
+        over: BoolArray,
+        random: np.random.Generator,
+    ) -> BoolArray:
+        """Return the goals still pursued; new ones for agents that are done, lost, or tired."""
+        achieved, alive = self.space.outcomes(slots, next_slots)
+        masks = self.space.fit(masks)
+        left = masks & alive
+        done = (masks & achieved).any((1, 2)) | ~left.any((1, 2)) | over
+        done |= random.random(len(masks)) < NEW_MASK
+        return np.where(done[:, None, None], self.space.random_masks(random, len(masks)), left)
+
+    def _count(self, slots: IntArray, over: BoolArray, between: BoolArray) -> None:
+        """Count arrivals at goals: those that allow what was violated before."""
+        moved = (slots[1:] != slots[:-1]) & ~between
+        changed = np.where(between, 0, self.space.changed(slots[:-1], slots[1:]))
+        violated = np.zeros(slots.shape[1], np.int64)
+        for step, there in enumerate(slots[1:]):
+            allowed = self.space.allowed(violated[moved[step]])
+            np.add.at(self.goal_seen, there[moved[step]], allowed.astype(np.int64))
+            violated = np.where(over[step], 0, violated | changed[step])
+
+    def improve(self, random: np.random.Generator) -> None:
+        """Update the networks, once for every `update_every` steps gathered."""
+        self._owed += self.round_steps
+        updates, self._owed = divmod(self._owed, self.settings.update_every)
+        progress = self.steps / self.settings.horizon
+        rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
+        for _ in range(updates):
+            if self.settings.backup == "episode" and isinstance(self.algorithm, ImageDqn):
+                count = max(1, self.settings.batch // self._episode)
+                self.algorithm.learn_episodes(self.replay.episodes(random, count), rate)
+                continue
+            batch = self.replay.sample(random, self.settings.batch)
+            self.algorithm.update(batch, random, rate)
+
+    def validate(self) -> dict[str, float]:
+        """Return the success of the domain's skills on validation worlds."""
+        if self._validator is None:
+            self._validator = Validator(self.spec, self.settings.validation_layouts)
+        with environment_faults(self.spec.name, "reset() or step()"):
+            scores = self._validator.scores(self.algorithm, self.body, self.space)
+        self.curve.add(self.steps, scores)
+        return scores
+
+    def save(self, path: str | Path, command: str) -> Card:
+        """Write the checkpoints, and the learning curve beside them as `NAME.curve.csv`."""
+        card = super().save(path, command)
+        self.curve.write(path)
+        return card
+
+    def what_helps(self) -> str:
+        """Return for people what to change: for what was never seen, labels and starts; else steps."""
+        bits, shown = 0, np.flatnonzero(np.any(self.goal_seen, axis=1)).tolist()
+        for slot in shown:
+            bits |= self.space.label_bits[slot]
+        unseen = [n for i, n in enumerate(self.spec.propositions) if not bits >> i & 1]
+        if not unseen:
+            return MORE_STEPS
+        return (
+            f"In {self.steps} steps no state showed {', '.join(unseen)}, so there was nothing to learn"
+            " it from: check its predicate, start episodes nearer to it, or let them be longer"
+            f" (primitive_steps of the spec). For the others: {MORE_STEPS[0].lower()}{MORE_STEPS[1:]}"
+        )
+
+    def served_arrays(self) -> Arrays:
+        """Return the averaged networks, and how often each goal was achieved."""
+        seen = self.goal_seen.reshape(-1)[self.space.served()]
+        scaled = self.body.arrays() if isinstance(self.body, GenericBody) else {}
+        return {**self.algorithm.served_arrays(), **scaled, "goal_seen": seen.copy()}
+
+    def finish(self, arrays: Arrays, card: Card) -> Arrays:
+        """Add what lies behind each goal, measured once for what is served."""
+        if "goal_to_goal" in arrays or not len(self.space):
+            return arrays
+        from skm_primitives.learning.validation import goal_to_goal  # noqa: PLC0415
+        from skm_primitives.skills.network_skills import BoxPrimitives  # noqa: PLC0415
+
+        primitives = BoxPrimitives(arrays, card, self.spec)
+        primitives.pursued[:] = (
+            True  # What is measured is all goals; whoever serves them leaves some out.
+        )
+        worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
+        with environment_faults(self.spec.name, "step()"):
+            behind, ends = goal_to_goal(primitives, self.spec, worlds)
+        known = {"goal_ends": ends.astype(np.uint8)} if ends.any() else {}
+        return {**arrays, "goal_to_goal": behind, **known}
+
+    def served_details(self) -> dict[str, Any]:
+        """Return sizes, the label sets, and both discounts."""
+        return {
+            "algorithm": self.settings.algorithm,
+            "label_bits": list(self.space.label_bits),
+            "slots": self.space.capacity,
+            "gamma": self.spec.gamma,
+            "learning_gamma": self.settings.gamma,
+            "owed": self._owed,
+            **self.curve.details(),
+            "sets": self.settings.sets,
+            "momentary": self.settings.momentary,
+            **({"relative": True} if isinstance(self.space, RelativeGoals) else {}),
+        }
+
+    def training_arrays(self) -> Arrays:
+        """Return networks, optimisers, replay and counts."""
+        return {
+            **self.algorithm.training_arrays(),
+            **self.replay.arrays(),
+            **(self.body.arrays() if isinstance(self.body, GenericBody) else {}),
+            "seen": self.goal_seen,
+        }
+
+    def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
+        """Take back what was saved."""
+        for bits in details["label_bits"][len(self.space) :]:
+            self.space.add(bits)
+        if self.space.capacity != len(self.goal_seen):
+            self._grow()
+        if isinstance(self.body, GenericBody):
+            self.body.restore(arrays)
+        if isinstance(self.body, ImageBody):
+            self.algorithm = _algorithm(self)
+        self.algorithm.restore(arrays)
+        self.replay.restore(arrays)
+        self.goal_seen = np.array(arrays["seen"])
+        self._owed = details["owed"]
+        self.curve.restore(details)
+
+
+def _algorithm(learner: BoxLearner) -> Algorithm:
+    if learner.settings.algorithm == "td3":
+        from skm_primitives.learning.td3 import Td3  # noqa: PLC0415
+
+        return Td3(learner.body, learner.space, learner.settings)
+    if isinstance(learner.space, RelativeGoals):
+        from skm_primitives.learning.dqn import RelativeDqn  # noqa: PLC0415
+
+        return RelativeDqn(learner.body, learner.space, learner.settings)
+    if isinstance(learner.spec.things, Kinds):
+        return KeptOffDqn(learner.body, learner.space, learner.spec.things, learner.settings)
+    if isinstance(learner.body, ImageBody):
+        return ImageDqn(learner.body, learner.space, learner.settings)
+    return Dqn(learner.body, learner.space, learner.settings)

@@ -1,0 +1,1 @@
+"""The learner of Moving Targets from pictures."""

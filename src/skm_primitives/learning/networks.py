@@ -1,0 +1,267 @@
+"""Small multi-layer perceptrons, several at once as one batched product."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from skm_machine.errors import SkmError
+from skm_primitives.learning.settings import DeepSettings
+from skm_primitives.skills.encoders import Body, ImageBody
+from skm_sim.arrays import Float32Array
+
+
+class EnsembleMLP(nn.Module):
+    """`members` networks with layer normalisation and ReLU, evaluated together.
+
+    Input `(n, inputs)` for all members, or `(members, n, inputs)` for one each; output
+    `(members, n, outputs)`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: Sequence[int],
+        outputs: int,
+        members: int,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        sizes = [inputs, *hidden, outputs]
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()
+        self.scales = nn.ParameterList()
+        self.shifts = nn.ParameterList()
+        for size, following in itertools.pairwise(sizes):
+            bound = 1 / math.sqrt(size)
+            weight = torch.empty(members, size, following).uniform_(
+                -bound, bound, generator=generator
+            )
+            self.weights.append(nn.Parameter(weight))
+            self.biases.append(nn.Parameter(torch.zeros(members, 1, following)))
+        for size in hidden:
+            self.scales.append(nn.Parameter(torch.ones(members, 1, size)))
+            self.shifts.append(nn.Parameter(torch.zeros(members, 1, size)))
+        self.members = members
+        self.coarse = False
+        """Whether hidden layers are multiplied in half precision (bfloat16)."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the outputs of every member."""
+        return self.outputs(self.hidden(inputs))
+
+    def outputs(self, hidden: Tensor) -> Tensor:
+        """Return the outputs from the last hidden layer."""
+        return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
+
+    def hidden(self, inputs: Tensor) -> Tensor:
+        """Return the last hidden layer of every member."""
+        hidden = inputs if inputs.ndim == 3 else inputs.expand(self.members, *inputs.shape)
+        for index, (scale, shift) in enumerate(zip(self.scales, self.shifts, strict=True)):
+            hidden = self._product(index, hidden)
+            hidden = functional.layer_norm(hidden, hidden.shape[-1:])
+            hidden = torch.relu(torch.addcmul(shift, hidden, scale))
+        return hidden
+
+    def _product(self, index: int, hidden: Tensor) -> Tensor:
+        """Return what a layer makes of the one before it."""
+        if not self.coarse:
+            return torch.baddbmm(self.biases[index], hidden, self.weights[index])
+        weights, inputs = self.weights[index].bfloat16(), hidden.bfloat16()
+        if self.members == 1:  # Plain products are faster than batches of one.
+            product = torch.mm(inputs[0], weights[0])[None]
+        else:
+            product = torch.bmm(inputs, weights)
+        outputs: Tensor = product.float() + self.biases[index]
+        return outputs
+
+
+def chosen_device(name: str) -> torch.device:
+    """Return the device of that name; `auto` is a GPU where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        text = " ".join(str(error).split())[:120]
+        raise SkmError(
+            f"--device: there is no '{name}' here ({text}); auto, cpu, cuda …"
+        ) from error
+    return device
+
+
+@torch.no_grad()
+def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
+    """Move the averaged network towards the trained one: average += rate · (model − average)."""
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), rate)
+
+
+def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Float32Array]:
+    """Return a module's state as arrays for a checkpoint, under names that begin with `prefix`."""
+    return {
+        f"{prefix}.{name}": value.detach().cpu().numpy().copy() for name, value in state.items()
+    }
+
+
+def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Tensor]:
+    """Return what `to_arrays` stored under `prefix`, as a module's state."""
+    start = f"{prefix}."
+    return {
+        name.removeprefix(start): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith(start)
+    }
+
+
+# Networks that see pictures: filters, then the perceptrons of `networks`.
+#
+# The filters are convolutions that halve the sides until they are small; or, where a picture is
+# made of tiles, one layer that all its patches share. Besides the values of goals they may have
+# outputs for what every goal will be worth where each label set is shown next (*onward* values).
+
+
+LEAST_SIDE: Final = 7
+"""Sides from which no further convolution halves the picture."""
+
+
+class Sizes(NamedTuple):
+    """How large a network is."""
+
+    channels: int
+    """Planes of each layer of filters."""
+    hidden: tuple[int, ...]
+    outputs: int
+    members: int
+    patch: int = 0
+    """Pixels a side of the patches that share one layer; 0: convolutions."""
+    onward: tuple[int, int] | None = None
+    """Label sets and goals, where onward values are learned."""
+    half: bool = False
+    """Whether the perceptrons' hidden layers are multiplied in half precision."""
+
+
+class ImageNetwork(nn.Module):
+    """Filters that all members share, and an `EnsembleMLP` on what they see.
+
+    Input `(n, pixels · channels)` of bytes, output `(members, n, outputs)`.
+    """
+
+    def __init__(self, body: ImageBody, sizes: Sizes, generator: torch.Generator) -> None:
+        super().__init__()
+        self._shape = body.seen
+        self._codes = None if body.codes is None else torch.from_numpy(body.codes)
+        self._planes = body.planes
+        self._shift = torch.from_numpy(body.shift)[:, None, None]
+        self._scale = torch.from_numpy(body.scale)[:, None, None]
+        self.filters, self.offsets = nn.ParameterList(), nn.ParameterList()
+        self.patch = sizes.patch
+        if sizes.patch:  # So that whoever serves the network knows.
+            self.register_buffer("side", torch.tensor(sizes.patch))
+        add = self._add_patches if sizes.patch else self._add_convolutions
+        seen = add(sizes.channels, generator)
+        self.head = EnsembleMLP(seen, sizes.hidden, sizes.outputs, sizes.members, generator)
+        self.head.coarse = sizes.half
+        if sizes.onward:
+            width, members = sizes.hidden[-1], sizes.members
+            onward = torch.empty(members, width, *sizes.onward)
+            bound = width**-0.5
+            self.onward = nn.Parameter(onward.uniform_(-bound, bound, generator=generator))
+            self.onward_bias = nn.Parameter(torch.full(sizes.onward, -2.0))
+
+    def _add_convolutions(self, channels: int, generator: torch.Generator) -> int:
+        """Add filters of 3 × 3 that halve the sides, until these are small."""
+        planes, (height, width) = self._planes, self._shape[:2]
+        while not self.filters or max(height, width) > LEAST_SIDE:
+            self._add(channels, planes, 3, generator)
+            planes, height, width = channels, (height + 1) // 2, (width + 1) // 2
+        return planes * height * width
+
+    def _add_patches(self, channels: int, generator: torch.Generator) -> int:
+        """Add one layer of filters, which see patches that lie side by side."""
+        height, width = self._shape[:2]
+        if height % self.patch or width % self.patch:
+            raise SkmError(
+                f"pictures of {height} × {width} pixels have no patches of {self.patch} a side; set"
+                " patch to what divides both, or pixels to another size."
+            )
+        self._add(channels, self._planes, self.patch, generator)
+        return channels * (height // self.patch) * (width // self.patch)
+
+    def _add(self, channels: int, planes: int, side: int, generator: torch.Generator) -> None:
+        bound = (side * side * planes) ** -0.5
+        filters = torch.empty(channels, planes, side, side)
+        self.filters.append(nn.Parameter(filters.uniform_(-bound, bound, generator=generator)))
+        self.offsets.append(nn.Parameter(torch.zeros(channels)))
+
+    @property
+    def biases(self) -> nn.ParameterList:
+        """Those of the perceptrons; the last are the outputs'."""
+        return self.head.biases
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Return the outputs of every member."""
+        return self.head.outputs(self.hidden(pixels))
+
+    def both(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs of every member, and the onward logits `(n, label sets, goals)`."""
+        hidden = self.hidden(pixels)
+        flat = hidden.transpose(0, 1).flatten(1) / len(hidden)
+        onward = flat @ self.onward.flatten(0, 1).flatten(1)
+        return self.head.outputs(hidden), onward.view(
+            -1, *self.onward_bias.shape
+        ) + self.onward_bias
+
+    def hidden(self, pixels: Tensor) -> Tensor:
+        """Return the last hidden layer of every member."""
+        seen = self._seen(pixels)
+        stride, padding = (self.patch, 0) if self.patch else (2, 1)
+        for filters, offsets in zip(self.filters, self.offsets, strict=True):
+            seen = torch.relu(torch.conv2d(seen, filters, offsets, stride, padding))
+        return self.head.hidden(seen.flatten(1))
+
+    def _seen(self, pixels: Tensor) -> Tensor:
+        """Return the planes `(n, planes, height, width)` of bytes."""
+        picture = pixels.reshape(-1, *self._shape).permute(0, 3, 1, 2)
+        if self._codes is None:
+            device = pixels.device
+            return (picture.float() - self._shift.to(device)) * self._scale.to(device)
+        table = self._codes.to(pixels.device)
+        index = torch.stack([table[c][picture[:, c].long()] for c in range(len(table))], dim=1)
+        shape = len(picture), self._planes, *self._shape[:2]
+        return torch.zeros(shape, device=pixels.device).scatter_(1, index, 1.0)
+
+
+def make_network(
+    body: Body,
+    settings: DeepSettings,
+    goals: int,
+    slots: int,
+    generator: torch.Generator,
+) -> EnsembleMLP | ImageNetwork:
+    """Return the network for what a body sees, with an output for each goal and action.
+
+    Where values are backed up through episodes, there are two: see `image_dqn`.
+    """
+    whole = isinstance(body, ImageBody) and settings.backup == "episode"
+    outputs, members = goals * len(body.actions) * (1 + whole), settings.members
+    if isinstance(body, ImageBody):
+        onward = (slots, goals) if settings.onward else None
+        sizes = Sizes(
+            settings.channels,
+            settings.hidden,
+            outputs,
+            members,
+            settings.patch,
+            onward,
+            settings.half,
+        )
+        return ImageNetwork(body, sizes, generator)
+    return EnsembleMLP(body.inputs, settings.hidden, outputs, members, generator)

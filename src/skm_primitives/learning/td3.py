@@ -1,0 +1,195 @@
+"""Goal-oriented TD3 (twin delayed DDPG, the paper's learner for continuous actions).
+
+As in TD3: two critics whose smaller value bootstraps, averaged copies, noise on the next action in
+targets, and an actor that is updated every other time. As in Algorithm 1: all goals learn from the
+same transition. The actor gives a control for every goal from one pass; a critic gives the values of
+all goals for one control. Values are logits fitted by cross-entropy, as in `dqn`.
+
+A transition's own action is judged for all goals in one pass. Targets need a pass for each goal, the
+next action being the goal's own, so `goals_each` goals are drawn for each transition.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from skm_primitives.learning.dqn import Arrays, goal_targets, optimiser_arrays, restore_optimiser
+from skm_primitives.learning.exploration import HeldExploration
+from skm_primitives.learning.networks import (
+    EnsembleMLP,
+    blend,
+    chosen_device,
+    from_arrays,
+    to_arrays,
+)
+from skm_primitives.learning.replay import Batch
+from skm_primitives.learning.settings import DeepSettings
+from skm_primitives.skills.encoders import Body
+from skm_primitives.skills.goal_space import GoalSpace
+from skm_sim.arrays import BoolArray, Float32Array
+
+CRITICS = 2
+DELAY = 2
+"""Critic updates to one actor update."""
+NOISE_CLIP = 0.5
+
+
+class Td3:
+    """Actor, critics, their averaged copies and optimisers; see `Algorithm`."""
+
+    def __init__(self, body: Body, space: GoalSpace, settings: DeepSettings) -> None:
+        self._space = space
+        self._settings = settings
+        self._body = body
+        self._controls = body.actions.shape[1]
+        self.action_example: NDArray[Any] = np.zeros(self._controls, np.float32)
+        generator = torch.Generator().manual_seed(settings.seed)
+        count = space.outputs
+        self.actor = EnsembleMLP(body.inputs, settings.hidden, count * self._controls, 1, generator)
+        self.critic = EnsembleMLP(
+            body.inputs + self._controls, settings.hidden, count, CRITICS, generator
+        )
+        with torch.no_grad():
+            self.critic.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
+        self._device = chosen_device(settings.device)
+        self.actor.to(self._device)
+        self.critic.to(self._device)
+        self.average_actor = copy.deepcopy(self.actor).requires_grad_(False)
+        self.average_critic = copy.deepcopy(self.critic).requires_grad_(False)
+        rate = settings.learning_rate
+        self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), rate, fused=True)
+        self.critic_optimiser = torch.optim.Adam(self.critic.parameters(), rate, fused=True)
+        self._exploration = HeldExploration(settings.agents, self.action_example)
+        self._updates = 0
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
+
+    def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
+        """Return, of the controls for the goals in the mask, the one with the best value."""
+        used = len(self._space) * self._space.heads
+        states = self._tensor(features)
+        with torch.no_grad():
+            goals = torch.arange(used, device=self._device).expand(len(features), used)
+            controls = _pick(self._all_controls(self.average_actor, states), goals)
+            values = (
+                self._logits(self.average_critic, states, controls, goals).mean(0).cpu().numpy()
+            )
+        allowed = masks.reshape(len(features), -1)[:, :used]
+        best = np.where(allowed, values, -np.inf).argmax(1)
+        chosen: NDArray[Any] = controls.cpu().numpy()[np.arange(len(features)), best]
+        return chosen
+
+    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
+        """Add noise to all, and let agents hold a random control now and then."""
+        noise = random.normal(0, self._settings.noise, chosen.shape)
+        noisy = np.clip(chosen + noise, -1, 1).astype(np.float32)
+        candidates = random.uniform(-1, 1, chosen.shape).astype(np.float32)
+        return self._exploration.mix(noisy, candidates, random, step)
+
+    def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Return controls as the environment's actions."""
+        return self._body.commands(self._body.action(actions))
+
+    def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:
+        """Update the critics, and every other time the actor and the averages."""
+        used = len(self._space) * self._space.heads
+        count, each = len(batch.slot), min(self._settings.goals_each, used)
+        drawn = random.random((count, used)).argpartition(each - 1, axis=1)[:, :each]
+        goals = self._tensor(drawn)
+        states, following = self._tensor(batch.state), self._tensor(batch.next_state)
+        with torch.no_grad():
+            controls = _pick(self._all_controls(self.average_actor, following), goals)
+            noise = random.normal(0, self._settings.target_noise, controls.shape)
+            noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
+            controls = (controls + self._tensor(noise)).clamp(-1, 1)
+            low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
+            values = torch.zeros(count, self._space.outputs, device=self._device).scatter_(
+                1, goals, low
+            )
+            target = goal_targets(self._space, batch, values, self._settings.gamma)
+            target = target.gather(1, goals).expand(CRITICS, -1, -1)
+        taken = torch.cat([states, self._tensor(batch.action)], dim=1)
+        logits = self.critic(taken).gather(2, goals.expand(CRITICS, -1, -1))
+        loss = functional.binary_cross_entropy_with_logits(logits, target)
+        _descend(self.critic_optimiser, loss, learning_rate)
+        self._updates += 1
+        if self._updates % DELAY == 0:
+            self._improve_actor(states, goals, learning_rate)
+            blend(self.average_actor, self.actor, self._settings.average_rate * DELAY)
+            blend(self.average_critic, self.critic, self._settings.average_rate * DELAY)
+
+    def _improve_actor(self, states: Tensor, goals: Tensor, learning_rate: float) -> None:
+        """Move every goal's control uphill on the critics' values."""
+        self.critic.requires_grad_(False)
+        controls = _pick(self._all_controls(self.actor, states), goals)
+        loss = -self._logits(self.critic, states, controls, goals).mean()
+        _descend(self.actor_optimiser, loss, learning_rate)
+        self.critic.requires_grad_(True)
+
+    def _all_controls(self, actor: EnsembleMLP, states: Tensor) -> Tensor:
+        """Return the control of every goal, `(n, heads, controls)`."""
+        controls: Tensor = torch.tanh(actor(states)[0]).reshape(len(states), -1, self._controls)
+        return controls
+
+    def _logits(
+        self, critic: EnsembleMLP, states: Tensor, controls: Tensor, goals: Tensor
+    ) -> Tensor:
+        """Return logits `(CRITICS, n, k)` of controls `(n, k, …)`, each for its goal `(n, k)`."""
+        count, each = goals.shape
+        rows = states[:, None].expand(-1, each, -1)
+        inputs = torch.cat([rows, controls], dim=2).reshape(count * each, -1)
+        index = goals.reshape(1, -1, 1).expand(CRITICS, -1, -1)
+        logits: Tensor = critic(inputs).gather(2, index).reshape(CRITICS, count, each)
+        return logits
+
+    def served_arrays(self) -> Arrays:
+        """Return the averaged actor and critics."""
+        return {
+            **to_arrays("actor", self.average_actor.state_dict()),
+            **to_arrays("critic", self.average_critic.state_dict()),
+        }
+
+    def training_arrays(self) -> Arrays:
+        """Return all four networks, the optimisers' moments and the count of updates."""
+        return {
+            **to_arrays("actor", self.actor.state_dict()),
+            **to_arrays("critic", self.critic.state_dict()),
+            **to_arrays("average_actor", self.average_actor.state_dict()),
+            **to_arrays("average_critic", self.average_critic.state_dict()),
+            **optimiser_arrays("actor_adam", self.actor_optimiser),
+            **optimiser_arrays("critic_adam", self.critic_optimiser),
+            "updates": np.array(self._updates),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `training_arrays` gave."""
+        self.actor.load_state_dict(from_arrays("actor", arrays))
+        self.critic.load_state_dict(from_arrays("critic", arrays))
+        self.average_actor.load_state_dict(from_arrays("average_actor", arrays))
+        self.average_critic.load_state_dict(from_arrays("average_critic", arrays))
+        restore_optimiser("actor_adam", self.actor_optimiser, arrays)
+        restore_optimiser("critic_adam", self.critic_optimiser, arrays)
+        self._updates = int(arrays["updates"])
+
+
+def _pick(controls: Tensor, goals: Tensor) -> Tensor:
+    """Return the controls of the goals drawn: `(n, k, controls)`."""
+    return controls.gather(1, goals[..., None].expand(-1, -1, controls.shape[-1]))
+
+
+def _descend(optimiser: torch.optim.Optimizer, loss: Tensor, learning_rate: float) -> None:
+    """Take one step downhill."""
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    for group in optimiser.param_groups:
+        group["lr"] = learning_rate
+    optimiser.step()

@@ -1,0 +1,184 @@
+"""Success of single skills on worlds that are the same at every validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skm_primitives.learning.dqn import Algorithm
+from skm_primitives.planning.options import Pursuit
+from skm_primitives.skills.composition import goal_mask
+from skm_primitives.skills.encoders import Body
+from skm_primitives.skills.goal_space import GoalSpace
+from skm_primitives.skills.network_skills import MANY_GOALS, BoxPrimitives
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from skm_sim.faults import check_finite
+from skm_sim.spec import DomainSpec
+from skm_sim.trials import GoalPredicate, skill_trials
+
+# How good served primitives are: success of single skills, calibration, what lies behind goals.
+
+
+GOAL_TO_GOAL_SEED = 70_001
+
+
+@dataclass(frozen=True)
+class SkillRuns:
+    """What came of pursuing a skill, an entry for every world."""
+
+    succeeded: BoolArray
+    steps: IntArray
+    """Steps to success; the limit where there was none."""
+    predicted: Float32Array
+    """The value at the start: γ to the steps that it was thought to take, less one."""
+    poses: FloatArray
+    """`(steps + 1, worlds, …)`: where the robots were, if the environment tells."""
+
+
+def run_skill(
+    primitives: BoxPrimitives,
+    spec: DomainSpec,
+    skill: GoalPredicate,
+    options: dict[str, Any],
+    worlds: int,
+    steps: int,
+    seed: int = 0,
+) -> SkillRuns:
+    """Pursue a skill in a batch of worlds, reset with these options, for some steps."""
+    env = spec.make_batch(worlds)
+    observation, info = env.reset(seed=seed, options=options or None)
+    space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
+    pursuit, served = Pursuit(worlds), space.served()
+    slots = space.discover(info["labels"])
+    violated, succeeded = np.zeros(worlds, np.int64), np.zeros(worlds, np.bool_)
+    taken = np.full(worlds, steps)
+    predicted: Float32Array = np.zeros(worlds, np.float32)
+    over = np.zeros(worlds, np.bool_)
+    poses = [getattr(env, "pose", np.zeros((worlds, 0)))]
+    for step in range(steps):
+        asked = np.broadcast_to(wanted, (worlds, len(wanted)))
+        values = primitives.batch_values(observation, violated, asked)
+        chosen = pursuit.choose(values, wanted)
+        if step == 0:
+            predicted = chosen.value
+        observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
+        following = space.discover(info["labels"])
+        achieved = space.outcomes(slots, following)[0].reshape(worlds, -1)[:, served]
+        possible = wanted & primitives.possible(violated) & ~over[:, None]
+        over |= ended | cut  # What follows is another world.
+        arrived = (achieved & possible).any(1) & ~succeeded
+        taken[arrived] = step + 1
+        succeeded |= arrived
+        violated |= space.changed(slots, following)
+        slots = following
+        poses.append(getattr(env, "pose", poses[0]))
+    env.close()
+    return SkillRuns(succeeded, taken, predicted, np.stack(poses))
+
+
+def goal_to_goal(
+    primitives: BoxPrimitives, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
+) -> tuple[Float32Array, BoolArray]:
+    """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
+
+    No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
+    as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up. It
+    is the same for all g1 of the same labels: beyond `MANY_GOALS` there is one row for each label set.
+    Also return `[label set]`: whether the world ended each time that it was shown.
+    """
+    env = spec.make_batch(worlds)
+    random = np.random.default_rng(seed)
+    observation, info = env.reset(seed=seed)
+    space, count = primitives.space.copy(), len(primitives.goals)
+    used, served = len(space), space.served()
+    total, arrivals, last = np.zeros((used, count)), np.zeros(used), np.zeros(used)
+    over = np.zeros(worlds, np.bool_)
+    pursuit = Pursuit(worlds)
+    slots = space.discover(info["labels"])
+    unharmed = np.zeros(worlds, np.int64)
+    masks = space.random_masks(random, worlds)
+    for _ in range(spec.primitive_steps):
+        wanted = masks.reshape(worlds, -1)[:, served]
+        values = primitives.batch_values(observation, unharmed, wanted)
+        chosen = pursuit.choose(values, wanted)
+        observation, _, ended, cut, info = env.step(primitives.commands(chosen.action))
+        check_finite(observation, spec.name, "step()")
+        following = space.discover(info["labels"])
+        achieved, alive = space.outcomes(slots, following)
+        masks = space.fit(masks)
+        moved = (slots != following) & ~over & (following < used)
+        over = ended | cut
+        if moved.any():
+            there = primitives.batch_values(observation[moved], unharmed[moved]).value
+            there[ended[moved]] = 0
+            np.add.at(total, following[moved], there)
+            np.add.at(arrivals, following[moved], 1)
+            np.add.at(last, following[moved], ended[moved])
+        done: BoolArray = np.any(masks & achieved, axis=(1, 2)) | ~np.any(
+            masks & alive, axis=(1, 2)
+        )
+        done |= over
+        fresh = space.random_masks(random, worlds)
+        masks = np.where(done[:, None, None], fresh, masks & alive)
+        pursuit.restart(done)
+        slots = following
+    env.close()
+    mean = total / np.maximum(arrivals, 1)[:, None]
+    ends: BoolArray = (arrivals > 0) & (last == arrivals)
+    if count > MANY_GOALS:
+        return mean.astype(np.float32), ends
+    return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32), ends
+
+
+VALIDATION_SEED = 90_001
+"""Validation worlds are drawn from here; reports use other seeds."""
+
+
+class Validator:
+    """A batch of worlds for every skill of a domain, pursued by the averaged networks.
+
+    The skills are those that the domain's primitives are judged by, in worlds in which they are
+    possible; where a domain names none, each proposition on its own, in worlds as they come.
+    """
+
+    def __init__(self, spec: DomainSpec, worlds: int) -> None:
+        self._spec = spec
+        self._worlds = worlds
+        trials = skill_trials(spec)
+        self._skills = dict(trials.skills)
+        random = np.random.default_rng(VALIDATION_SEED)
+        self._options = trials.joined(
+            [trials.worlds(skill, random, worlds)[0] for skill in self._skills.values()]
+        )
+        self._env = spec.make_batch(worlds * len(self._skills))
+
+    def scores(self, algorithm: Algorithm, body: Body, space: GoalSpace) -> dict[str, float]:
+        """Return the success of each skill, and as `validation` their mean."""
+        goals = space.goals()
+        observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options or None)
+        count = len(self._skills) * self._worlds
+        flat = np.zeros((count, space.capacity * space.heads), np.bool_)
+        for index, skill in enumerate(self._skills.values()):
+            rows = slice(index * self._worlds, (index + 1) * self._worlds)
+            flat[rows, space.served()] = goal_mask(skill, goals)
+        masks = flat.reshape(count, space.capacity, space.heads)
+        known = space.copy()
+        slots = known.discover(info["labels"])
+        succeeded = np.zeros(count, np.bool_)
+        for _ in range(self._spec.primitive_steps):
+            action = algorithm.choose(body.features(observation), masks)
+            observation, _, ended, cut, info = self._env.step(algorithm.to_environment(action))
+            next_slots = known.discover(info["labels"])
+            achieved, alive = (
+                part[:, : space.capacity] for part in known.outcomes(slots, next_slots)
+            )
+            succeeded |= (masks & achieved).any((1, 2))
+            masks &= alive & ~(ended | cut)[:, None, None]  # What follows is another world.
+            slots = next_slots
+            if (succeeded | ~masks.any((1, 2))).all():
+                break  # Nothing can change any more.
+        rates = succeeded.reshape(len(self._skills), -1).mean(1).tolist()
+        scores = dict(zip(self._skills, map(float, rates), strict=True))
+        return {"validation": float(np.mean(rates)), **scores}

@@ -1,0 +1,1 @@
+"""Skills as they are served: goals, values, composition, checkpoints; NumPy only."""

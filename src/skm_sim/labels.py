@@ -1,0 +1,312 @@
+"""Labels on any Gymnasium environment, single or in batches: predicates say what is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Dict, Tuple
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from numpy.typing import NDArray
+
+from skm_sim.arrays import BoolArray
+from skm_sim.faults import DomainError, said
+from skm_sim.observations import Key, Parts
+
+# What is told of the labels on the way of an action that is held for several steps.
+
+
+def told_labels(before: BoolArray, shown: BoolArray) -> BoolArray:
+    """Return what to tell, `(n, propositions)`, after steps `(n, steps, propositions)`: the last labels;
+
+    but where these are as before the first step, and others were shown between, the first of those.
+    So what is only grazed is told.
+    """
+    last: BoolArray = shown[:, -1].copy()
+    other = (shown != before[:, None]).any(-1)
+    undone = np.flatnonzero(other.any(1) & ~other[:, -1])
+    last[undone] = shown[undone, other[undone].argmax(1)]
+    return last
+
+
+# Labels on any Gymnasium environment, one that knows nothing of skm: predicates say what is true.
+#
+#     maze = label_env(
+#         gymnasium.make("PointMaze_Large-v3"),
+#         propositions={"dock": lambda observation, info, env: observation["achieved_goal"][0] > 4},
+#         observation_key="observation",
+#     )
+#
+# What comes out is a domain's environment as `skm_sim.spec.Domain` says. Rewards are 0 (the
+# mission rewards), the time limit that `gymnasium.make` put on is taken off (a time limit is no
+# end of the world), and ends stay ends. Predicates see the observation as the environment gives
+# it; what the skills see is the part picked by `observation_key`, flattened to a vector where it
+# is no vector, image or number.
+
+
+AnyEnv: TypeAlias = gymnasium.Env[Any, Any]
+Predicate: TypeAlias = Callable[[Any, dict[str, Any], Any], Any]
+"""From (observation, info, environment) to whether a proposition is true."""
+
+
+class LabelledEnv(gymnasium.Env[Any, Any]):
+    """An environment with labels from predicates; see the module."""
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        propositions: Mapping[str, Predicate],
+        constraints: Sequence[str] = (),
+        observation_key: Key | None = None,
+    ) -> None:
+        self.env = without_time_limit(env)
+        self.propositions = tuple(propositions)
+        self.constraints = tuple(constraints)
+        self._predicates = dict(propositions)
+        self._parts = Parts(env.observation_space, observation_key)
+        self.observation_space = self._parts.space
+        self.action_space = env.action_space
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self._labels: frozenset[str] = frozenset()
+
+    def labels(self) -> frozenset[str]:
+        """Return the propositions that are true in the current state."""
+        return self._labels
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        super().reset(seed=seed)
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._labelled(observation, info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        """Take a step; the labels in `info` are those of the state that it leads to."""
+        observation, _, terminated, truncated, info = self.env.step(action)
+        seen, told = self._labelled(observation, info)
+        return seen, 0.0, bool(terminated), bool(truncated), told
+
+    def render(self) -> Any:  # noqa: ANN401 - whatever the environment draws
+        """Return what the environment draws."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Let the environment go."""
+        self.env.close()
+
+    def _labelled(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        self._labels = frozenset(
+            name
+            for name, predicate in self._predicates.items()
+            if truth_of(name, predicate, observation, info, self.env.unwrapped)
+        )
+        return self._parts.pick(observation), {**info, "labels": self._labels}
+
+
+def label_env(
+    env: AnyEnv,
+    propositions: Mapping[str, Predicate],
+    constraints: Sequence[str] = (),
+    observation_key: Key | None = None,
+) -> LabelledEnv:
+    """Return an environment with labels, a domain's as it stands: see the module."""
+    return LabelledEnv(env, propositions, constraints, observation_key)
+
+
+def truth_of(
+    name: str, predicate: Predicate, observation: object, info: dict[str, Any], env: object
+) -> bool:
+    """Return whether a predicate holds; one that fails, or says neither, is named."""
+    try:
+        return bool(predicate(observation, info, env))
+    except Exception as error:
+        raise DomainError(f"the predicate of '{name}' failed ({said(error)}).") from error
+
+
+def without_time_limit(env: AnyEnv) -> AnyEnv:
+    """Return the environment without the time limit and the checks that `gymnasium.make` put on."""
+    while isinstance(env, TimeLimit | OrderEnforcing | PassiveEnvChecker):
+        env = env.env
+    return env
+
+
+# Labels of Gymnasium's own batches: the sets that single environments tell, as one Boolean array.
+
+
+AnyBatch: TypeAlias = VectorEnv[Any, Any, Any]
+
+
+class GatheredLabels(VectorWrapper):
+    """A batch of single environments whose `info["labels"]` is a bool array, as native ones have it."""
+
+    def __init__(self, env: AnyBatch, propositions: tuple[str, ...]) -> None:
+        super().__init__(env)
+        self.propositions = propositions
+        self._columns = {name: index for index, name in enumerate(propositions)}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes."""
+        observations, info = self.env.reset(seed=seed, options=options)
+        return observations, {**info, "labels": self._gathered(info)}
+
+    def step(
+        self,
+        actions: Any,  # noqa: ANN401 - an array of any kind
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Step every environment."""
+        observations, rewards, ends, cuts, info = self.env.step(actions)
+        return observations, rewards, ends, cuts, {**info, "labels": self._gathered(info)}
+
+    def _gathered(self, info: dict[str, Any]) -> BoolArray:
+        rows = info.get("labels")
+        labels = np.zeros((self.num_envs, len(self._columns)), np.bool_)
+        if rows is None or len(rows) != self.num_envs:
+            raise DomainError("the environments of the batch tell no info['labels'].")
+        for row, names in zip(labels, rows, strict=True):
+            if not isinstance(names, frozenset):
+                raise DomainError(f"info['labels'] is {names!r}, no frozenset of propositions.")
+            for name in names:
+                if name not in self._columns:
+                    raise DomainError(f"the label '{name}' is none of the propositions.")
+                row[self._columns[name]] = True
+        return labels
+
+
+def with_label_arrays(batch: AnyBatch, propositions: tuple[str, ...]) -> AnyBatch:
+    """Return a batch with labels as arrays; a native one has them already."""
+    own = isinstance(batch.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+    return GatheredLabels(batch, propositions) if own else batch
+
+
+# Labels on any batch: those of `gymnasium.make_vec`, and native ones that step as arrays.
+#
+# Predicates are those of `label_env`. A batch of single environments (sync, async) has them
+# called for each world, with its part of the observations and of `info`, and with its
+# environment; that is None where the worlds are in processes of their own. A native batch has
+# them called once for all worlds, with arrays, and they return an array of bools:
+# `observation[..., 0] > 1` does for both.
+
+
+class LabelledBatch(VectorEnv[Any, Any, Any]):
+    """A batch with `info["labels"]` as a bool array `(num_envs, propositions)`; see the module."""
+
+    foreign = True
+    """Its seeds need not do what those of a single environment do."""
+
+    def __init__(
+        self,
+        batch: AnyBatch,
+        propositions: Mapping[str, Predicate],
+        constraints: Sequence[str] = (),
+        observation_key: Key | None = None,
+    ) -> None:
+        self.batch = batch
+        self.num_envs = batch.num_envs
+        self.propositions, self.constraints = tuple(propositions), tuple(constraints)
+        self._predicates = dict(propositions)
+        self._parts = Parts(batch.single_observation_space, observation_key)
+        self.single_observation_space = self._parts.space
+        self.single_action_space = batch.single_action_space
+        self.observation_space = batch_space(self._parts.space, batch.num_envs)
+        self.action_space = batch.action_space
+        self.metadata = batch.metadata
+        self._native = not isinstance(batch.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        nested = isinstance(batch.single_observation_space, Dict | Tuple)
+        self._plain = observation_key is None and not nested
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes."""
+        observations, info = self.batch.reset(seed=seed, options=options)
+        return self._seen(observations), {**info, "labels": self._labels(observations, info)}
+
+    def step(
+        self,
+        actions: Any,  # noqa: ANN401 - an array of any kind
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Step every world."""
+        observations, rewards, ends, cuts, info = self.batch.step(actions)
+        told = {**info, "labels": self._labels(observations, info)}
+        return self._seen(observations), np.zeros_like(rewards), ends, cuts, told
+
+    def close(self, **options: Any) -> None:  # noqa: ANN401 - those of the batch
+        """Let the worlds go."""
+        self.batch.close(**options)
+
+    def _rows(self, observations: Any) -> list[Any]:  # noqa: ANN401
+        return list(iterate(self.batch.observation_space, observations))
+
+    def _seen(self, observations: Any) -> Any:  # noqa: ANN401
+        if self._plain and self.observation_space == self.batch.observation_space:
+            return observations
+        return np.stack([self._parts.pick(row) for row in self._rows(observations)])
+
+    def _labels(self, observations: Any, info: dict[str, Any]) -> BoolArray:  # noqa: ANN401
+        if self._native:
+            columns = [
+                self._column(name, predicate, observations, info)
+                for name, predicate in self._predicates.items()
+            ]
+            return np.stack(columns, axis=1)
+        envs = getattr(self.batch.unwrapped, "envs", [None] * self.num_envs)
+        return np.array(
+            [
+                [
+                    truth_of(name, predicate, row, _info_of(info, index), env)
+                    for name, predicate in self._predicates.items()
+                ]
+                for index, (row, env) in enumerate(
+                    zip(self._rows(observations), _bare(envs), strict=True)
+                )
+            ],
+            np.bool_,
+        )
+
+    def _column(
+        self, name: str, predicate: Predicate, observations: object, info: dict[str, Any]
+    ) -> BoolArray:
+        try:
+            column = np.asarray(predicate(observations, info, self.batch), np.bool_)
+        except Exception as error:
+            raise DomainError(f"the predicate of '{name}' failed ({said(error)}).") from error
+        if column.shape != (self.num_envs,):
+            raise DomainError(
+                f"the predicate of '{name}' returned the shape {column.shape} for a native batch; it"
+                f" must return a bool for each of the {self.num_envs} worlds."
+            )
+        return column
+
+
+def label_batch(
+    batch: AnyBatch,
+    propositions: Mapping[str, Predicate],
+    constraints: Sequence[str] = (),
+    observation_key: Key | None = None,
+) -> LabelledBatch:
+    """Return a batch with labels, as a domain's batch has them: see the module."""
+    return LabelledBatch(batch, propositions, constraints, observation_key)
+
+
+def _bare(envs: Sequence[Any]) -> list[Any]:
+    return [None if env is None else env.unwrapped for env in envs]
+
+
+def _info_of(info: dict[str, Any], index: int) -> dict[str, Any]:
+    """Return what Gymnasium's batch says of one world: what its own `info` was."""
+    mine: dict[str, Any] = {}
+    for name, value in info.items():
+        told = info.get(f"_{name}")
+        if isinstance(value, dict):
+            mine[name] = _info_of(value, index)
+        elif not name.startswith("_") and (told is None or told[index]):
+            mine[name] = value[index]
+    return mine

@@ -1,0 +1,333 @@
+"""A robot driven through a map: poses and scans come in, states are entered, velocities go out.
+
+This is all of the bridge but its messages: the node calls it once a control period, and so does whoever
+drives a simulated robot faster than life. Whether the robot may move at all is not decided here but by
+the command gate; here is what it does if it may. Times are of a steady clock, in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from skm_sim.arrays import FloatArray
+from skm_sim.maps.building import Building
+from skm_sim.maps.floor import NO_CELL, Floor
+from skm_sim.maps.places import Places
+from skm_sim.robots.obstacles import ObstacleWatch, grown
+from skm_sim.robots.path_follower import END, Chassis, ClearWays, Point, follow, project, remaining
+from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity
+from skm_sim.robots.walls import Pose, Walls, walls_of
+
+# What every way to drive a robot has in common: its pose, its laser, its limits.
+
+
+STILL: Final = Velocity(0.02, 0.1)
+"""A robot that is slower than this stands."""
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A state that has been entered."""
+
+    value: Any
+    """What is observed: the index of a cell, or numbers."""
+    labels: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How to drive: all that is not the robot's own."""
+
+    period: float = 0.05
+    """Seconds between two velocities."""
+    sight: float = 0.15
+    """How far ahead on the path to aim, in metres."""
+    trust: float = 0.3
+    """The part of a difference by which a reading of the pose counts."""
+    late: float = 0.0
+    """How old readings of the pose are when they arrive, in seconds."""
+    berth: float = 0.1
+    """Metres to keep from what is not on the map."""
+    horizon: float = 0.5
+    """Metres ahead of the robot at which a cell may count as reached: see `cell_walk`."""
+    margin: float = 0.1
+    """Metres to keep from constraints: see `clear_ways`."""
+    step: float = 0.4
+    """Seconds that a step of a domain's own robot takes this one: see `role_drive`."""
+
+
+class Driving(Protocol):
+    """What the bridge asks of a drive: poses and scans in, states entered, velocities out."""
+
+    tracker: PoseTracker
+    obstacles: ObstacleWatch
+
+    def scan(self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose) -> None:
+        """Take a scan of a laser that is mounted there."""
+        ...
+
+    @property
+    def stands(self) -> bool:
+        """Whether the robot does not move, as far as its readings can tell."""
+        ...
+
+    def begin(self, now: float) -> Entered:
+        """Begin anew where the robot is."""
+        ...
+
+    def take(self, action: Any, now: float) -> None:  # noqa: ANN401 - of the domain
+        """Take the action to the present state."""
+        ...
+
+    def states(self, now: float, *, resting: bool) -> list[Entered]:
+        """Return the states that were entered since the last call; `resting`: nobody drives it."""
+        ...
+
+    def velocity(self, now: float) -> Velocity:
+        """Return the command for the next period of a robot that may move."""
+        ...
+
+    def halt(self) -> Velocity:
+        """Return the command that stops the robot."""
+        ...
+
+
+class RobotDrive:
+    """Where the robot is, what stands in its way, and how its velocity may change."""
+
+    def __init__(
+        self, chassis: Chassis, limits: Limits, manner: Manner, known: Walls | None
+    ) -> None:
+        self.tracker = PoseTracker(manner.trust, manner.late)
+        self.obstacles = ObstacleWatch(known, chassis.radius, manner.berth)
+        self._chassis, self._limits, self._manner = chassis, limits, manner
+        self._velocity = REST
+        self._begun = False
+
+    def scan(
+        self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose = (0.0, 0.0, 0.0)
+    ) -> None:
+        """Take a scan of a laser that is mounted there."""
+        if self.tracker.known:
+            self.obstacles.look(self.tracker.at(now), distances, angles, mount)
+
+    @property
+    def stands(self) -> bool:
+        """Whether the robot does not move, as far as its readings can tell."""
+        speed, turn = self.tracker.velocity
+        return abs(speed) < STILL.speed and abs(turn) < STILL.turn
+
+    def halt(self) -> Velocity:
+        """Return the command that stops the robot."""
+        self._velocity = REST
+        return REST
+
+    @property
+    def _allowed(self) -> Limits:
+        """The limits, with no more speed than what stands ahead leaves room for."""
+        return replace(self._limits, speed=max(1e-6, self.obstacles.speed(self._limits)))
+
+    def _commanded(self, wanted: Velocity) -> Velocity:
+        """Return what can be asked for on the way to what is wanted."""
+        if self.obstacles.blocked:
+            wanted = Velocity(min(0.0, wanted.speed), wanted.turn)
+        self._velocity = self._limits.approach(self._velocity, wanted, self._manner.period)
+        most = self._allowed.speed
+        if self._velocity.speed > most:
+            self._velocity = Velocity(most, self._velocity.turn)
+        return self._velocity
+
+
+# A robot's way through the cells of a map, as the states that a mission is judged on.
+#
+# A state is a cell and the labels that hold, and a new one is entered in two cases. First, the
+# labels of the pose change: exactly there, on the straight way between one pose and the next, so
+# that a place which is crossed between two cells is not missed, and a forbidden one not excused.
+# Second, the next cell is reached. That is said a little ahead of the robot, by `horizon` metres
+# at most: the next action comes before the robot is there, and it need not slow down. It is said
+# ahead only where nothing changes on the way: all of it has the labels that hold already. Into or
+# out of a place, the robot goes first.
+
+
+LEAP: Final = 0.5
+"""Metres from one pose to the next that no robot drives: it was found, or put, elsewhere."""
+
+
+class CellWalk:
+    """The cell that counts as reached, the labels that hold, and the known path ahead."""
+
+    def __init__(
+        self,
+        floor: Floor,
+        places: Places,
+        ways: ClearWays,
+        *,
+        horizon: float,
+        arrival: float = 0.05,
+    ) -> None:
+        """`arrival` is how near to a cell's point the robot has reached it, if its labels hold."""
+        self._floor = floor
+        self._places = places
+        self._ways = ways
+        self._horizon = horizon
+        self._arrival = arrival
+        self._target = NO_CELL
+        self.cell = NO_CELL
+        self.labels: frozenset[str] = frozenset()
+        self.path: list[Point] = []
+        """What is left to follow, from where the robot was of late to where it is to go."""
+        self._place: Point = (0.0, 0.0)
+
+    def begin(self, x: float, y: float) -> Entered:
+        """Begin, or begin anew, where the robot is, with nothing to follow."""
+        cell = self._floor.cell_at(x, y)
+        self.cell = self._floor.nearest_cell(x, y)[0] if cell == NO_CELL else cell
+        self.labels = self._places.labels_at(x, y)
+        self._target = NO_CELL
+        self._place = x, y
+        self.path = [self._place]
+        return Entered(self.cell, self.labels)
+
+    def take(self, action: int) -> None:
+        """Take the action to the present state: the path goes on with it."""
+        target = int(self._floor.moves[self.cell, action])
+        if target == self._target:
+            return
+        here, there = self._point(self.cell), self._point(target)
+        if self._target != NO_CELL:
+            self._change_course(here)
+        self._target = target
+        if len(self.path) == 1 and self._is_good(self.path[0], there, target):
+            self.path.append(there)
+            return
+        if math.dist(self.path[-1], here) > 1e-9:
+            self.path.append(here)
+        if target != self.cell:
+            self.path += self._ways.way(self.cell, target)
+
+    def _change_course(self, here: Point) -> None:
+        """Leave what was to be done in this state: by the cell's point to somewhere else."""
+        if here in self.path:
+            del self.path[self.path.index(here) + 1 :]
+        else:
+            self.path = [self._place]
+
+    def _is_good(self, start: Point, end: Point, target: int) -> bool:
+        """Tell whether a way that no move takes shows only labels of its ends, and keeps clear."""
+        known = {self.labels, self._labels_of(target)}
+        plain = known.issuperset(self._places.label_sets_along(*start, *end))
+        return plain and self._ways.is_clear(start, end)
+
+    def pass_to(self, x: float, y: float) -> list[Entered]:
+        """Take the robot's place a moment later; return the states that were entered, in order."""
+        if math.dist(self._place, (x, y)) > LEAP:
+            return [self.begin(x, y)]
+        sets = self._places.label_sets_along(*self._place, x, y)
+        self._place = x, y
+        self.path = remaining(self._place, self.path)
+        entered = []
+        for labels in sets[:-1]:
+            if labels != self.labels:
+                self.labels = labels
+                entered.append(Entered(self.cell, labels))
+        changed = sets[-1] != self.labels
+        self.labels = sets[-1]
+        if self._advance(x, y, math.inf if changed else self._horizon) or changed:
+            entered.append(Entered(self.cell, self.labels))
+        return entered
+
+    @property
+    def away(self) -> float:
+        """Metres from the robot to the path that it is to follow."""
+        return project(self._place, self.path).away
+
+    def _advance(self, x: float, y: float, horizon: float) -> bool:
+        """Let the next cell count as reached, if it does: with it come the labels of its place."""
+        if self._target == NO_CELL:
+            return False
+        on_path = project((x, y), self.path)
+        gap = math.dist((x, y), self._point(self._target))
+        arrived = gap <= END or (
+            gap <= self._arrival and self.labels == self._labels_of(self._target)
+        )
+        if not arrived and (on_path.left > horizon or not self._stays_same(on_path.nearest)):
+            return False
+        self.cell, self._target = self._target, NO_CELL
+        return True
+
+    def _stays_same(self, start: Point) -> bool:
+        """Tell whether the labels that hold now are those of all the path ahead."""
+        ways = zip([start, *self.path[1:]], self.path[1:], strict=False)
+        return all(self._places.label_sets_along(*a, *b) == (self.labels,) for a, b in ways)
+
+    def _point(self, cell: int) -> Point:
+        return self._ways.through(cell)
+
+    def _labels_of(self, cell: int) -> frozenset[str]:
+        return self._places.labels_at(*self._point(cell))
+
+
+KNOWN_WIDTH: Final = 0.15
+"""Metres around the map's walls in which a laser sees nothing but them."""
+
+
+class Drive(RobotDrive):
+    """Drives one robot; `walk` knows the cells, `tracker` the pose."""
+
+    def __init__(
+        self, walk: CellWalk, chassis: Chassis, limits: Limits, manner: Manner, known: Walls | None
+    ) -> None:
+        super().__init__(chassis, limits, manner, known)
+        self.walk = walk
+
+    def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
+        """Take the action to the present state: the path goes on with it."""
+        self.walk.take(int(action))
+
+    def states(self, now: float, *, resting: bool) -> list[Entered]:
+        """Return the states that were entered since the last call; `resting`: nobody drives it.
+
+        A robot that was brought to rest, or is far from its path, begins anew where it is.
+        """
+        if not self.tracker.known:
+            return []
+        x, y, _ = self.tracker.at(now)
+        if not self._begun:
+            self._begun = True
+            return [self.walk.begin(x, y)]
+        entered = self.walk.pass_to(x, y)
+        lost = self.walk.away > self._manner.sight + self._chassis.radius
+        if lost or (resting and self.stands and len(self.walk.path) > 1):
+            before = entered[-1] if entered else Entered(self.walk.cell, self.walk.labels)
+            anew = self.walk.begin(x, y)
+            if anew != before:
+                entered.append(anew)
+        return entered
+
+    def begin(self, now: float) -> Entered:
+        """Begin anew where the robot is."""
+        self._begun = True
+        return self.walk.begin(*self.tracker.at(now)[:2])
+
+    def velocity(self, now: float) -> Velocity:
+        """Return the command for the next period of a robot that may move."""
+        pose = self.tracker.at(now)
+        wanted = follow(pose, self.walk.path, self._chassis, self._allowed, self._manner.sight)
+        return self._commanded(wanted)
+
+
+def drive_in(building: Building, chassis: Chassis, limits: Limits, manner: Manner) -> Drive:
+    """Return the drive for a robot in a building."""
+    floor, places = building.floor, building.places
+    ways = ClearWays(
+        floor,
+        places,
+        building.file.constraints,
+        margin=manner.margin,
+        walls=(building.occupancy, chassis.radius),
+    )
+    walk = CellWalk(floor, places, ways, horizon=manner.horizon)
+    known = grown(walls_of(building.occupancy, unknown=True), KNOWN_WIDTH)
+    return Drive(walk, chassis, limits, manner, known)

@@ -1,0 +1,659 @@
+"""What the page shows, from messages live or recorded: world, machine, why this action, log."""
+
+from __future__ import annotations
+
+import math
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
+
+from skm_machine.drawing.canvas import Canvas, Card, Circle, Dot, Part, Path, Text, symbolic
+from skm_machine.drawing.machine import MachineParts, draw_parts, sketch_machine
+from skm_machine.errors import SkmError
+from skm_machine.mission import Mission
+from skm_machine.possible import shown_everywhere
+from skm_machine.reward_machine import RewardMachine
+from skm_machine.skill_machine import Skill, plan_paper, plan_possible
+from skm_primitives.recording.cdr import (
+    ADD,
+    BEGAN,
+    DELETE_ALL,
+    ENDED,
+    LEVELS,
+    OUTCOMES,
+    PHASES,
+    SHAPES,
+    word,
+)
+from skm_primitives.skills.values import Skills
+from skm_web.hub import Hub
+from skm_web.mission_check import MissionContext, offered
+
+# A machine's picture as plain data: the page makes its elements, and no text becomes markup.
+
+
+def page_content(canvas: Canvas) -> dict[str, Any]:
+    """Return the groups, and the box around them: left, top, width, height.
+
+    A part is a list: its kind, its tone, and its measures. Colours are left to the page, which is light
+    or dark: a tone is `working`, `accepted` or `failed`.
+    """
+    groups = []
+    for group in canvas.groups:
+        tooltip = {"tooltip": group.tooltip} if group.tooltip else {}
+        parts = [[_rounded(item) for item in _listed(part)] for part in group.parts]
+        groups.append({"kind": group.kind, **group.data, **tooltip, "parts": parts})
+    return {"box": [_rounded(number) for number in canvas.box], "groups": groups}
+
+
+def _listed(part: Part) -> tuple[Any, ...]:
+    match part:
+        case Path(tone, pieces, dashed, arrow, width, opacity):
+            line = [[_rounded(n) for point in piece for n in point] for piece in pieces]
+            return "path", tone.name, line, dashed, arrow, width, opacity
+        case Circle(tone, x, y, radius, width):
+            return "circle", tone.name, x, y, radius, width
+        case Dot(tone, x, y, radius):
+            return "dot", tone.name, x, y, radius
+        case Card(tone, x, y, half_width, half_height):
+            return "card", tone.name, x, y, half_width, half_height
+        case Text(tone, x, y, text, size, words, bold, halo, anchor):
+            return "text", tone.name, x, y, text, size, words, bold, halo, anchor
+
+
+def _rounded(item: object) -> object:
+    return round(item, 1) if isinstance(item, float) else item
+
+
+# The mission's machine for the page: its drawing, where it is, the way so far and the next move.
+
+
+MOST_STATES: Final = 30
+MOST_EDGES: Final = 110
+"""Larger machines are folded; the page can ask for the whole."""
+MOST_PLANNED: Final = 400
+"""States of machines whose skills are shown in their pictures."""
+MOST_SKETCHED: Final = 3000
+"""States of machines that are sketched as a whole."""
+
+
+class MachineView:
+    """One mission's machine, in a world that shows some label sets only."""
+
+    def __init__(
+        self, mission: Mission, label_sets: Collection[frozenset[str]], gamma: float
+    ) -> None:
+        self.mission = mission
+        self.machine: RewardMachine = mission.machine
+        self._parts = MachineParts(self.machine, mission.read_sets(label_sets))
+        self._skills: dict[int, Skill] = {}
+        if self.machine.num_states <= MOST_PLANNED:
+            planning = mission.planned.machine
+            shown = shown_everywhere(planning, label_sets) if label_sets else None
+            planned = (
+                plan_paper(planning, gamma)
+                if shown is None
+                else plan_possible(planning, shown, gamma, events=mission.events)
+            )
+            self._skills = planned.skills
+        self.folded = self.machine.num_states > MOST_STATES and self._is_large()
+
+    def _is_large(self) -> bool:
+        if self.machine.num_states > MOST_SKETCHED:
+            return True
+        states = self._parts.reachable
+        return len(states) > MOST_STATES or sum(map(len, map(self._parts.outcomes, states))) > (
+            MOST_EDGES
+        )
+
+    def drawing(self, state: int, way: Sequence[int]) -> dict[str, Any]:
+        """Return the picture: of the whole, or folded around the present state."""
+        part = self._parts.whole() if not self.folded else self._parts.around(max(state, 0), way)
+        canvas = Canvas()
+        draw_parts(canvas, part, {} if self.folded else self._skills)
+        return {
+            **page_content(canvas),
+            "folded": self.folded,
+            "shown": part.num_states,
+            "states": self.machine.num_states,
+        }
+
+    def sketch(self) -> dict[str, Any]:
+        """Return the picture of the whole machine, however large, without labels."""
+        if self.machine.num_states > MOST_SKETCHED:
+            raise SkmError(f"a machine of {self.machine.num_states} states is too large to draw")
+        canvas = Canvas()
+        sketch_machine(canvas, self.machine, self._skills, self._parts.outcomes)
+        states = self.machine.num_states
+        return {**page_content(canvas), "folded": False, "shown": states, "states": states}
+
+    def name(self, state: int) -> str:
+        """Return the name of a state as in its picture."""
+        names = self.machine.names
+        return names[state] if 0 <= state < len(names) else str(state)
+
+    def edge_text(self, source: int, labels: frozenset[str]) -> str:
+        """Return the condition that a label set met in a state, in the paper's symbols."""
+        outcome = self.machine.step(source, labels)
+        return symbolic(self.machine.label(source, [outcome]))
+
+    def kind(self, target: int, reward: float) -> str:
+        """Return what a move means: success, failure, or just a step on the way."""
+        if reward > 0:
+            return "accepted"
+        return "failed" if target in self.machine.failure else "moved"
+
+
+# Why this action, for the page: what the machine weighed, from the message that says so.
+
+
+def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a Decision
+    """Return the goals in play, the dangers and the shield's veto."""
+    return {
+        "goal": bytes(decision.goal_id.uuid).hex(),
+        "step": int(decision.mission_steps),
+        "state": int(decision.state),
+        "target": decision.target,
+        "goals": [_goal(goal, gamma) for goal in decision.goals],
+        "others": int(decision.other_goals),
+        "keep_off": decision.keep_off,
+        "dangers": [_goal(goal, gamma) for goal in decision.dangers],
+        "waiting": bool(decision.waiting),
+        "veto": decision.veto,
+        "vetoes": int(decision.vetoes),
+        "lost_actions": list(decision.lost_actions),
+    }
+
+
+def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalInPlay
+    value, weight = float(entry.value), float(entry.weight)
+    return {
+        "labels": list(entry.goal.labels),
+        "place": int(entry.goal.place),
+        "value": round(value, 4),
+        "weight": round(weight, 4),
+        "worth": round(value * weight, 4),
+        "steps": _steps(value, gamma),
+        "leads_to": int(entry.leads_to),
+        "pursued": bool(entry.pursued),
+    }
+
+
+def _steps(value: float, gamma: float) -> int | None:
+    """Return how many steps away a goal of this value is, 1 or more; None: out of reach."""
+    if value <= 0 or not 0 < gamma < 1:
+        return None
+    return 1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma)))
+
+
+# The world for the page: its shapes, the robot, the path so far, and where it is going.
+
+
+LEAST_WAY: Final = 1e-3
+"""Metres by which the robot must have moved to be in another place."""
+MOST_SHAPES: Final = 3000
+MOST_PIXELS: Final = 4_000_000
+CHANNELS: Final = {"rgb8": 3, "mono8": 1}
+
+
+class WorldView:
+    """Puts `scene`, `robot`, `going` and the stream `path` into a hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._shapes: dict[tuple[str, int], Any] = {}
+        self._place: tuple[float, float] | None = None
+        self._wanted: frozenset[str] = frozenset()
+        self._unwanted: frozenset[str] = frozenset()
+
+    def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray, or one that was recorded
+        """Take the world as it is now."""
+        for marker in message.markers:
+            if marker.action == DELETE_ALL:
+                self._shapes.clear()
+            elif marker.action == ADD and marker.type in SHAPES and len(self._shapes) < MOST_SHAPES:
+                self._shapes[marker.ns, marker.id] = _shape(marker)
+            else:
+                self._shapes.pop((marker.ns, marker.id), None)
+        robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
+        things = [shape for shape in self._shapes.values() if shape["group"] != "robot"]
+        self._hub.put("scene", {"shapes": things})
+        self._hub.put("robot", {"shapes": robot})
+        self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
+        self._show_destinations()
+
+    @property
+    def place(self) -> tuple[float, float] | None:
+        """Where the robot is."""
+        return self._place
+
+    def on_wanted(self, labels: Collection[str], propositions: Collection[str]) -> None:
+        """Take the labels of the goal in pursuit, of all propositions."""
+        self._wanted = frozenset(labels)
+        self._unwanted = frozenset(propositions) - self._wanted
+        self._show_destinations()
+
+    def _show_destinations(self) -> None:
+        """Put the things that the goal in pursuit is about, nearest first."""
+        others = {(s["x"], s["y"]) for s in self._shapes.values() if s["group"] in self._unwanted}
+        found = [s for s in self._shapes.values() if self._is_wanted(s)]
+        found = [s for s in found if (s["x"], s["y"]) not in others]
+        if self._place is not None:
+            x, y = self._place
+            found.sort(key=lambda shape: math.hypot(shape["x"] - x, shape["y"] - y))
+        outlines = ("kind", "x", "y", "width", "height", "heading")
+        places = [{name: shape[name] for name in outlines} for shape in found[:50]]
+        self._hub.put("going", {"labels": sorted(self._wanted), "places": places})
+
+    def _is_wanted(self, shape: dict[str, Any]) -> bool:
+        """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
+        if not self._wanted or shape["kind"] == "text" or shape["group"] == "robot":
+            return False
+        words = frozenset(shape["group"].split())
+        named = {shape["group"]} & self._wanted or (words if words <= self._wanted else set())
+        # Of {button, cylinder}, the thing that shows both is the cylinder: the rarer name.
+        return bool(named) and self._rarest() in named | words
+
+    def _rarest(self) -> str:
+        """Return the wanted proposition that the fewest things are named by."""
+        counts = dict.fromkeys(sorted(self._wanted), 0)
+        for shape in self._shapes.values():
+            for name in {shape["group"], *shape["group"].split()} & counts.keys():
+                counts[name] += 1
+        shown = {name: count for name, count in counts.items() if count}
+        return min(shown, key=lambda name: shown[name], default="")
+
+
+def robot_place(message: Any) -> tuple[float, float] | None:  # noqa: ANN401 - a MarkerArray
+    """Return where the robot is; None if no marker shows it."""
+    for marker in message.markers:
+        if marker.ns == "robot" and marker.action == ADD:
+            return float(marker.pose.position.x), float(marker.pose.position.y)
+    return None
+
+
+def _shape(marker: Any) -> dict[str, Any]:  # noqa: ANN401 - a Marker
+    position, size, colour = marker.pose.position, marker.scale, marker.color
+    turned = marker.pose.orientation
+    heading = math.atan2(
+        2 * (turned.w * turned.z + turned.x * turned.y), 1 - 2 * (turned.y**2 + turned.z**2)
+    )
+    return {
+        "group": marker.ns,
+        "kind": SHAPES[marker.type],
+        "x": _number(position.x),
+        "y": _number(position.y),
+        "top": _number(position.z + size.z / 2),
+        "width": _number(size.x),
+        "height": _number(size.y),
+        "letter": _number(size.z),
+        "heading": _number(heading),
+        "colour": [_number(part) for part in (colour.r, colour.g, colour.b, colour.a)],
+        "text": marker.text,
+    }
+
+
+def _number(value: float) -> float:
+    return round(float(value), 4) if math.isfinite(value) else 0.0
+
+
+def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
+    """Return an image message as a PNG file; None if it is of a kind that pages do not show."""
+    channels = CHANNELS.get(message.encoding)
+    width, height, data = int(message.width), int(message.height), bytes(message.data)
+    if channels is None or not 0 < width * height <= MOST_PIXELS:
+        return None
+    row = width * channels
+    if len(data) != row * height:
+        return None
+    rows = b"".join(b"\0" + data[start : start + row] for start in range(0, len(data), row))
+    colour_type = 2 if channels == 3 else 0
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in parts
+    )
+
+
+# A run as the page shows it, from messages: live ones, or those of a recording.
+#
+# Messages are read by the names of their fields only, so that no ROS is needed to show a
+# recording. What takes time, such as a mission's machine and its layout, is worked out in a
+# thread of its own: the newest wins, and nobody waits.
+
+
+MOST_EVENT_SETS: Final = 64
+"""Label sets are multiplied by what events may be true beside them, up to so many times."""
+
+MOST_WAY: Final = 200
+"""States of the way so far that are shown."""
+
+
+class RunView:
+    """Keeps the hub's documents up to date; every method is called from one thread."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.world = WorldView(hub)
+        self.context = MissionContext()
+        self._gamma = 0.9
+        self._goal_labels: list[list[str]] = []
+        self._lock = threading.Lock()
+        self._machine: MachineView | None = None
+        self._mission_key: tuple[Any, ...] = ()
+        self._drawn: tuple[Any, ...] = ()
+        self._way: list[int] = []
+        self._state = -1
+        self._next: tuple[int, int] | None = None
+        self._path_of: tuple[Any, ...] = ()
+        self._last_place: tuple[float, float] | None = None
+        self._logged: dict[str, int] = {}
+        """The latest entry of each mission's log."""
+        self._log_number = 0
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
+        self._pending: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """Let the worker go."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def restart(self) -> None:
+        """Forget the path and the log: a recording is played from elsewhere."""
+        self.hub.restart("path")
+        self._logged.clear()
+        self._log_number += 1
+        self._worker.submit(self.hub.restart, "log")
+        self._way, self._state, self._next = [], -1, None
+        self._path_of, self._last_place = (), None
+
+    # The world
+
+    def on_primitives(self, info: Any, skills: Skills | None = None) -> None:  # noqa: ANN401
+        """Take what is known of the world and the skills."""
+        self._gamma = float(info.gamma)
+        self._goal_labels = [list(goal.labels) for goal in info.goals]
+        propositions, constraints = tuple(info.propositions), tuple(info.constraints)
+        shown = {frozenset(labels) for labels in self._goal_labels}
+        shown |= {frozenset(entry.labels) for entry in info.place_labels}
+        self.context = MissionContext(
+            propositions, self.context.events, tuple(shown | {frozenset()}), None, skills
+        )
+        self.hub.put(
+            "domain",
+            {
+                "domain": info.domain,
+                "checkpoint": info.checkpoint,
+                "digest": info.digest,
+                "propositions": list(propositions),
+                "constraints": list(constraints),
+                "patterns": offered(propositions, constraints),
+            },
+        )
+
+    def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray
+        """Take the world's shapes, and the robot's place for the path."""
+        self.world.on_markers(message)
+        place = self.world.place
+        if place is not None:
+            self.on_place(place)
+
+    def on_place(self, place: tuple[float, float]) -> None:
+        """Take a place of the robot's path."""
+        last = self._last_place
+        if last is not None and max(abs(a - b) for a, b in zip(last, place, strict=True)) < (
+            LEAST_WAY
+        ):
+            return
+        self._last_place = place
+        self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state]])
+
+    def on_observation(self, message: Any) -> None:  # noqa: ANN401 - an Observation
+        """Take where the world is; a new episode has a new path."""
+        episode = int(message.session), int(message.episode)
+        if episode != self._path_of:
+            if self._path_of:
+                self.hub.restart("path")
+                self._last_place = None
+            self._path_of = episode
+        period = float(message.period)
+        seconds = period or None
+        if seconds != self.context.step_seconds:
+            self.context = replace(self.context, step_seconds=seconds)
+        self.hub.put(
+            "world",
+            {
+                "episode": episode[1],
+                "step": int(message.step),
+                "rate": round(1 / period, 2) if period else 0,
+                "stopped": message.stopped,
+                "ended": bool(message.terminated or message.truncated),
+            },
+        )
+
+    def on_labels(self, message: Any) -> None:  # noqa: ANN401 - a Labels
+        """Take what is true now."""
+        true = [name for name, holds in zip(message.names, message.values, strict=False) if holds]
+        self.hub.put("labels", true)
+
+    def on_image(self, message: Any) -> None:  # noqa: ANN401 - an Image
+        """Take a picture of the world."""
+        picture = png(message)
+        if picture is not None:
+            self.hub.put_image(picture)
+
+    # The mission
+
+    def on_machine_state(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
+        """Take where the machine is."""
+        goal_id = bytes(state.goal_id.uuid).hex()
+        known = self._mission_key[:1] == (goal_id,)
+        if state.mission and not known and int(state.states):
+            self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
+        self._on_events(state)
+        self._state = int(state.state)
+        if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
+            self._way.append(self._state)
+        wanted = list(state.goal.labels) if int(state.goal_index) >= 0 else []
+        active = word(PHASES, int(state.phase)) in ("running", "stopped")
+        self.world.on_wanted(wanted if active else (), self.context.propositions or ())
+        self.hub.put(
+            "mission",
+            {
+                "goal": goal_id,
+                "text": state.mission,
+                "phase": word(PHASES, int(state.phase)),
+                "waiting_for": state.waiting_for,
+                "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
+                "reason": state.reason,
+                "planner": state.planner,
+                "state": self._state,
+                "states": int(state.states),
+                "target": state.target,
+                "constraints": list(state.active_constraints),
+                "violated": list(state.violated_constraints),
+                "wanted": wanted,
+                "value": round(float(state.goal_value), 4),
+                "steps": int(state.mission_steps),
+                "rounds": int(state.accepted),
+            },
+        )
+        self._show_position()
+
+    def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
+        """Take which events there are, and which are true; older recordings do not say."""
+        events = tuple(getattr(state, "events", ()))
+        if events != self.context.events:
+            self.context = replace(self.context, events=events)
+        true = set(getattr(state, "true_events", ()))
+        self.hub.put("events", [{"name": name, "true": name in true} for name in events])
+
+    def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
+        """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""
+        goal_id = bytes(entry.goal_id.uuid).hex()
+        if int(entry.number) <= self._logged.get(goal_id, -1):
+            return
+        self._logged[goal_id] = int(entry.number)
+        seconds = float(entry.step_seconds) or None
+        events = tuple(entry.events)
+        options = entry.format or "auto", entry.horizon or "auto", bool(entry.repeat)
+        self._take_mission((goal_id, entry.mission, *options, seconds, events))
+        at = round(at, 2)
+        if entry.kind == BEGAN:
+            self._way = [int(entry.state)]
+            self._log({"at": at, "kind": "began", "step": 0, "text": entry.mission})
+        for move in entry.transitions:
+            self._way.append(int(move.to_state))
+            self._log_move(move, at)
+        del self._way[:-MOST_WAY]
+        if entry.kind == ENDED:
+            outcome = word(OUTCOMES, int(entry.outcome))
+            text = f"{outcome}: {entry.reason}" if entry.reason else outcome
+            step = int(entry.mission_steps)
+            self._log({"at": at, "kind": "ended", "step": step, "text": text})
+        self._show_position()
+
+    def _log_move(self, move: Any, at: float) -> None:  # noqa: ANN401 - a Transition
+        labels = frozenset(move.labels)
+        source, target = int(move.from_state), int(move.to_state)
+        line: dict[str, Any] = {
+            "at": at,
+            "kind": "accepted" if move.reward > 0 else "moved",
+            "step": int(move.step),
+            "from": source,
+            "to": target,
+            "labels": sorted(labels),
+        }
+
+        def complete() -> None:
+            machine = self._machine
+            if machine is not None and max(source, target) < machine.machine.num_states:
+                line["from_name"], line["to_name"] = machine.name(source), machine.name(target)
+                line["because"] = machine.edge_text(source, labels)
+                line["kind"] = machine.kind(target, move.reward)
+
+        self._log(line, complete)
+
+    def _log(self, line: dict[str, Any], complete: Callable[[], None] = lambda: None) -> None:
+        """Add a line to the log: in the worker, after the mission's machine, and so in order."""
+        number = self._log_number
+
+        def write() -> None:
+            if number == self._log_number:  # else the recording is played from elsewhere by now
+                complete()
+                self.hub.append("log", [line])
+
+        self._worker.submit(write)
+
+    def _take_mission(self, key: tuple[Any, ...]) -> None:
+        """Work out the machine of a mission, unless it is the present one."""
+        if key == self._mission_key:
+            return
+        self._mission_key = key
+        self._way, self._drawn = [], ()
+        _, text, form, horizon, repeat, seconds, events = key
+        context, gamma = self.context, self._gamma
+
+        def work() -> None:
+            try:
+                mission = context.compiled(
+                    text,
+                    format=form,
+                    horizon=horizon,
+                    repeat=repeat,
+                    step_seconds=seconds or context.step_seconds,
+                    events=events,
+                )
+                view = MachineView(mission, _with_events(context.label_sets, events), gamma)
+            except (SkmError, RecursionError, MemoryError) as error:
+                self._machine = None
+                self.hub.put("machine", {"problem": str(error)})
+                return
+            self._machine = view
+            self.hub.put(
+                "formula",
+                {
+                    "formula": None if mission.formula is None else str(mission.formula),
+                    "words": mission.words,
+                    "names": list(view.machine.names) if view.machine.num_states < 5000 else [],
+                },
+            )
+            self._draw()
+
+        self._worker.submit(work)
+
+    def on_decision(self, decision: Any) -> None:  # noqa: ANN401 - a Decision
+        """Take why the robot does what it does."""
+        pursued = next((goal for goal in decision.goals if goal.pursued), None)
+        self._next = None
+        if pursued is not None and int(pursued.leads_to) != int(decision.state):
+            self._next = int(decision.state), int(pursued.leads_to)
+        self.hub.put("why", why_document(decision, self._gamma))
+        self._show_position()
+
+    def _show_position(self) -> None:
+        way = self._way[-MOST_WAY:]
+        self.hub.put(
+            "position",
+            {
+                "state": self._state,
+                "way": sorted(set(way)),
+                "moves": sorted({f"{a}-{b}" for a, b in pairwise(way)}),
+                "next": None if self._next is None or self._next[0] != self._state else self._next,
+            },
+        )
+        machine = self._machine
+        if machine is not None and machine.folded and self._drawn != (self._state,):
+            self._worker.submit(self._draw)
+
+    def _draw(self) -> None:
+        """Draw the machine as it is to be seen now; in the worker."""
+        machine, state = self._machine, self._state
+        if machine is None or (self._drawn == (state,) and machine.folded):
+            return
+        self._drawn = (state,)
+        self.hub.put("machine", machine.drawing(state, self._way[:-1]))
+
+    def whole_machine(self) -> dict[str, Any]:
+        """Return the picture of the whole machine; may take a while."""
+        if self._machine is None:
+            raise SkmError("there is no machine to show")
+        return self._machine.sketch()
+
+    # Health
+
+    def on_diagnostics(self, message: Any, namespace: str, at: float) -> None:  # noqa: ANN401
+        """Take the health of nodes; at: seconds since 1970."""
+        nodes = dict(self.hub.value("health") or {})
+        for status in message.status:
+            space, _, name = status.name.split(":", maxsplit=1)[0].strip().rpartition("/")
+            if space == namespace.rstrip("/"):
+                level = status.level
+                number = level[0] if isinstance(level, bytes) else int(level)
+                nodes[name] = {
+                    "level": word(LEVELS, number),
+                    "message": status.message,
+                    "values": [[pair.key, pair.value] for pair in status.values],
+                    "at": round(at, 1),
+                }
+        self.hub.put("health", nodes)
+
+
+def _with_events(
+    label_sets: tuple[frozenset[str], ...], events: tuple[str, ...]
+) -> tuple[frozenset[str], ...]:
+    """Return the label sets with every choice of events; none (no restriction) if that is too many."""
+    if 2 ** len(events) > MOST_EVENT_SETS:
+        return ()
+    sets = set(label_sets)
+    for event in events:
+        sets |= {labels | {event} for labels in sets}
+    return tuple(sets)
