@@ -45,9 +45,9 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 # The plan is made of goals, and no goal shows an event: so the planner never counts on one. Three
 # rules, as where goals are places (`standing`):
 #
-# - Goals at which events could make the mission fail, by the game on the machine in which the robot
-#   shows
-#   the label sets of its goals, are not pursued, as long as the mission can be kept at all.
+# - Goals at which events could make the mission fail, by the game on the machine in which the
+#   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
+#   at all.
 # - What is owed because the machine left its calm states is done first, by the goals that lead
 #   back.
 # - Where only an event can help, the robot waits for it.

@@ -26,26 +26,21 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 # mean:
 #
 # - **Commitment.** The goal in pursuit is kept unless another one is better *by more than the
-#   networks
-#   disagree* on the two. With exact values (no disagreement) this is the plain masked maximum.
-# - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not reached
-#   a
-#   new high for `PATIENCE` steps, what is done does not lead there: the robot holds another action
-#   that is nearly as good for `DETOUR` steps, then chooses afresh. A high that is new by less than
-#   `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for ever. A `careful`
-#   detour holds no action but takes one that is nearly as good in every step: where things are
-#     forbidden
-#   that are near, what was nearly as good a moment ago may lead into them.
-# - **Lost trust.** A goal that was pursued into a standstill did not keep what its value promised:
-#   from then on that value counts for half (`trust`). The same happens when somebody who watches
-#     the
-#   mission as a whole (`progress`) says that nothing comes of it, say since two goals undo each
-#     other.
-#   Where the robot is `careful`, all that it wants is in `vain` once each of it led into a
-#     standstill
-#   `IN_VAIN` times: to hover for long before what cannot be had is to slip into what is forbidden,
-#     for
-#   robots that hold their decisions.
+#   networks disagree* on the two. With exact values (no disagreement) this is the plain masked
+#   maximum.
+# - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not
+#   reached a new high for `PATIENCE` steps, what is done does not lead there: the robot holds
+#   another action that is nearly as good for `DETOUR` steps, then chooses afresh. A high that is
+#   new by less than `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for
+#   ever. A `careful` detour holds no action but takes one that is nearly as good in every step:
+#   where things are forbidden that are near, what was nearly as good a moment ago may lead into
+#   them.
+# - **Lost trust.** A goal that was pursued into a standstill did not keep what its value
+#   promised: from then on that value counts for half (`trust`). The same happens when somebody
+#   who watches the mission as a whole (`progress`) says that nothing comes of it, say since two
+#   goals undo each other. Where the robot is `careful`, all that it wants is in `vain` once each
+#   of it led into a standstill `IN_VAIN` times: to hover for long before what cannot be had is to
+#   slip into what is forbidden, for robots that hold their decisions.
 
 
 PATIENCE = 8

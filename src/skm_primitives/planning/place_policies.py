@@ -534,14 +534,11 @@ class KnownWorldPolicy:
 # loss (`place_game`). When one happens, the machine moves, and the plan is another. Three rules:
 #
 # - What is owed because the machine left its calm states is done first, by the shortest way: a
-#   robot whose
-#   battery is low goes to the charger, and on with its patrol afterwards.
+#   robot whose battery is low goes to the charger, and on with its patrol afterwards.
 # - Where only an event can help, the robot waits for it: in a safe place, as near as can be to
-#   where it
-#   would go on. It never counts on the event.
+#   where it would go on. It never counts on the event.
 # - Where every way risks that an event makes the mission fail, the risk is taken. It is told
-#   before:
-#   `risk_from` has the events, and what the robot shows when they find it.
+#   before: `risk_from` has the events, and what the robot shows when they find it.
 
 
 MOST_LOST: Final = 500.0

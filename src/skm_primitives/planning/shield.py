@@ -40,13 +40,11 @@ from skm_sim.arrays import BoolArray, FloatArray, IntArray
 # Networks know no world to work a failure out on, only how far every goal is. That says of a
 # decision:
 #
-# - where it leads: its goal may fail the machine on arrival, or be one that is allowed to touch on
-#   the way
-#   what would fail it; or the action itself may show labels that fail it;
+# - where it leads: its goal may fail the machine on arrival, or be one that is allowed to touch
+#   on the way what would fail it; or the action itself may show labels that fail it;
 # - what becomes of it: a goal that is worth next to nothing is out of reach;
 # - what is near: an action that is not the best one to its goal (a detour) is a risk where labels
-#   that
-#   fail the machine are only a few steps away.
+#   that fail the machine are only a few steps away.
 #
 # Such a decision is replaced by the best action to the best goal that has none of these faults;
 # the robot is to stop where the values give every such goal up. It is as good as they are, and

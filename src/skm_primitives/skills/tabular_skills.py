@@ -26,13 +26,11 @@ from skm_sim.spec import DomainSpec
 # Q_MAX(⟨s,c⟩, g, ⟨a,a_τ⟩) is kept in a compact form that loses nothing.
 #
 # - A goal is a *target* (a place; or a label set, if places are not told apart) with a wanted
-#   history
-#   v, and the agent has a history c. What c is never changes how the world moves, so one transition
-#   teaches every pair (c, v) at once, as Algorithm 1 already does for every goal.
+#   history v, and the agent has a history c. What c is never changes how the world moves, so one
+#   transition teaches every pair (c, v) at once, as Algorithm 1 already does for every goal.
 # - Stopping (a_τ = 1) ends at the target of s' with history c as it was *before* the step
 #   (Definition 3.1). Its value is the chance of that target, for all goals with v = c, and 0 for
-#     all
-#   others. It does not bootstrap, so the mean over the visits is the right estimate.
+#   all others. It does not bootstrap, so the mean over the visits is the right estimate.
 # - Moving (a_τ = 0) is worth γ max Q_MAX(⟨s',c'⟩, g, ·), c' = c ∪ ((l̂ ⊕ l̂') ∩ C).
 #
 # Q_MIN, the same table for r_max = r_min, is not kept: with r_min = 0 each of its targets is `0`

@@ -186,12 +186,11 @@ def _at(grid: GridMap, position: Position, height: float) -> Triple:
 # What is true where:
 # - `A` to `D`, `decoration`, `coffee`, `mail`, `office` hold in their cells.
 # - `mail_present` holds in the mail cell while mail is left: on the first `mail_visits` visits of
-#   an
-#   episode. `people_present` holds in the office cell on the first `people_visits` visits.
+#   an episode. `people_present` holds in the office cell on the first `people_visits` visits.
 # - A visit is a step that *ends* in the cell, whether the agent came from elsewhere or stayed put
 #   (on this map that takes an absorbing cell: mail and office are in the middle of their rooms).
-# - Starting in the cell is no visit: the first label is read with the counters at zero, so that the
-#   first mail is still there, and stays there for the first real visit.
+# - Starting in the cell is no visit: the first label is read with the counters at zero, so that
+#   the first mail is still there, and stays there for the first real visit.
 #
 # In `skm/OfficeAbsorbing-v0` the coffee at (9, 11) cannot be left: every move stays there, and
 # the label `coffee` is read again. The episode is not terminated: it is the mission that has an

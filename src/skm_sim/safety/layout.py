@@ -201,11 +201,9 @@ def _from_mapping(value: object) -> Layout:
 # The rule, on a grid of 5 cm over the arena and a margin around it:
 # - no label is true where the robot starts;
 # - some cell shows the wanted labels with 5 cm to spare, is not inside a button, and is connected
-#   to
-#   the start by cells that are not inside a button;
-# - where things are to be avoided, the path keeps 5 cm from where they show, and what is wanted has
-#   its
-#   centre more than 0.3 m from theirs; a button under a wanted cylinder is not avoided.
+#   to the start by cells that are not inside a button;
+# - where things are to be avoided, the path keeps 5 cm from where they show, and what is wanted
+#   has its centre more than 0.3 m from theirs; a button under a wanted cylinder is not avoided.
 # A mission is a sequence of such skills, each from wherever the one before may have ended.
 
 

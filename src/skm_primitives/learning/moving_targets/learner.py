@@ -136,11 +136,9 @@ class PixelSettings(TrainerSettings):
 #
 # Both keep states, eight bytes each; frames are made only when a batch is learned from.
 #
-# - A *sweep* uses the simulator's ability to be set to any state: random boards, the agent on each
-#   of
-#   their free cells in turn, all four actions. It is experience that no agent could gather in one
-#     life,
-#   and it is counted as what it is: every action is one environment step.
+# - A *sweep* uses the simulator's ability to be set to any state: random boards, the agent on
+#   each of their free cells in turn, all four actions. It is experience that no agent could
+#   gather in one life, and it is counted as what it is: every action is one environment step.
 # - A *replay memory* holds what agents lived through, as in the paper.
 
 
@@ -252,9 +250,8 @@ class StateReplay:
 # - **Replay**: after one step the target network says what the rest is worth, as in deep
 #   Q-learning.
 # - **Sweep**: a batch holds all transitions of whole boards, so values are backed up through it
-#   until
-#   nothing changes, as in value iteration. The target network is asked only where something is
-#   collected: there the board becomes another one.
+#   until nothing changes, as in value iteration. The target network is asked only where something
+#   is collected: there the board becomes another one.
 #
 # Both learn besides the values *onward*: the value that each goal will have where a label set is
 # shown next. It is learned once, for all missions, and lets a planner see which of two goals
@@ -498,20 +495,18 @@ CURVE = LearningCurve()
 # transition, constraints that were violated rule goals out, and what is learned is a network on
 # 84 × 84 × 3 pictures. What differs, and why it is sound:
 #
-# - **The terminate action is not learned**: what it gives is known (`pixel_goals`). Q_MIN is 0 with
-#   r_min = 0, so it is not learned either.
+# - **The terminate action is not learned**: what it gives is known (`pixel_goals`). Q_MIN is 0
+#   with r_min = 0, so it is not learned either.
 # - **No constraint history in the input.** What a violated constraint changes is which goals are
-#   still
-#   possible, and that is known: they are masked when acting.
+#   still possible, and that is known: they are masked when acting.
 # - **Cross-entropy** on values in [0, 1] instead of squares, and γ = 0.9 while learning.
-# - **A wider gap** between the best action and the others (advantage learning: what an action loses
-#   against the best is taken off its target many times over), which leaves the values of the best
-#     actions
-#   as they are. The value and the actions' shares of it are outputs of their own: were they one,
-#     not to
-#   be sure of the way would make a goal look farther away.
+# - **A wider gap** between the best action and the others (advantage learning: what an action
+#   loses against the best is taken off its target many times over), which leaves the values of
+#   the best actions as they are. The value and the actions' shares of it are outputs of their
+#   own: were they one, not to be sure of the way would make a goal look farther away.
 # - **Onward values** are learned besides: see `pixel_targets`.
-# - **Sweeps** (preset `cpu`) instead of one agent's life (preset `paper`): see `pixel_experience`.
+# - **Sweeps** (preset `cpu`) instead of one agent's life (preset `paper`): see
+#   `pixel_experience`.
 
 
 WARM_UP = 100
