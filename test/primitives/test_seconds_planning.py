@@ -11,12 +11,13 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.logic.timed import NANOSECONDS, holds_timed
 from skm_machine.tracker import Status
+from skm_primitives import load_primitives, run_episode
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.deadlines import can_be_late, soonest
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.skills.known_skills import KnownPrimitives, compute_skills
 from skm_primitives.skills.values import KnownWorld
-from skm_sim import DomainSpec
+from skm_sim import DomainSpec, get_domain
 from skm_sim.tabular import TabularModel
 
 DEPTH = 6
@@ -124,3 +125,21 @@ def test_without_a_clock_nothing_begins():
     run = MissionRun(make_policy(compile_mission("F[0s,5s] a", clock=True), skills), skills, 10)
     with pytest.raises(SkmError, match="nothing says how long a step takes"):
         run.begin(2, frozenset())
+
+
+def test_learned_skills_say_when_a_deadline_is_not_expected_to_be_met():
+    """By the value of the goal: the cylinder is seconds away, and half a second is given."""
+    safety = get_domain("safety")
+    skills = load_primitives(safety)
+    seconds = safety.step_seconds
+
+    def run(text):
+        mission = compile_mission(text, propositions=safety.propositions, step_seconds=seconds)
+        policy = make_policy(mission, skills)
+        return run_episode(safety.make(), skills, policy, max_steps=80, seed=3)
+
+    late = run("F[0s,0.3s] cylinder")
+    assert late.status is Status.FAILED
+    assert "F[0s,0.3s] cylinder is not expected to be met in time" in late.warnings[0]
+    assert run("F[0s,60s] cylinder").warnings == ()
+    assert run("F[0s,60s] cylinder & F button").warnings == ()

@@ -12,6 +12,7 @@ from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
     from skm_machine.events import Risk
+    from skm_primitives import Episode
 
 
 MAX_STEPS = 1000
@@ -148,6 +149,7 @@ def run(args: argparse.Namespace) -> int:
     document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
     if mission.events:
         document["can_make_it_fail"] = [risk.document() for risk in risks]
+    _warn(episode, document)
     if args.json:
         print_json(document)
     else:
@@ -171,3 +173,11 @@ def start_options(start: str | None) -> dict[str, Any] | None:
             f"--start takes a row and a column, such as 2,2, or x,y in metres, not '{start}'"
         ) from None
     return {"start": (first, second)}
+
+
+def _warn(episode: Episode, document: dict[str, Any]) -> None:
+    """Say which deadlines were not expected to be met, before the result says whether they were."""
+    if episode.warnings:
+        document["warnings"] = list(episode.warnings)
+    for warning in episode.warnings:
+        print(f"skm: {warning}", file=sys.stderr)

@@ -40,6 +40,8 @@ class Episode:
     """Whether the world came to an end with the last step."""
     endless: bool = False
     """Whether it was a standing order, or a mission that starts over."""
+    warnings: tuple[str, ...] = ()
+    """Deadlines that were not expected to be met: the first warning in each machine state."""
 
     @property
     def outcome(self) -> str:
@@ -117,11 +119,14 @@ def run_episode(
         recorder.begin(run, observation, info["labels"] | happening.at(0))
     observations, decisions, earned = [observation], [], [0.0]
     transitions: list[Transition] = []
+    late: dict[int, str] = {}
     terminated = False
     while not run.over:
         decision = run.decision
         if decision is None or not run.holding:
             decision = run.decide(_values(primitives, run, observation))
+            if run.tracker.state not in late and (warning := run.late):
+                late[run.tracker.state] = warning
         if run.blocked:
             break
         action = decision.action
@@ -157,6 +162,7 @@ def run_episode(
         run.stalled or run.blocked,
         bool(terminated),
         policy.mission.machine.endless,
+        tuple(late.values()),
     )
     if recorder is not None:
         recorder.end(run, episode.outcome)

@@ -7,6 +7,7 @@ of a state are handed to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from functools import cached_property
 from typing import Any, Final
@@ -66,6 +67,7 @@ class MissionRun:
         """Whether the shield is known to let pass what was chosen ahead."""
         self._fatal: dict[int, tuple[str, ...]] = {}
         self._alike: dict[int, slice | IntArray] = {}
+        self._closing: dict[tuple[int, str], bool] = {}
         self._stamped = False
 
     def study(self) -> None:
@@ -271,6 +273,45 @@ class MissionRun:
             return float(max(values.value[same].tolist()))
         tables = values.move[same], values.stop[same]  # of few goals: lists are faster
         return float(max(max(table.ravel().tolist()) for table in tables))
+
+    @property
+    def late(self) -> str:
+        """The deadline that the goal in pursuit is not expected to meet; empty: none.
+
+        A value is γ to the steps that a goal is away, so it says how long the way takes. That is an
+        expectation, no proof: the mission goes on.
+        """
+        mission, clocks, value = self.policy.mission, self.tracker.clocks, self.goal_value
+        pace = mission.step_seconds or mission.expected_step_seconds
+        if mission.clocks is None or clocks is None or not pace or value <= 0:
+            return ""
+        state = self.tracker.state
+        labels = self.skills.goals[self.goal].labels
+        reached = self.machine.step(state, labels).target
+        seconds = pace * (1 + math.log(value) / math.log(self.skills.gamma))
+        for tick in mission.clocks.ticks:
+            end = clocks.end(tick) if tick.kind == "closes" else None
+            left = math.inf if end is None else (end - self.tracker.time) / NANOSECONDS
+            # One step of grace: a value is exact to a step at best.
+            if left < seconds - pace and self._lost_by(state, tick.name):
+                if self._lost_by(reached, tick.name):
+                    continue  # This goal is not what the deadline is about.
+                return (
+                    f"{mission.clocks.texts[tick.operator]} is not expected to be met in time: what it"
+                    f" takes is about {seconds:.1f} s away, and {left:.1f} s are left"
+                )
+        return ""
+
+    def _lost_by(self, state: int, tick: str) -> bool:
+        """Tell whether a mission in a machine state fails when a window closes."""
+        if self._is_end(state):
+            return state in self.machine.failure
+        if (state, tick) not in self._closing:
+            given = {name: name == tick for name in self._ticks}
+            found = self.machine.table.given(given).outcomes(state)
+            targets = {self.machine.outcomes[index].target for index in found}
+            self._closing[state, tick] = bool(targets & self.machine.failure)
+        return self._closing[state, tick]
 
     def _group_goals(self) -> None:
         """Note, for each goal, which ones have the same labels at the same place."""

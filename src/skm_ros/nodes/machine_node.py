@@ -836,6 +836,9 @@ class Execution:
     def _on_decision(self) -> None:
         if self._moved or self._unseen:
             self._publish_feedback(transition=self._moved)
+        if not self._warning and self.run is not None and (late := self.run.late):
+            self._warning = late
+            self.node.get_logger().warning(late)
         self.node.decisions.publish(self)
 
     # Meanwhile
