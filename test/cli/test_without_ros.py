@@ -7,7 +7,7 @@ import pytest
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_ros.bench.processes import CapturedProcess
+from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.client import private_domain
 
 

@@ -29,7 +29,7 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import Primitives, load_primitives, make_policy, run_episode
 from skm_ros import qos
-from skm_ros.bench.processes import CapturedProcess
+from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.client.private_domain import private_domain_id, private_environment
 from skm_ros.client.ros_client import RosClient
