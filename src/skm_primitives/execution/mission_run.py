@@ -281,9 +281,11 @@ class MissionRun:
         A value is γ to the steps that a goal is away, so it says how long the way takes. That is an
         expectation, no proof: the mission goes on.
         """
-        mission, clocks, value = self.policy.mission, self.tracker.clocks, self.goal_value
-        pace = mission.step_seconds or mission.expected_step_seconds
-        if mission.clocks is None or clocks is None or not pace or value <= 0:
+        mission, clocks = self.policy.mission, self.tracker.clocks
+        if mission.clocks is None or clocks is None:
+            return ""  # As a rule, and in every step: nothing is worked out for it.
+        pace, value = mission.step_seconds or mission.expected_step_seconds, self.goal_value
+        if not pace or value <= 0:
             return ""
         state = self.tracker.state
         labels = self.skills.goals[self.goal].labels
