@@ -60,7 +60,7 @@ CORE := .venv-core
 .PHONY: test-core
 test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
-	@$(call tests,$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/house)
+	@$(call tests,$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/repository)
 
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml

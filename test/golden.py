@@ -134,13 +134,13 @@ def office_actions():
         f"{domain} {name} {planner}": office_runs(domain, task.formula, planner)
         for domain in ("office", "office_absorbing")
         for name, task in get_domain(domain).tasks.items()
-        for planner in ("grounded", "paper", "values")
+        for planner in ("product", "paper", "values")
     }
 
 
 def recurring_actions():
     """Every action of recurring missions, from every start."""
-    return {text: office_runs("office", text, "grounded", steps=100) for text in RECURRING}
+    return {text: office_runs("office", text, "product", steps=100) for text in RECURRING}
 
 
 def event_actions():
@@ -150,7 +150,7 @@ def event_actions():
         for number in range(4):
             spans = script(events, number)
             found[f"{text} / {number}"] = office_runs(
-                "office", text, "grounded", 150, events, spans, cells=range(number, 120, 17)
+                "office", text, "product", 150, events, spans, cells=range(number, 120, 17)
             )
     return found
 

@@ -2,7 +2,7 @@
 
     python tools/large_worlds.py --sides 40 100 200 --missions 20 --episodes 50 --json
 
-Each world is a square of cells with walls, eight places and a wet stripe, that of `test/large_grid.py`.
+Each world is a square of cells with walls, eight places and a wet stripe, that of `test/helpers/large_grid.py`.
 It is learned and measured in a process of its own, so that the memory is its own, too.
 """
 
@@ -22,7 +22,7 @@ from skm_cli.output import console, plain_table, print_json
 from skm_primitives.evaluation import EvaluationOptions, evaluate
 from skm_primitives.learning.training import make_learner, train
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "test"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "helpers"))
 
 
 def measured(side: int, missions: int, episodes: int, seed: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ PLANNERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "paper": {"planner": "paper"},
     "paper, possible only": {"planner": "paper", "possible_only": True},
     "values": {"planner": "values"},
-    "grounded (default)": {"planner": "grounded"},
+    "product (default)": {"planner": "product"},
 }
 DOMAINS: Final[Mapping[str, Mapping[str, Any]]] = {
     "office": {"seeds": 5},

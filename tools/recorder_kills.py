@@ -4,7 +4,7 @@
     tools/recorder_kills.py FOLDER --kills 20 --rate 50
 
 A patrol of the point robot runs through the real nodes. Each time the recorder is started, a mission is
-sent, the recorder is killed at a moment drawn by chance, and its file is mended and verified. What it
+sent, the recorder is killed at a moment drawn at random, and its file is mended and verified. What it
 should have had is what another subscriber was sent until then. The last one lives for half a minute:
 its CPU time is what recording costs.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Record many runs, verify them, mutate them, and see whether every mutation is caught and nothing else.
 
-    tools/recordings.py make FOLDER --runs 100       in process, over all domains, finite and standing
+    tools/recordings.py make FOLDER --runs 100       in process, over all domains, finite and recurring
     tools/recordings.py ros FOLDER --runs 100        through the nodes (`skm up … --record`)
     tools/recordings.py judge FOLDER --mutations 200
 

@@ -45,12 +45,12 @@ class Ways:
         spec = get_domain(str(folder))
         self._floor = load_building(folder).floor
         skills = load_primitives(spec)
-        assert isinstance(skills.behind_goals, KnownWorld)
+        assert isinstance(skills.world_model, KnownWorld)
         self._policies = {
             name: KnownWorldPolicy(
                 compile_mission(f"F {name}", propositions=spec.propositions),
                 skills,
-                skills.behind_goals,
+                skills.world_model,
             )
             for name in spec.propositions
             if name not in spec.constraints

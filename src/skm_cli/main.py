@@ -91,7 +91,7 @@ def _complain(message: str) -> None:
 
 def _drop_output() -> None:
     """Let what is still buffered go nowhere: to write it once more would fail once more."""
-    with suppress(OSError, ValueError):  # of a standard output that is no file
+    with suppress(OSError, ValueError):  # of a standard output that is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

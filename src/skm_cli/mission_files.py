@@ -19,7 +19,7 @@ from skm_machine.mission import FORMATS, HORIZONS, read_mission_text
 
 SUFFIXES: Final = (".yaml", ".yml")
 _TEXTS: Final = ("name", "description", "mission", "domain")
-_CHOICES: Final = {"format": FORMATS, "horizon": HORIZONS, "planner": ("grounded", "paper")}
+_CHOICES: Final = {"format": FORMATS, "horizon": HORIZONS, "planner": ("product", "paper")}
 _LIMITS: Final = {
     "steps": ("max_steps", int),
     "seconds": ("max_seconds", float),

@@ -43,7 +43,7 @@ def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False
         "--horizon",
         choices=("auto", "finite", "infinite"),
         default="auto",
-        help="how to read a formula: with an end (finite) or as a standing order (infinite)",
+        help="how to read a formula: with an end (finite) or as a recurring mission (infinite)",
     )
     if limits:
         parser.add_argument(

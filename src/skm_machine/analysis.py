@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from skm_machine.automata.extremes import Extremes
 from skm_machine.errors import MissionError
-from skm_machine.events import EventVerdict, Story, event_verdict
+from skm_machine.events import Counterexample, EventVerdict, event_verdict
 from skm_machine.logic.formula import TRUE, Formula, proposition
 from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS, seconds_text
@@ -102,7 +102,7 @@ def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
     for state in range(machine.num_states):
         if state in machine.terminal or state in machine.failure:
             continue
-        for way in (state, *machine.promises(state)):
+        for way in (state, *machine.commitments(state)):
             for index in failing.outcomes(way, 1.0)[:NAMED_FAILURES]:
                 if machine.keeps(way, machine.outcomes[index]) or way == state:
                     found.setdefault(machine.label(state, [machine.outcomes[index]]))
@@ -159,7 +159,7 @@ def _steps_among(machine: RewardMachine, shown: Shown) -> Callable[[int], Iterat
 
     def steps(state: int) -> Iterator[_Step]:
         examples = sorted(shown.get(state, ()), key=lambda labels: (len(labels), sorted(labels)))
-        for way in (state, *machine.promises(state)):
+        for way in (state, *machine.commitments(state)):
             for labels in examples:
                 yield _Step(machine.step(way, labels), partial(frozenset[str], labels))
 
@@ -171,7 +171,7 @@ def _all_steps(machine: RewardMachine) -> Callable[[int], Iterator[_Step]]:
     seen: set[int] = set()
 
     def steps(state: int) -> Iterator[_Step]:
-        for way in (state, *machine.promises(state)):
+        for way in (state, *machine.commitments(state)):
             for index in machine.table.fresh_outcomes(way, seen):
                 yield _Step(machine.outcomes[index], partial(machine.table.example, way, index))
 
@@ -248,7 +248,7 @@ def _judge_timed(
 # What a mission means in sentences: how it succeeds, how it fails, what events can do to it.
 
 
-MOST_PROMISES: Final = 6
+MOST_COMMITMENTS: Final = 6
 MANY_STEPS: Final = 4
 """So many equal steps in a row are told by their number."""
 
@@ -274,9 +274,9 @@ def meaning(
     if machine.endless:
         lines.append("has no end: every completed round counts 1")
         lines += [
-            f"may promise in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
+            f"may commit in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
             + _promised(machine, edge)
-            for edge in machine.promise_edges[:MOST_PROMISES]
+            for edge in machine.commitment_edges[:MOST_COMMITMENTS]
         ]
     elif machine.co_safe:
         lines.append("success is for good (co-safe): nothing that follows could undo it")
@@ -317,7 +317,7 @@ def _clock_meaning(mission: Mission) -> list[str]:
 
 
 def _promised(machine: RewardMachine, edge: Edge) -> str:
-    """Return what a promise says: what is to hold always, or else what is to come again and again."""
+    """Return what a commitment says: what is to hold always, or else what is to come again and again."""
     if edge.label is not TRUE:
         return f"always {edge.label}"
     state = edge.target
@@ -340,7 +340,7 @@ def _events_meaning(verdict: EventVerdict) -> list[str]:
             )
         names = " and ".join(risk.events)
         lines.append(
-            f"{names} can make it fail whatever the robot does{where}: {story_text(risk.story)}"
+            f"{names} can make it fail whatever the robot does{where}: {counterexample_text(risk.counterexample)}"
         )
     blamed = {name for risk in verdict.risks for name in risk.events}
     others = [name for name in verdict.declared if name not in blamed]
@@ -350,10 +350,12 @@ def _events_meaning(verdict: EventVerdict) -> list[str]:
     return lines
 
 
-def story_text(story: Story) -> str:
+def counterexample_text(counterexample: Counterexample) -> str:
     """Return on one line how events defeat the robot."""
-    parts = [trace_text(list(part)) for part in (story.steps, story.forever) if part]
-    if story.forever:
+    parts = [
+        trace_text(list(part)) for part in (counterexample.steps, counterexample.forever) if part
+    ]
+    if counterexample.forever:
         parts[-1] += ", and so for ever"
     return " ; then ".join(parts)
 

@@ -93,7 +93,7 @@ def check_events(events: Collection[str], propositions: Collection[str]) -> None
 # Can events make a mission fail, whatever the robot does? A game on the machine, solved exactly.
 #
 # In each step the robot chooses any label set over its own propositions, then the events are
-# chosen, then the robot decides on promises. It wins if the mission succeeds; without end, if
+# chosen, then the robot decides on commitments. It wins if the mission succeeds; without end, if
 # rounds are completed for ever. What the robot can do in a world is less: the game says which
 # missions are lost even so.
 
@@ -105,7 +105,7 @@ LabelSet = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Story:
+class Counterexample:
     """How events defeat a robot that resists as long as it can: label sets, events among them."""
 
     steps: tuple[LabelSet, ...]
@@ -113,8 +113,8 @@ class Story:
     """What follows again and again, if the mission does not fail but never succeeds either."""
 
     @classmethod
-    def told(cls, steps: Sequence[LabelSet], forever: Sequence[LabelSet] = ()) -> Story:
-        """Return the story with nothing told twice."""
+    def told(cls, steps: Sequence[LabelSet], forever: Sequence[LabelSet] = ()) -> Counterexample:
+        """Return the counterexample with nothing told twice."""
         first, again = list(steps), list(forever)
         for length in range(1, len(again)):
             if again == again[:length] * (len(again) // length):
@@ -202,26 +202,26 @@ class EventGame:
         again: frozenset[int],
         reached: frozenset[int],
     ) -> bool:
-        """Tell whether the robot has a good option; a promise that events can break is none."""
+        """Tell whether the robot has a good option; a commitment that events can break is none."""
         return any(
             (outcome.reward > 0 and outcome.target in again) or outcome.target in reached
             for outcome in options
             if self.machine.keeps(state, outcome)
         )
 
-    def story(self) -> Story | None:
-        """Return the shortest story in which the events win against the best resistance."""
+    def counterexample(self) -> Counterexample | None:
+        """Return the shortest counterexample in which the events win against the best resistance."""
         if not self.lost:
             return None
         steps, state = self._failing()
         if state in self.machine.failure:
-            return Story.told(steps)
+            return Counterexample.told(steps)
         seen: dict[int, int] = {}
         while state not in seen:
             seen[state] = len(steps)
             labels, state = self._withheld(state)
             steps.append(labels)
-        return Story.told(steps[: seen[state]], steps[seen[state] :])
+        return Counterexample.told(steps[: seen[state]], steps[seen[state] :])
 
     def _failing(self) -> tuple[list[LabelSet], int]:
         """Return the steps by which the events force failure, as far as they can, and its end."""
@@ -281,7 +281,7 @@ class Risk:
     """Events that can make a mission fail whatever the robot does, and how."""
 
     events: tuple[str, ...]
-    story: Story
+    counterexample: Counterexample
     starts: tuple[int, int] | None = None
     """From how many places they can, and from how many the mission can be begun; None: from all."""
 
@@ -289,8 +289,8 @@ class Risk:
         """Return it as JSON."""
         return {
             "events": list(self.events),
-            "story": [sorted(labels) for labels in self.story.steps],
-            "forever": [sorted(labels) for labels in self.story.forever],
+            "counterexample": [sorted(labels) for labels in self.counterexample.steps],
+            "forever": [sorted(labels) for labels in self.counterexample.forever],
             "starts": None
             if self.starts is None
             else {"lost": self.starts[0], "possible": self.starts[1]},
@@ -335,9 +335,9 @@ def event_risks(
     for some in sets_to_blame(named):
         absent = [name for name in named if name not in some]
         if (len(some) == 1 or not risks) and (
-            story := EventGame(machine, some, absent, label_sets).story()
+            counterexample := EventGame(machine, some, absent, label_sets).counterexample()
         ):
-            risks.append(Risk(some, story))
+            risks.append(Risk(some, counterexample))
     return tuple(risks)
 
 

@@ -23,7 +23,7 @@ from skm_machine.logic.parser import parse
 from skm_machine.logic.plain_words import looks_like_words, read_words, words_of
 from skm_machine.logic.timed import timed_parts, window_of
 from skm_machine.reading import Reading, read_formula
-from skm_machine.recurrence import timed_standing_machine
+from skm_machine.recurrence import timed_recurring_machine
 from skm_machine.reward_machine import RewardMachine, from_automaton
 from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, translate
 from skm_machine.waiting import waiting_machine
@@ -53,8 +53,8 @@ class Mission:
     automaton: Automaton | None = None
     reading: Reading | None = None
     """How the formula was read; files say by themselves whether they have an end."""
-    standing: bool = False
-    """Whether it is a standing order; not so a mission that only starts over each time it succeeds."""
+    recurring: bool = False
+    """Whether it is a recurring mission; not so a mission that only starts over each time it succeeds."""
     events: tuple[str, ...] = ()
     """The propositions that it names and the robot does not control."""
     clocks: ClockTable | None = None
@@ -112,7 +112,7 @@ def compile_mission(
 
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
-    a formula is a mission with an end ("finite") or a standing order ("infinite"); "auto" tells by the
+    a formula is a mission with an end ("finite") or a recurring mission ("infinite"); "auto" tells by the
     rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`, or
     with `clock` whoever runs the mission says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
@@ -143,7 +143,7 @@ def compile_mission(
         text,
         format,
         machine.repeating() if repeat else machine,
-        standing=machine.endless,
+        recurring=machine.endless,
         events=_named(events, machine),
     )
 
@@ -184,9 +184,9 @@ def _compile_formula(
     through = horizon != "finite"
     translated = cache(lambda: translate(formula, translator, through=through, **limits._asdict()))
     reading = read_formula(formula, horizon, translated)
-    if reading.standing:
+    if reading.recurring:
         machine = endless_machine(formula, translator, **limits._asdict())
-        return Mission(text, format, machine, formula, reading=reading, standing=True)
+        return Mission(text, format, machine, formula, reading=reading, recurring=True)
     machine = from_automaton(translated(), repeat=repeat)
     return Mission(text, format, machine, formula, translated(), reading)
 
@@ -201,10 +201,10 @@ def _compile_timed(
         reason = f"the mission's machine grows too large: {problem}"
         raise UnsupportedMissionError(reason) from problem
     reading = _timed_reading(formula, horizon, lambda: found.automaton)
-    if reading.standing:
-        machine, clocks = timed_standing_machine(formula, **limits._asdict())
+    if reading.recurring:
+        machine, clocks = timed_recurring_machine(formula, **limits._asdict())
         return Mission(
-            text, format, machine, formula, reading=reading, standing=True, clocks=clocks
+            text, format, machine, formula, reading=reading, recurring=True, clocks=clocks
         )
     machine = from_automaton(found.automaton, repeat=repeat)
     clocks = replace(found.clocks, repeats=repeat)

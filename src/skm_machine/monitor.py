@@ -29,7 +29,7 @@ class Monitor:
     """Follows a mission through the labels of the states that are entered.
 
     The labels of the first state move nothing, as with a mission under way. A mission with an end is
-    judged until it is satisfied or violated; a standing order goes on, and its rounds are counted.
+    judged until it is satisfied or violated; a recurring mission goes on, and its rounds are counted.
     """
 
     def __init__(self, mission: Mission) -> None:
@@ -77,7 +77,7 @@ class Monitor:
 
     @property
     def rounds(self) -> int:
-        """Accepting transitions so far: completed rounds, of a standing order."""
+        """Accepting transitions so far: completed rounds, of a recurring mission."""
         return self._tracker.accepting_visits
 
     def way_to_violate(self) -> Trace | None:

@@ -35,7 +35,7 @@ def shown_everywhere(
         over = state in machine.terminal or state in machine.failure
         shown[state] = () if over else sets
         targets = {outcome.target for outcome in possible_outcomes(machine, state, shown)}
-        queue += sorted({*targets, *machine.promises(state)} - set(queue))
+        queue += sorted({*targets, *machine.commitments(state)} - set(queue))
     return shown
 
 

@@ -1,4 +1,4 @@
-"""How a formula is read: as a mission with an end, or as a recurring mission (a standing order).
+"""How a formula is read: as a mission with an end, or as a recurring mission (a recurring mission).
 
 The reading depends on the infinite traces that satisfy a formula, not on how it is written: formulas
 that mean the same are read the same. A formula is a **recurring mission** in two cases.
@@ -42,14 +42,14 @@ LONG: Final = 8
 class Reading:
     """How a mission is read, why, and what the other reading would mean."""
 
-    standing: bool
+    recurring: bool
     why: str
     other: str = ""
 
     @property
     def kind(self) -> str:
         """What the mission is, in words."""
-        return "a standing order" if self.standing else "a mission with an end"
+        return "a recurring mission" if self.recurring else "a mission with an end"
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.why}"
@@ -68,7 +68,7 @@ def read_formula(
             return _by_language(formula)
     except LimitReachedError:
         found = _by_form(formula, finite_automaton)
-        return Reading(found.standing, f"{found.why}{_TOO_LARGE}", found.other)
+        return Reading(found.recurring, f"{found.why}{_TOO_LARGE}", found.other)
 
 
 def _by_language(formula: Formula) -> Reading:
@@ -87,11 +87,11 @@ def _by_language(formula: Formula) -> Reading:
     automaton = work.automaton()
     if not automaton.tells:
         return _undecided(formula)
-    standing = automaton.lasting - automaton.universal
+    recurring = automaton.lasting - automaton.universal
     state = automaton.decisive()
-    if state in standing:
+    if state in recurring:
         return _must_hold(formula, _MUST_HOLD)
-    return _must_hold(formula, _NOTHING_TO_DO) if automaton.nothing[state] in standing else _ONCE
+    return _must_hold(formula, _NOTHING_TO_DO) if automaton.nothing[state] in recurring else _ONCE
 
 
 def _by_sample(formula: Formula, sample: Sample, pure: bool) -> Reading | None:

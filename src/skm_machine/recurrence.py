@@ -1,6 +1,6 @@
-"""Standing orders: missions with no end, of any formula.
+"""Recurring missions: missions with no end, of any formula.
 
-Recurrences `G F p` (p Boolean) are counted in any order; all other clauses are watched by one automaton:
+Recurrences `G F p` (p Boolean) are counted in any order; all other clauses are monitored by one automaton:
 the finite one, if a prefix decides each of them (safe, `G !c`, or co-safe, `F(a & X F b)`), else that of
 all of LTL (with the finite one of long bounds beside it). `rounds` makes the machine of both.
 """
@@ -28,13 +28,13 @@ from skm_machine.logic.normal_forms import chains_of_next, negation_normal_form
 from skm_machine.logic.timed import timed_parts
 from skm_machine.reward_machine import Outcome, RewardMachine, from_automaton
 
-# What a standing order asks for besides its recurrences, as one automaton that is watched.
+# What a recurring mission asks for besides its recurrences, as one automaton that is monitored.
 #
-# Every move of it says what it is worth to the round under way (`Credit`). Its jumps commit to
-# promises.
+# Every move of it says what it is worth to the round under way (`AcceptanceMark`). Its ε-transitions commit to
+# commitments.
 
 
-class Credit(Enum):
+class AcceptanceMark(Enum):
     """What a move is worth to the round under way."""
 
     NONE = 0
@@ -48,53 +48,61 @@ class Credit(Enum):
 
 
 @dataclass(frozen=True)
-class Watch:
-    """An automaton with credits; deterministic but for its jumps."""
+class RecurrenceMonitor:
+    """An automaton with credits; deterministic but for its ε-transitions."""
 
     table: DecisionTable
     targets: tuple[int | None, ...]
     """The state that each outcome leads to; None where the run ends."""
-    credits: dict[tuple[int, int], Credit]
+    marks: dict[tuple[int, int], AcceptanceMark]
     """For each state and outcome."""
     initial: int
     dead: frozenset[int]
     """States from which nothing is accepted any more."""
-    calm: frozenset[int]
-    """States from which doing nothing for ever would be accepted: nothing is owed."""
-    jumps: tuple[tuple[int, ...], ...] = ()
+    quiescent: frozenset[int]
+    """States from which doing nothing for ever would be accepted: no obligation is pending."""
+    epsilon_transitions: tuple[tuple[int, ...], ...] = ()
 
     def target(self, outcome: int) -> int | None:
         """Return the state that an outcome leads to; None if all is lost there."""
         found = self.targets[outcome]
         return None if found is None or found in self.dead else found
 
-    def jumps_from(self, state: int) -> list[int]:
-        """Return where the run may jump to, if anything can be accepted from there."""
-        return [to for to in self.jumps[state] if to not in self.dead] if self.jumps else []
+    def epsilon_transitions_from(self, state: int) -> list[int]:
+        """Return where the run may move by an ε-transition to, if anything can be accepted from there."""
+        return (
+            [to for to in self.epsilon_transitions[state] if to not in self.dead]
+            if self.epsilon_transitions
+            else []
+        )
 
 
-def watch_finite(automaton: Automaton) -> Watch:
-    """Watch clauses that a prefix decides: what is accepted so far counts, all else does not."""
-    credit = {
-        (state, target): Credit.ALWAYS if target in automaton.accepting else Credit.NONE
+def monitor_finite(automaton: Automaton) -> RecurrenceMonitor:
+    """Monitor clauses that a prefix decides: what is accepted so far counts, all else does not."""
+    mark = {
+        (state, target): AcceptanceMark.ALWAYS
+        if target in automaton.accepting
+        else AcceptanceMark.NONE
         for state in range(automaton.num_states)
         for target in automaton.table.outcomes(state)
     }
-    calm = _calm([automaton.table.outcome(s, ()) for s in range(automaton.num_states)], automaton)
+    quiescent = _quiescent(
+        [automaton.table.outcome(s, ()) for s in range(automaton.num_states)], automaton
+    )
     successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
     lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
     hopeful = {state for component in lasting for state in component}
-    return Watch(
+    return RecurrenceMonitor(
         automaton.table,
         tuple(range(automaton.num_states)),
-        credit,
+        mark,
         automaton.initial,
         frozenset(range(automaton.num_states)) - reaching(successors, hopeful),
-        calm,
+        quiescent,
     )
 
 
-def _calm(idle: Sequence[int], automaton: Automaton) -> frozenset[int]:
+def _quiescent(idle: Sequence[int], automaton: Automaton) -> frozenset[int]:
     """Return the states from which steps that show nothing, `idle`, end in a cycle that is accepted."""
     rounds = cyclic_components([[after] for after in idle])
     return reaching(
@@ -103,8 +111,8 @@ def _calm(idle: Sequence[int], automaton: Automaton) -> frozenset[int]:
     )
 
 
-def watch_omega(automaton: OmegaAutomaton) -> Watch:
-    """Watch a Büchi automaton that is deterministic but for its jumps."""
+def monitor_omega(automaton: OmegaAutomaton) -> RecurrenceMonitor:
+    """Monitor a Büchi automaton that is deterministic but for its ε-transitions."""
     states = range(automaton.num_states)
     moves = [
         [
@@ -131,31 +139,33 @@ def watch_omega(automaton: OmegaAutomaton) -> Watch:
         marked.append(any(edge.marked for edge in within))
         everywhere.append(all(edge.marked for edge in within))
         rounds |= _completing(within)
-    credit = {}
+    mark = {}
     for state in states:
         for outcome, move in moves[state]:
             there = component.get(move.target, -1)
             if there < 0 or not marked[there]:
-                credit[state, outcome] = Credit.NONE
+                mark[state, outcome] = AcceptanceMark.NONE
             elif everywhere[there]:
-                credit[state, outcome] = Credit.ALWAYS
+                mark[state, outcome] = AcceptanceMark.ALWAYS
             else:
                 done = (state, outcome) in rounds
-                credit[state, outcome] = Credit.MARK if done else Credit.WAITING
+                mark[state, outcome] = AcceptanceMark.MARK if done else AcceptanceMark.WAITING
     hopeful = {state for state, index in component.items() if marked[index]}
-    onward = [[*row, *automaton.jumps_from(state)] for state, row in enumerate(successors)]
+    onward = [
+        [*row, *automaton.epsilon_transitions_from(state)] for state, row in enumerate(successors)
+    ]
     dead = frozenset(states) - reaching(onward, hopeful)
     nothing: Sequence[frozenset[str]] = [frozenset()]
-    calm = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
+    quiescent = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
     targets = tuple(found[0].target if found else None for found in automaton.outcomes)
-    return Watch(
+    return RecurrenceMonitor(
         automaton.table,
         targets,
-        credit,
+        mark,
         automaton.initial,
         dead,
-        frozenset(calm),
-        automaton.jumps,
+        frozenset(quiescent),
+        automaton.epsilon_transitions,
     )
 
 
@@ -219,40 +229,44 @@ def _first_things_first(following: Sequence[set[int]], wish: Sequence[int]) -> l
     return place
 
 
-# Two automata watched at the same time: one that prefixes decide, and one that goes on for ever.
+# Two automata monitored at the same time: one that prefixes decide, and one that goes on for ever.
 
 
 _Pair = tuple[int, int]
 
 
-def watch_both(finite: Watch, endless: Watch, limits: Limits) -> Watch:
-    """Watch both: a round starts anew where it does in one of them, and needs what `endless` needs.
+def monitor_both(
+    finite: RecurrenceMonitor, endless: RecurrenceMonitor, limits: Limits
+) -> RecurrenceMonitor:
+    """Monitor both: a round starts anew where it does in one of them, and needs what `endless` needs.
 
-    `finite` has no jumps.
+    `finite` has no ε-transitions.
     """
     product = _Product(finite, endless)
-    roots, jumps = [], []
+    roots, epsilon_transitions = [], []
     for pair in product.pairs:  # grows while it is walked
         roots.append(product.root(pair))
-        found = endless.jumps_from(pair[1])
-        jumps.append(tuple(product.number((pair[0], to)) for to in found))
+        found = endless.epsilon_transitions_from(pair[1])
+        epsilon_transitions.append(tuple(product.number((pair[0], to)) for to in found))
         limits.check(len(roots))
-    calm = [pair[0] in finite.calm and pair[1] in endless.calm for pair in product.pairs]
-    return Watch(
+    quiescent = [
+        pair[0] in finite.quiescent and pair[1] in endless.quiescent for pair in product.pairs
+    ]
+    return RecurrenceMonitor(
         DecisionTable(product.names, product.diagrams, tuple(roots)),
         tuple(product.targets),
-        product.credits,
+        product.marks,
         0,
-        product.dead(jumps),
-        frozenset(number for number, is_calm in enumerate(calm) if is_calm),
-        tuple(jumps) if any(jumps) else (),
+        product.dead(epsilon_transitions),
+        frozenset(number for number, is_quiescent in enumerate(quiescent) if is_quiescent),
+        tuple(epsilon_transitions) if any(epsilon_transitions) else (),
     )
 
 
 class _Product:
     """The pairs of states found so far, and their moves."""
 
-    def __init__(self, finite: Watch, endless: Watch) -> None:
+    def __init__(self, finite: RecurrenceMonitor, endless: RecurrenceMonitor) -> None:
         self.parts = finite, endless
         names = [name for part in self.parts for name in part.table.propositions]
         self.names = tuple(dict.fromkeys(names))
@@ -260,7 +274,7 @@ class _Product:
         self.pairs: list[_Pair] = []
         self.targets: list[int | None] = []
         """The pair that each outcome leads to; None where all is lost."""
-        self.credits: dict[_Pair, Credit] = {}
+        self.marks: dict[_Pair, AcceptanceMark] = {}
         self._numbers: dict[_Pair, int] = {}
         self._outcomes: dict[_Pair, int] = {}
         self._known: dict[_Pair, dict[int, int]] = {}
@@ -281,9 +295,9 @@ class _Product:
             branch = self.diagrams.leaf(0)
             for other, second in self._conditions(1, pair[1]).items():
                 outcome = self._outcome(one, other)
-                counts = finite.credits[pair[0], one] is not Credit.NONE
-                credit = endless.credits.get((pair[1], other), Credit.NONE)
-                self.credits[number, outcome] = credit if counts else Credit.NONE
+                counts = finite.marks[pair[0], one] is not AcceptanceMark.NONE
+                mark = endless.marks.get((pair[1], other), AcceptanceMark.NONE)
+                self.marks[number, outcome] = mark if counts else AcceptanceMark.NONE
                 leaf = self.diagrams.leaf(outcome)
                 branch = self.diagrams.if_then_else(second, leaf, branch)
             root = self.diagrams.if_then_else(first, branch, root)
@@ -310,63 +324,63 @@ class _Product:
             self._known[part, state] = found
         return self._known[part, state]
 
-    def dead(self, jumps: list[tuple[int, ...]]) -> frozenset[int]:
+    def dead(self, epsilon_transitions: list[tuple[int, ...]]) -> frozenset[int]:
         """Return the pairs from which no rounds are completed for ever."""
-        moves: list[list[tuple[int, Credit]]] = [[] for _ in self.pairs]
-        for (number, outcome), credit in self.credits.items():
+        moves: list[list[tuple[int, AcceptanceMark]]] = [[] for _ in self.pairs]
+        for (number, outcome), mark in self.marks.items():
             target = self.targets[outcome]
             if target is not None:
-                moves[number].append((target, credit))
+                moves[number].append((target, mark))
         successors = [[target for target, _ in row] for row in moves]
         hopeful: set[int] = set()
         for component in cyclic_components(successors):
             inside = set(component)
-            credits = {c for state in component for to, c in moves[state] if to in inside}
-            if not credits.isdisjoint((Credit.MARK, Credit.ALWAYS)):
+            marks = {c for state in component for to, c in moves[state] if to in inside}
+            if not marks.isdisjoint((AcceptanceMark.MARK, AcceptanceMark.ALWAYS)):
                 hopeful |= inside
-        onward = [[*row, *jumps[number]] for number, row in enumerate(successors)]
+        onward = [[*row, *epsilon_transitions[number]] for number, row in enumerate(successors)]
         return frozenset(range(len(self.pairs))) - reaching(onward, hopeful)
 
 
-# The machine of a standing order: it goes in rounds.
+# The machine of a recurring mission: it goes in rounds.
 #
 # A round is complete when every p of a recurrence `G F p` has been seen, in any order, and what
 # else is asked for has been accepted once more (`watch`). So a run satisfies the mission exactly
-# if it completes rounds for ever, without breaking a promise again and again.
+# if it completes rounds for ever, without breaking a commitment again and again.
 #
-# **Promises.** Where the automaton that is watched jumps, the machine does: its states then hold
+# **Commitments.** Where the automaton that is monitored ε-transitions, the machine does: its states then hold
 #   both the
-# state without a promise and that under it. A step that breaks the promise leads back to the
+# state without a commitment and that under it. A step that breaks the commitment leads back to the
 #   former, and
 # the round starts anew; nothing is lost but time.
 
 
-NO_PROMISE = -1
+NO_COMMITMENT = -1
 
 
 class _State(NamedTuple):
-    watched: int
-    promise: int
-    """The state under a promise; `NO_PROMISE`."""
+    monitored: int
+    commitment: int
+    """The state under a commitment; `NO_COMMITMENT`."""
     seen: frozenset[int]
     """The recurrences seen in this round, by number; one number more for a marked move."""
 
 
 class Rounds:
-    """The product of what is watched with the recurrences seen in this round."""
+    """The product of what is monitored with the recurrences seen in this round."""
 
     def __init__(
         self,
         recurrences: Sequence[Formula],
-        watch: Watch,
+        monitor: RecurrenceMonitor,
         names: tuple[str, ...],
         limits: Limits,
     ) -> None:
-        self.watch = watch
+        self.monitor = monitor
         self.names = names
         self.limits = limits
         self.diagrams = Diagrams(limits.check)
-        self.variables = [names.index(name) for name in watch.table.propositions]
+        self.variables = [names.index(name) for name in monitor.table.propositions]
         self.recurrences = [self._function(p) for p in recurrences]
         self.mark = len(self.recurrences)
         self.outcomes: dict[Outcome, int] = {}
@@ -382,12 +396,12 @@ class Rounds:
 
     def machine(self) -> RewardMachine:
         """Explore the product from its initial state."""
-        start = self.watch.initial
-        self._number(None if start in self.watch.dead else self._state(start))
-        roots, jumps = [], []
+        start = self.monitor.initial
+        self._number(None if start in self.monitor.dead else self._state(start))
+        roots, epsilon_transitions = [], []
         for state in self.states:  # grows while it is walked
             roots.append(self._leaf(None) if state is None else self._root(state))
-            jumps.append(() if state is None else self._jumps(state))
+            epsilon_transitions.append(() if state is None else self._epsilon_transitions(state))
             self.limits.check(len(roots))
         numbered = list(enumerate(self.states))
         return RewardMachine(
@@ -396,22 +410,22 @@ class Rounds:
             0,
             frozenset(number for number, state in numbered if state is None),
             endless=True,
-            jumps=tuple(jumps) if any(jumps) else (),
-            promised=frozenset(n for n, state in numbered if state and state.promise >= 0),
-            calm=frozenset(n for n, state in numbered if state and self._is_calm(state)),
+            epsilon_transitions=tuple(epsilon_transitions) if any(epsilon_transitions) else (),
+            committed=frozenset(n for n, state in numbered if state and state.commitment >= 0),
+            quiescent=frozenset(n for n, state in numbered if state and self._is_quiescent(state)),
         )
 
-    def _is_calm(self, state: _State) -> bool:
-        return state.watched in self.watch.calm
+    def _is_quiescent(self, state: _State) -> bool:
+        return state.monitored in self.monitor.quiescent
 
     def _state(
-        self, watched: int, promise: int = NO_PROMISE, seen: frozenset[int] = frozenset()
+        self, monitored: int, commitment: int = NO_COMMITMENT, seen: frozenset[int] = frozenset()
     ) -> _State:
         """Return a product state; of states with the same future, the first."""
-        same = self.watch.table.same_as
-        if not self.watch.jumps:
-            watched = same(watched)
-        return _State(watched, promise if promise < 0 else same(promise), seen)
+        same = self.monitor.table.same_as
+        if not self.monitor.epsilon_transitions:
+            monitored = same(monitored)
+        return _State(monitored, commitment if commitment < 0 else same(commitment), seen)
 
     def _number(self, state: _State | None) -> int:
         if state not in self.numbers:
@@ -423,66 +437,70 @@ class Rounds:
         outcome = Outcome(self._number(state), float(reward))
         return self.diagrams.leaf(self.outcomes.setdefault(outcome, len(self.outcomes)))
 
-    def _jumps(self, state: _State) -> tuple[int, ...]:
-        """Return the states under a promise that may be made here; under one, the way out of it."""
-        if state.promise >= 0:
-            return (self._number(self._state(state.watched)),)
-        found = self.watch.jumps_from(state.watched)
-        return tuple(dict.fromkeys(self._number(self._state(state.watched, to)) for to in found))
+    def _epsilon_transitions(self, state: _State) -> tuple[int, ...]:
+        """Return the states under a commitment that may be made here; under one, the way out of it."""
+        if state.commitment >= 0:
+            return (self._number(self._state(state.monitored)),)
+        found = self.monitor.epsilon_transitions_from(state.monitored)
+        return tuple(dict.fromkeys(self._number(self._state(state.monitored, to)) for to in found))
 
-    def _conditions(self, watched: int) -> dict[int, int]:
-        """Return the function of each outcome of a state that is watched."""
-        if watched not in self.conditions:
-            table = self.watch.table
-            self.conditions[watched] = {
-                outcome: table.condition(watched, outcome, self.diagrams, self.variables)
-                for outcome in table.outcomes(watched)
+    def _conditions(self, monitored: int) -> dict[int, int]:
+        """Return the function of each outcome of a state that is monitored."""
+        if monitored not in self.conditions:
+            table = self.monitor.table
+            self.conditions[monitored] = {
+                outcome: table.condition(monitored, outcome, self.diagrams, self.variables)
+                for outcome in table.outcomes(monitored)
             }
-        return self.conditions[watched]
+        return self.conditions[monitored]
 
     def _root(self, state: _State) -> int:
         """Return the diagram of one product state."""
-        table = self.watch.table
+        table = self.monitor.table
         branches = {}
-        for outcome in table.outcomes(state.watched):
-            target = self.watch.target(outcome)
+        for outcome in table.outcomes(state.monitored):
+            target = self.monitor.target(outcome)
             if target is None:
                 branches[outcome] = self._leaf(None)
-            elif state.promise < 0:
-                credit = self.watch.credits[state.watched, outcome]
-                branches[outcome] = self._after(credit, target, NO_PROMISE, state.seen)
+            elif state.commitment < 0:
+                mark = self.monitor.marks[state.monitored, outcome]
+                branches[outcome] = self._after(mark, target, NO_COMMITMENT, state.seen)
             else:
-                where = self._conditions(state.watched)[outcome]
+                where = self._conditions(state.monitored)[outcome]
                 branches[outcome] = self._under_promise(state, target, where)
-        return table.grafted(state.watched, branches.__getitem__, self.diagrams, self.variables)
+        return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_promise(self, state: _State, target: int, where: int) -> int:
-        """Return the diagram of what is under a promise, `where` what is without it goes to `target`."""
+        """Return the diagram of what is under a commitment, `where` what is without it goes to `target`."""
         branch = self._leaf(self._state(target))
-        for outcome, condition in self._conditions(state.promise).items():
-            kept = self.watch.target(outcome)
+        for outcome, condition in self._conditions(state.commitment).items():
+            kept = self.monitor.target(outcome)
             if kept is not None and self.diagrams.conjunction(where, condition) != ZERO:
-                credit = self.watch.credits[state.promise, outcome]
-                after = self._after(credit, target, kept, state.seen)
+                mark = self.monitor.marks[state.commitment, outcome]
+                after = self._after(mark, target, kept, state.seen)
                 branch = self.diagrams.if_then_else(condition, after, branch)
         return branch
 
-    def _after(self, credit: Credit, watched: int, promise: int, seen: frozenset[int]) -> int:
-        """Return the diagram of a move with this credit, by which recurrences hold now."""
-        if credit is Credit.NONE:
-            return self._leaf(self._state(watched, promise))
-        if credit is Credit.MARK:
+    def _after(
+        self, mark: AcceptanceMark, monitored: int, commitment: int, seen: frozenset[int]
+    ) -> int:
+        """Return the diagram of a move with this mark, by which recurrences hold now."""
+        if mark is AcceptanceMark.NONE:
+            return self._leaf(self._state(monitored, commitment))
+        if mark is AcceptanceMark.MARK:
             seen |= {self.mark}
-        elif credit is Credit.ALWAYS:
+        elif mark is AcceptanceMark.ALWAYS:
             seen -= {self.mark}
-        return self._round(self._state(watched, promise, seen), credit is Credit.ALWAYS, 0)
+        return self._round(
+            self._state(monitored, commitment, seen), mark is AcceptanceMark.ALWAYS, 0
+        )
 
     def _round(self, state: _State, always: bool, index: int) -> int:
         """Return the diagram that adds to `seen` every recurrence from `index` on that holds now."""
         if index == self.mark:
             if len(state.seen) + always <= self.mark:
                 return self._leaf(state)
-            return self._leaf(self._state(state.watched, state.promise), reward=True)
+            return self._leaf(self._state(state.monitored, state.commitment), reward=True)
         key = (state, always, index)
         if key not in self.rounds:
             more = state._replace(seen=state.seen | {index})
@@ -495,12 +513,12 @@ class Rounds:
 
 
 LONG: Final = 8
-"""Bounds of more steps than this are watched apart."""
+"""Bounds of more steps than this are monitored apart."""
 
 
 @dataclass(frozen=True)
 class Clauses:
-    """A standing order, sorted into its clauses."""
+    """A recurring mission, sorted into its clauses."""
 
     recurrences: tuple[Formula, ...]
     """Each p of a `G F p`, Boolean."""
@@ -509,7 +527,7 @@ class Clauses:
 
     @property
     def apart(self) -> tuple[Formula | None, Formula | None]:
-        """What is watched on prefixes, and what on infinite traces: one automaton, where that is small.
+        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is small.
 
         Two where a prefix decides clauses with long bounds, and others only the whole run decides.
         """
@@ -522,7 +540,7 @@ class Clauses:
 
 
 def sort_clauses(formula: Formula) -> Clauses:
-    """Sort the conjuncts of a standing order."""
+    """Sort the conjuncts of a recurring mission."""
     recurrences: dict[Formula, None] = {}
     others: list[tuple[Formula, Formula | None]] = []
     stack = [negation_normal_form(formula)]
@@ -574,30 +592,30 @@ def _with_weak_next(formula: Formula) -> Formula:
     return negation(negation_normal_form(negation(formula)))
 
 
-def standing_machine(
+def recurring_machine(
     formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
 ) -> RewardMachine:
-    """Return the machine of a standing order, with the reward 1 for each completed round."""
+    """Return the machine of a recurring mission, with the reward 1 for each completed round."""
     try:
-        return _standing_machine(formula, Limits(max_states, max_seconds))
+        return _recurring_machine(formula, Limits(max_states, max_seconds))
     except LimitReachedError as problem:
         raise too_large(formula, problem, _count) from problem
 
 
-def _standing_machine(formula: Formula, limits: Limits) -> RewardMachine:
+def _recurring_machine(formula: Formula, limits: Limits) -> RewardMachine:
     with deep_diagrams_are_a_limit():
         clauses = sort_clauses(formula)
-        watch = _watch(clauses, limits)
-        return Rounds(clauses.recurrences, watch, formula.propositions(), limits).machine()
+        monitor = _monitor(clauses, limits)
+        return Rounds(clauses.recurrences, monitor, formula.propositions(), limits).machine()
 
 
-def timed_standing_machine(
+def timed_recurring_machine(
     formula: Formula, *, max_states: int = MAX_STATES, max_seconds: float = MAX_SECONDS
 ) -> tuple[RewardMachine, ClockTable]:
-    """Return the machine of a standing order with bounds in seconds, and its clocks.
+    """Return the machine of a recurring mission with bounds in seconds, and its clocks.
 
-    All clauses that a prefix decides are watched by one automaton with clocks. Of the others those with
-    bounds in seconds are, too: a round is complete when nothing is owed.
+    All clauses that a prefix decides are monitored by one automaton with clocks. Of the others those with
+    bounds in seconds are, too: a round is complete when no obligation is pending.
     """
     limits = Limits(max_states, max_seconds)
     try:
@@ -618,14 +636,14 @@ def timed_standing_machine(
                 else:
                     others.append(clause)
             found = timed_automaton(conjunction(*on_prefixes), limits, formula.propositions())
-            watch = watch_finite(found.automaton)
+            monitor = monitor_finite(found.automaton)
             if others:
                 rest = conjunction(*others)
                 graph = best_graph(rest, limits)
-                endless = watch_omega(as_automaton(graph, rest.propositions()))
-                watch = watch_both(watch, endless, limits)
+                endless = monitor_omega(as_automaton(graph, rest.propositions()))
+                monitor = monitor_both(monitor, endless, limits)
             names = (*formula.propositions(), *found.clocks.names)
-            return Rounds(clauses.recurrences, watch, names, limits).machine(), found.clocks
+            return Rounds(clauses.recurrences, monitor, names, limits).machine(), found.clocks
     except LimitReachedError as problem:
         reason = f"the mission's machine grows too large: {problem}"
         raise UnsupportedMissionError(reason) from problem
@@ -672,16 +690,16 @@ def _check_rounds(clause: Formula) -> None:
         )
 
 
-def _watch(clauses: Clauses, limits: Limits) -> Watch:
+def _monitor(clauses: Clauses, limits: Limits) -> RecurrenceMonitor:
     finite, rest = clauses.apart
-    watched = None if finite is None else watch_finite(translated(finite, limits))
+    monitored = None if finite is None else monitor_finite(translated(finite, limits))
     if rest is None:
-        assert watched is not None
-        return watched
+        assert monitored is not None
+        return monitored
     graph = best_graph(rest, limits)
-    endless = watch_omega(as_automaton(graph, rest.propositions()))
-    return endless if watched is None else watch_both(watched, endless, limits)
+    endless = monitor_omega(as_automaton(graph, rest.propositions()))
+    return endless if monitored is None else monitor_both(monitored, endless, limits)
 
 
 def _count(formula: Formula, limits: Limits) -> int:
-    return _standing_machine(formula, limits).num_states
+    return _recurring_machine(formula, limits).num_states

@@ -33,8 +33,8 @@ class Edge:
     target: int
     label: Formula
     reward: float
-    promise: bool = False
-    """Whether it reads nothing, and makes a promise: `label` is then what keeps it in the next step."""
+    commitment: bool = False
+    """Whether it reads nothing, and makes a commitment: `label` is then what keeps it in the next step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,34 +65,40 @@ class RewardMachine:
         """The number of states, terminal and failure states included."""
         return len(self.table)
 
-    jumps: tuple[tuple[int, ...], ...] = ()
+    epsilon_transitions: tuple[tuple[int, ...], ...] = ()
     """For each state, the states that a run may go to without reading anything: to those under a
-    promise, or from there out of it. () where nothing is ever promised."""
+    commitment, or from there out of it. () where nothing is ever committed."""
 
-    promised: frozenset[int] = frozenset()
-    """The states under a promise."""
+    committed: frozenset[int] = frozenset()
+    """The states under a commitment."""
 
-    calm: frozenset[int] = frozenset()
-    """States in which nothing is owed: but for recurrences, doing nothing would be all right."""
+    quiescent: frozenset[int] = frozenset()
+    """States in which no obligation is pending: but for recurrences, doing nothing would be all right."""
 
-    def promises(self, state: int) -> tuple[int, ...]:
-        """Return the states under a promise that can be made in `state`."""
-        return self.jumps[state] if self.jumps and state not in self.promised else ()
+    def commitments(self, state: int) -> tuple[int, ...]:
+        """Return the states under a commitment that can be made in `state`."""
+        return (
+            self.epsilon_transitions[state]
+            if self.epsilon_transitions and state not in self.committed
+            else ()
+        )
 
     def keeps(self, state: int, outcome: Outcome) -> bool:
-        """Tell whether a step breaks no promise."""
-        return state not in self.promised or outcome.target in self.promised
+        """Tell whether a step breaks no commitment."""
+        return state not in self.committed or outcome.target in self.committed
 
     def options(self, state: int, labels: Collection[str]) -> tuple[Outcome, ...]:
-        """Return what a step may do: first what it does without a jump, then after each jump.
+        """Return what a step may do: first what it does without an ε-transition, then after each ε-transition.
 
-        Jumps to promises that the step would break are not among them.
+        ε-transitions to commitments that the step would break are not among them.
         """
         first = self.step(state, labels)
-        if not self.jumps:
+        if not self.epsilon_transitions:
             return (first,)
-        after = [(jump, self.step(jump, labels)) for jump in self.jumps[state]]
-        kept = [outcome for jump, outcome in after if self.keeps(jump, outcome)]
+        after = [
+            (epsilon, self.step(epsilon, labels)) for epsilon in self.epsilon_transitions[state]
+        ]
+        kept = [outcome for epsilon, outcome in after if self.keeps(epsilon, outcome)]
         return tuple(dict.fromkeys([first, *kept]))
 
     def step(self, state: int, labels: Collection[str]) -> Outcome:
@@ -100,19 +106,19 @@ class RewardMachine:
         return self.outcomes[self.table.outcome(state, labels)]
 
     def successors(self, state: int) -> list[Outcome]:
-        """Return what can happen in `state`, also under a promise made there, each outcome once."""
+        """Return what can happen in `state`, also under a commitment made there, each outcome once."""
         found = [self.outcomes[index] for index in self.table.outcomes(state)]
-        for jump in self.promises(state):
-            after = [self.outcomes[index] for index in self.table.outcomes(jump)]
-            found += [outcome for outcome in after if self.keeps(jump, outcome)]
-        return list(dict.fromkeys(found)) if self.jumps else found
+        for epsilon in self.commitments(state):
+            after = [self.outcomes[index] for index in self.table.outcomes(epsilon)]
+            found += [outcome for outcome in after if self.keeps(epsilon, outcome)]
+        return list(dict.fromkeys(found)) if self.epsilon_transitions else found
 
     def label(self, state: int, outcomes: Collection[Outcome]) -> Formula:
         """Return a short Boolean formula of the label sets that have one of `outcomes` in `state`."""
         indices = {self.outcomes.index(outcome) for outcome in outcomes}
         ways = [
             self.table.label(way, *indices.intersection(self.table.outcomes(way)))
-            for way in (state, *self.promises(state))
+            for way in (state, *self.commitments(state))
         ]
         return ways[0] if len(ways) == 1 else disjunction(*ways)
 
@@ -130,16 +136,16 @@ class RewardMachine:
                     yield Edge(state, target, self.table.label(state, index), reward)
 
     @cached_property
-    def promise_edges(self) -> tuple[Edge, ...]:
-        """The jumps to promises, each with what keeps the promise in the next step."""
+    def commitment_edges(self) -> tuple[Edge, ...]:
+        """The ε-transitions to commitments, each with what keeps the commitment in the next step."""
         return tuple(
-            Edge(state, to, self.keeping(to), 0.0, promise=True)
+            Edge(state, to, self.keeping(to), 0.0, commitment=True)
             for state in range(self.num_states)
-            for to in self.promises(state)
+            for to in self.commitments(state)
         )
 
     def keeping(self, state: int) -> Formula:
-        """Return the label sets that break no promise in `state`."""
+        """Return the label sets that break no commitment in `state`."""
         found = self.table.outcomes(state)
         kept = [index for index in found if self.keeps(state, self.outcomes[index])]
         return self.table.label(state, *kept)
@@ -150,10 +156,12 @@ class RewardMachine:
         paying = {index for index, outcome in enumerate(self.outcomes) if outcome.reward > 0}
         hopeful = self._before(paying)
         while (
-            jumping := {s for s, to in enumerate(self.jumps) if not hopeful.isdisjoint(to)}
+            with_epsilon := {
+                s for s, to in enumerate(self.epsilon_transitions) if not hopeful.isdisjoint(to)
+            }
             - hopeful
         ):
-            found = hopeful | jumping
+            found = hopeful | with_epsilon
             leading = {
                 index for index, outcome in enumerate(self.outcomes) if outcome.target in found
             }

@@ -57,10 +57,10 @@ def _nearest_rewards(machine: RewardMachine) -> list[int]:
     """Return, for each state, the outcome to begin with on the shortest way to a reward; −1: none.
 
     Breadth-first and backwards on the diagrams, each part of which is walked once. Machines with
-    promises begin with no choice: what may be counted there depends on the promise.
+    commitments begin with no choice: what may be counted there depends on the commitment.
     """
     choices = [-1] * machine.num_states
-    if machine.promised:
+    if machine.committed:
         return choices
     layout, above = machine.table.layout, _parents(machine)
     states_at: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ def _parents(machine: RewardMachine) -> list[list[int]]:
 def transition_value(
     machine: RewardMachine, state: int, outcome: Outcome, values: Sequence[float], gamma: float
 ) -> float:
-    """Return Q(u, σ) = δ_r(u, σ) + γ · V(δ_u(u, σ)); breaking a promise is worth nothing."""
+    """Return Q(u, σ) = δ_r(u, σ) + γ · V(δ_u(u, σ)); breaking a commitment is worth nothing."""
     if not machine.keeps(state, outcome):
         return 0.0
     return outcome.reward + gamma * values[outcome.target]
@@ -114,7 +114,7 @@ def transition_value(
 class Worth:
     """Q(u, σ) of each transition, for given values of the states: the best, and those worth nothing.
 
-    A state's transitions are also those under a promise that can be made there; breaking a promise is
+    A state's transitions are also those under a commitment that can be made there; breaking a commitment is
     worth nothing.
     """
 
@@ -131,23 +131,23 @@ class Worth:
             for outcome in machine.outcomes
         ]
         self._kept_worth = [
-            value if outcome.target in machine.promised else 0.0
+            value if outcome.target in machine.committed else 0.0
             for value, outcome in zip(self._worth, machine.outcomes, strict=True)
         ]
         self._plain = Extremes(machine.table, self._worth)
-        self._kept = Extremes(machine.table, self._kept_worth) if machine.promised else self._plain
+        self._kept = Extremes(machine.table, self._kept_worth) if machine.committed else self._plain
 
     @cached_property
     def _losses(self) -> tuple[Extremes, Extremes]:
-        """The same upside down, in states without and with a promise."""
+        """The same upside down, in states without and with a commitment."""
         plain, kept = ([-value for value in worth] for worth in (self._worth, self._kept_worth))
         return Extremes(self.machine.table, plain), Extremes(self.machine.table, kept)
 
     def _ways(self, state: int) -> tuple[int, ...]:
-        return (state, *self.machine.promises(state))
+        return (state, *self.machine.commitments(state))
 
     def _gains(self, way: int) -> Extremes:
-        return self._kept if way in self.machine.promised else self._plain
+        return self._kept if way in self.machine.committed else self._plain
 
     def of(self, state: int) -> float:
         """Return the greatest value of a transition from `state`."""
@@ -168,13 +168,13 @@ class Worth:
     def nothing(self, state: int) -> tuple[Outcome, ...]:
         """Return the outcomes from which no reward can be had any more."""
         found = (
-            (way, self._losses[way in self.machine.promised].outcomes(way, 0.0))
+            (way, self._losses[way in self.machine.committed].outcomes(way, 0.0))
             for way in self._ways(state)
         )
         return self._outcomes(state, found)
 
     def _outcomes(self, state: int, found: Iterable[tuple[int, list[int]]]) -> tuple[Outcome, ...]:
-        """Return the outcomes by their indices, but for those that break a promise just made."""
+        """Return the outcomes by their indices, but for those that break a commitment just made."""
         outcomes = [
             (way, self.machine.outcomes[index]) for way, indices in found for index in indices
         ]

@@ -83,7 +83,7 @@ class RecentTransitions:
         )
 
 
-# Visits of acceptance: how often a run passes the recurrences of a standing order, one after
+# Visits of acceptance: how often a run passes the recurrences of a recurring mission, one after
 # another.
 #
 # A machine's *round* is complete when every p of a `G F p` was seen, in any order, and what stays
@@ -94,7 +94,7 @@ class RecentTransitions:
 # acceptance with each return. Other systems report visits; this counts them.
 
 
-class Passes:
+class BuchiVisits:
     """Takes the labels of every step; `count` is how often acceptance was visited."""
 
     def __init__(self, formula: Formula) -> None:
@@ -131,8 +131,8 @@ Prefer: TypeAlias = Callable[[int, tuple[Outcome, ...]], Outcome]
 
 
 def eager(machine: RewardMachine, state: int, options: tuple[Outcome, ...]) -> Outcome:
-    """Return what a step does if promises are made as soon as they can be, and kept."""
-    return options[0] if state in machine.promised else options[min(1, len(options) - 1)]
+    """Return what a step does if commitments are made as soon as they can be, and kept."""
+    return options[0] if state in machine.committed else options[min(1, len(options) - 1)]
 
 
 class MissionTracker:
@@ -193,7 +193,7 @@ class MissionTracker:
     ) -> float:
         """Take the labels of the state that was entered, and when it was; return the reward δ_r.
 
-        Where a promise may be made, `prefer` chooses; if there is nobody to ask, it is made. What the
+        Where a commitment may be made, `prefer` chooses; if there is nobody to ask, it is made. What the
         clock decided before the state was entered counts first: if that was the end of the mission, the
         state changes nothing any more.
 
@@ -255,7 +255,7 @@ class MissionTracker:
 
     def _outcome(self, entered: frozenset[str], prefer: Prefer | None) -> Outcome:
         machine = self.machine
-        if not machine.jumps:
+        if not machine.epsilon_transitions:
             return machine.step(self.state, entered)
         options = machine.options(self.state, entered)
         if len(options) > 1 and prefer is not None:

@@ -12,7 +12,7 @@ from skm_machine.errors import MissionError, did_you_mean
 from skm_machine.logic.formula import Formula
 from skm_machine.logic.normal_forms import seen_through
 from skm_machine.logic.parser import parse
-from skm_machine.recurrence import standing_machine
+from skm_machine.recurrence import recurring_machine
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.spot_translator import (
     endless_machine_with_spot,
@@ -54,7 +54,7 @@ def translate_omega(
     """Return a Büchi automaton of the infinite traces that satisfy `formula`: all of LTL.
 
     It is deterministic for all safe, co-safe, obligation and recurrence formulas, and for others where
-    one is found; else it is limit-deterministic: its only choices are its jumps. A translation that
+    one is found; else it is limit-deterministic: its only choices are its ε-transitions. A translation that
     would take more states on its way, or more seconds of computing, is refused with the clause to
     blame; with little time left, one that is not as small, or not deterministic, may be given.
     `translator="spot"` asks Spot instead, whose automata may be nondeterministic.
@@ -80,7 +80,7 @@ def endless_machine(
     """Return the machine of a mission without end, rewarded for every round."""
     if check_choice("translator", translator, TRANSLATORS) == "spot":
         return endless_machine_with_spot(formula)
-    return standing_machine(formula, max_states=max_states, max_seconds=max_seconds)
+    return recurring_machine(formula, max_states=max_states, max_seconds=max_seconds)
 
 
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> str:

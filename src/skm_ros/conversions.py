@@ -33,7 +33,7 @@ ALL_PARTS: Final = (
     QueryValues.Request.MOVE
     | QueryValues.Request.STOP
     | QueryValues.Request.BEST
-    | QueryValues.Request.ONWARD
+    | QueryValues.Request.CONTINUATION
 )
 
 
@@ -236,8 +236,8 @@ def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: in
         response.move = float_array(values.move)
     if parts & QueryValues.Request.STOP:
         response.stop = float_array(values.stop)
-    if parts & QueryValues.Request.ONWARD and values.onward is not None:
-        response.onward = float_array(values.onward)
+    if parts & QueryValues.Request.CONTINUATION and values.continuation is not None:
+        response.continuation = float_array(values.continuation)
     if parts & QueryValues.Request.BEST:
         either = np.maximum(values.move, values.stop)
         action = either.argmax(axis=1)
@@ -266,7 +266,7 @@ def needed_parts(action_space: Space[Any]) -> int:
     """Return the parts of an answer that `read_values` needs, for actions of a space."""
     if isinstance(action_space, Discrete):
         request = QueryValues.Request
-        return int(request.MOVE | request.STOP | request.ONWARD)
+        return int(request.MOVE | request.STOP | request.CONTINUATION)
     return int(QueryValues.Request.BEST)
 
 
@@ -279,8 +279,8 @@ def values_reader(
         by_goal = table_reader(label_sets, goals)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            onward = by_goal(response.onward) if response.onward else None
-            return GoalValues(by_action(response.move), by_action(response.stop), onward)
+            continuation = by_goal(response.continuation) if response.continuation else None
+            return GoalValues(by_action(response.move), by_action(response.stop), continuation)
 
         return read_discrete
     actions = table_reader(goals, int(np.prod(action_space.shape or ())))

@@ -28,7 +28,7 @@ from rclpy.task import Task
 from rclpy.timer import Timer
 from rclpy.waitable import NumberOfEntities
 
-SELDOM_SECONDS: Final = 0.02
+LOW_PRIORITY_SECONDS: Final = 0.02
 """How often an executor that is busy looks for what is seldom called."""
 SELDOM_AT_LAST_SECONDS: Final = 0.05
 """How long one that is not busy, but has just been, may be deaf to it: unless it was just asked
@@ -41,7 +41,7 @@ KINDS: Final = ("subscription", "client", "service", "timer")
 Call = Callable[[], object]
 
 
-class SeldomGroup(ReentrantCallbackGroup):  # type: ignore[misc]
+class LowPriorityGroup(ReentrantCallbackGroup):  # type: ignore[misc]
     """What is seldom called, such as the services of parameters: waited for only now and then.
 
     Whatever is waited for costs time at every message, whether it comes or not.
@@ -129,16 +129,16 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
     def _what_to_wait_for(self) -> tuple[_Waiting, float]:
         """Return it, and for how many seconds at most."""
         now = time.monotonic()
-        if now - self._all_at > SELDOM_SECONDS or now < self._all_until:
+        if now - self._all_at > LOW_PRIORITY_SECONDS or now < self._all_until:
             self._all_at = now
             if self._all is None:
-                self._all = self._gather(seldom=True)
+                self._all = self._gather(low_priority=True)
             return self._all, LONGEST_SECONDS
         if self._often is None:
-            self._often = self._gather(seldom=False)
+            self._often = self._gather(low_priority=False)
         return self._often, SELDOM_AT_LAST_SECONDS
 
-    def _gather(self, *, seldom: bool) -> _Waiting:
+    def _gather(self, *, low_priority: bool) -> _Waiting:
         found = _Waiting(self._context)
         found.add_guard(self._guard)
         found.add_guard(self._sigint_gc)
@@ -146,7 +146,9 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
         def served(entities: Iterable[Any]) -> Iterator[Any]:
             for entity in entities:
                 group = entity.callback_group
-                if (seldom or not isinstance(group, SeldomGroup)) and group.can_execute(entity):
+                if (low_priority or not isinstance(group, LowPriorityGroup)) and group.can_execute(
+                    entity
+                ):
                     yield entity
 
         for node in self.get_nodes():
@@ -176,12 +178,12 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
 
         A client that was just told that its goal is taken asks for the result.
         """
-        if not isinstance(entity.callback_group, SeldomGroup):
+        if not isinstance(entity.callback_group, LowPriorityGroup):
             return call
 
         def run() -> None:
             call()
-            self._all_until = time.monotonic() + SELDOM_SECONDS
+            self._all_until = time.monotonic() + LOW_PRIORITY_SECONDS
 
         return run
 

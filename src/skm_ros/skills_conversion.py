@@ -15,13 +15,13 @@ from skm_primitives.recording.introduction import introduction
 from skm_primitives.skills.goals import Goal, label_sets_of
 from skm_primitives.skills.values import (
     UNKNOWN,
-    Behind,
     Chances,
     GoalToGoal,
     KnownWorld,
     PlaceWorld,
     Primitives,
     RemoteSkills,
+    WorldModel,
 )
 from skm_ros.conversions import ConversionError, goal_value, observation_kind, table
 from skm_ros.step_time import decision_steps
@@ -72,7 +72,7 @@ def _remote_skills(info: PrimitivesInfo) -> RemoteSkills:
         propositions=tuple(info.propositions),
         constraints=tuple(info.constraints),
         goals=goals,
-        behind_goals=_behind_goals(info, goals),
+        world_model=_world_model(info, goals),
         gamma=info.gamma,
         observation_space=_observation_space(info),
         action_space=_action_space(info),
@@ -108,7 +108,7 @@ def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> KnownWorld:
     )
 
 
-def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
+def _world_model(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> WorldModel:
     if len(info.state_successors):
         return _known_world(info, goals)
     places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
@@ -147,7 +147,7 @@ def _behind_goals(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> Behind:
 
 
 def _chances(info: PrimitivesInfo, successors: IntArray) -> Chances | None:
-    """Return where actions lead by chance, checked: every one leads somewhere, surely."""
+    """Return where actions lead at random, checked: every one leads somewhere, surely."""
     if not len(info.place_chances):
         return None
     chances = table(info.place_chances, (*successors.shape, len(successors)))

@@ -43,7 +43,7 @@ CHANCE_STEPS: Final = 200
 CHANCE_EPISODES: Final = 4
 STOCHASTIC: Final = (
     "The world is stochastic: the same action in the same state can lead to different states"
-    " ({how}). Tables learn how often, and the grounded planner counts on that; networks learn means."
+    " ({how}). Tables learn how often, and the product planner counts on that; networks learn means."
 )
 
 

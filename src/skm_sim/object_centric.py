@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Things:
+class ObjectSets:
     """What a domain's body makes of an observation: the robot itself, then the things of each kind.
 
     With it, the generic learner asks one network about every goal: what is to be reached and what is
-    to be kept off is shown to it, and all kinds are alike. So the cost of learning does not grow with
+    to be avoided is shown to it, and all kinds are alike. So the cost of learning does not grow with
     the number of goals, and what is learned of one kind holds for all.
     """
 
@@ -24,8 +24,8 @@ class Things:
     """Features of one thing; all are 0 where there is none."""
     nearness: int
     """The feature that is larger the nearer a thing is."""
-    kept_off: int
-    """How many of the things to keep off are shown to the network: so many of the nearest."""
+    avoided: int
+    """How many of the things to avoid are shown to the network: so many of the nearest."""
 
     @property
     def inputs(self) -> int:
@@ -35,16 +35,16 @@ class Things:
     @property
     def relative_inputs(self) -> int:
         """How many of them a network relative to a goal sees."""
-        return self.own + (self.each + self.kept_off) * self.features
+        return self.own + (self.each + self.avoided) * self.features
 
 
 @dataclass(frozen=True)
-class Kinds:
+class ObjectKinds:
     """The same where kinds are not alike, and may be met at once: some are solid, some lie on others.
 
-    What is learned of one kind says little of another then, but what it takes to keep off a kind is
+    What is learned of one kind says little of another then, but what it takes to avoid a kind is
     much the same whatever is to be reached. So a network sees all things, and once more those to be
-    kept off, and has an output for every label set.
+    avoided, and has an output for every label set.
     """
 
     own: int
@@ -95,5 +95,5 @@ class Kinds:
 
     @property
     def relative_inputs(self) -> int:
-        """How many numbers a network sees: all, and what is to be kept off."""
+        """How many numbers a network sees: all, and what is to be avoided."""
         return self.inputs + sum(self.each) * self.features + len(self.kinds)

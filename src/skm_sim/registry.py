@@ -109,6 +109,6 @@ def _load(location: str) -> DomainSpec:
         spec.register()
         return spec
     known = [key for key, value in vars(module).items() if isinstance(value, DomainSpec)]
-    what = f"no attribute '{attribute}'" if spec is None else f"'{attribute}' is no DomainSpec"
+    what = f"no attribute '{attribute}'" if spec is None else f"'{attribute}' is not a DomainSpec"
     hint = did_you_mean(attribute, known)
     raise DomainError(f"domain '{location}': {what} in {module_name}{hint}")

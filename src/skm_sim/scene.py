@@ -148,7 +148,7 @@ COLOURS: Final = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#8c5a3c", "#4f9d4
 class ScenePaths:
     """One run a task, each part of the path in the colour of the machine's state."""
 
-    planner = "grounded"
+    planner = "product"
     formula_width = (7.5, 72 * SIZE - 20)
 
     def __init__(self, spec: DomainSpec) -> None:

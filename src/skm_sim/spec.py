@@ -22,7 +22,7 @@ from skm_sim.faults import DomainError as DomainError  # noqa: PLC0414
 from skm_sim.faults import making_faults
 from skm_sim.labels import with_label_arrays
 from skm_sim.locations import load_attribute
-from skm_sim.object_centric import Kinds, Things
+from skm_sim.object_centric import ObjectKinds, ObjectSets
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = frozenset({"X", "F", "G", "U", "R", "W", "M", "true", "false", "xor"})
@@ -123,16 +123,16 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
-    role: str = ""
-    """How a real robot plays the part of the domain's: a class, made from the path of a file that says
-    where things are, that fits `skm_sim.robots.embodiment.Role`."""
+    embodiment: str = ""
+    """How a real robot stands in for the domain's: a class, made from the path of a file that says
+    where things are, that fits `skm_sim.robots.embodiment.Embodiment`."""
     hold: int = 1
     """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
     option `hold`; `primitive_steps` and γ are then of decisions."""
-    things: Things | Kinds | None = None
+    objects: ObjectSets | ObjectKinds | None = None
     """That the features of its body are things by kind, so that the generic learner asks a network
-    relative to the goal, or to what is to be kept off."""
+    relative to the goal, or to what is to be avoided."""
     step_seconds: float | None = None
     """How long a step takes, where the world has a clock: for missions that name seconds."""
     events: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ class DomainSpec:
             problems.append(f"primitive_steps is {self.primitive_steps}; it must be at least 1.")
         if self.hold < 1:
             problems.append(f"hold is {self.hold}; it must be at least 1.")
-        if self.things is not None and set(self.things.kinds) != set(self.constraints):
+        if self.objects is not None and set(self.objects.kinds) != set(self.constraints):
             problems.append("the kinds of its things must be its constraints.")
         for name in self.events:
             if name not in self.propositions:

@@ -224,7 +224,7 @@ class TabularVectorEnv(BatchEnv[IntArray]):
         self._states = self.model.transitions[self._states, actions]
 
     def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
-        """Put the agents in `mask` in the cells given, or in cells drawn by chance."""
+        """Put the agents in `mask` in the cells given, or in cells drawn at random."""
         given = start_cells(options, self.model.num_cells, (self.num_envs,))
         if given is None:
             cells = self.np_random.integers(self.model.num_cells, size=np.count_nonzero(mask))

@@ -65,7 +65,7 @@ class BatchEnv(VectorEnv[Observed, Any, NDArray[Any]]):
 
     @abstractmethod
     def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
-        """Start the worlds in `mask` anew: as the options say, or by chance."""
+        """Start the worlds in `mask` anew: as the options say, or at random."""
 
     @abstractmethod
     def _checked(self, actions: ArrayLike) -> NDArray[Any]:

@@ -161,7 +161,7 @@ def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401
         "target": decision.target,
         "goals": [_goal(goal, gamma) for goal in decision.goals],
         "others": int(decision.other_goals),
-        "keep_off": decision.keep_off,
+        "avoid": decision.avoid,
         "dangers": [_goal(goal, gamma) for goal in decision.dangers],
         "waiting": bool(decision.waiting),
         "veto": decision.veto,

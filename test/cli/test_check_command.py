@@ -83,7 +83,7 @@ def test_the_report_for_people(capsys):
     assert "trace satisfied" in out
 
 
-def test_the_report_on_a_standing_order(capsys):
+def test_the_report_on_a_recurring_mission(capsys):
     _, out, _ = check(capsys, "G F C & G(a -> F b)")
     assert "'G(a -> F b)' says something about every future" in out
     assert "shortest round:    {C}\n" in out
@@ -91,8 +91,8 @@ def test_the_report_on_a_standing_order(capsys):
     assert "shortest round:    {}\n" in out
     assert "shortest failure:  {a} ; {} × 30\n" in out
     _, out, _ = check(capsys, "G F a | F G b")
-    assert "may promise in u0, to be in u1: always b\n" in out
-    assert "may promise in u0, to be in u2: a, again and again\n" in out
+    assert "may commit in u0, to be in u1: always b\n" in out
+    assert "may commit in u0, to be in u2: a, again and again\n" in out
     _, out, _ = check(capsys, "!F G !a")
     assert "'!F G !a' says something about every future" in out
     assert "  1 state over a\n" in out
@@ -239,7 +239,7 @@ def test_events_are_judged_where_they_meet_the_robot_and_check_says_for_whom(cap
     _, report = check_json(capsys, mission, "--events", "low", "--domain", "office")
     (risk,) = report["events"]["can_make_it_fail"]
     assert risk["events"] == ["low"]
-    assert {"low", "office"} <= set(risk["story"][-1])
+    assert {"low", "office"} <= set(risk["counterexample"][-1])
     assert risk["starts"] == {"lost": 120, "possible": 120}
     assert report["domain"]["achievable"]
 

@@ -80,7 +80,7 @@ def test_on_top_of_networks_the_gain_is_proved_in_worlds_of_its_own(tmp_path, ca
     asked = "side_world:SIDES", "--task", "both", "--checkpoint", skills
     assert finetune(*asked, "--steps", 600, *settings, *files, "--json") == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["score_is"], result["planner"]) == ("discounted return", "grounded")
+    assert (result["score_is"], result["planner"]) == ("discounted return", "product")
     assert result["score"] >= result["zero_shot_score"]
     rows = list(csv.DictReader((tmp_path / "c.csv").read_text().splitlines()))
     assert len(rows) > 1

@@ -14,7 +14,7 @@ name: errand
 description: coffee to the office, by way of the hall
 domain: office
 mission: visit coffee then office; visit hall; never decoration
-planner: grounded
+planner: product
 places: {corner: "B & !decoration", hall: A | corner}
 limits: {steps: 300, seconds: 9, states: 500, translation_seconds: 2}
 repeat: false
@@ -36,7 +36,7 @@ def test_a_file_says_it_all(errand):
     assert found.title == "errand: coffee to the office, by way of the hall"
     assert found.options == {
         "domain": "office",
-        "planner": "grounded",
+        "planner": "product",
         "repeat": False,
         "max_steps": 300,
         "max_seconds": 9.0,
@@ -119,7 +119,7 @@ def test_limits_are_options(capsys, mission):
     assert main(["check", mission, "--max-states", "50", "--translation-seconds", "2"]) == 0
 
 
-def test_a_standing_order_with_events_from_a_file(tmp_path, capsys):
+def test_a_recurring_mission_with_events_from_a_file(tmp_path, capsys):
     path = tmp_path / "watch.yaml"
     path.write_text(
         "mission: whenever battery_low go to office; patrol A, B; never decoration\n"

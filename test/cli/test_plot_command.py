@@ -58,7 +58,7 @@ def test_trajectories_say_zero_shot_and_few_shot_steps(tmp_path, capsys):
 
 
 def test_without_finetuning_there_is_a_zero_shot_panel_a_task(tmp_path, capsys):
-    plot("trajectories", "office_absorbing", "--planner", "grounded", "--out", tmp_path / "t.png",
+    plot("trajectories", "office_absorbing", "--planner", "product", "--out", tmp_path / "t.png",
          "--dpi", 30, "--json")  # fmt: skip
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert steps == {"coffee": {"zero-shot": [28, 20]}, "coffee_strict": {"zero-shot": [24, 18]}}
@@ -112,7 +112,7 @@ def test_safety_paths_have_the_colour_of_the_machine_state(tmp_path, capsys):
     arguments = ("trajectories", "safety", "--task", "1", "--seed", 5, "--dpi", 30)
     assert plot(*arguments, "--out", out, "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["planner"] == "grounded"
+    assert document["planner"] == "product"
     assert document["tasks"]["1"]["outcome"] == "accepted"
     assert out.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(SkmError, match="a gridworld"):
@@ -130,7 +130,7 @@ def test_returns_stand_beside_the_reference_on_the_same_boards(tmp_path, capsys)
     arguments = ("returns", "moving_targets", "--task", "2", "4", "--episodes", 2, "--dpi", 30)
     assert plot(*arguments, "--out", out, "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["planner"] == "grounded"
+    assert document["planner"] == "product"
     assert list(document["tasks"]) == ["2", "4"]
     assert all(result["episodes"] == 2 for result in document["tasks"].values())
     assert out.read_bytes().startswith(b"\x89PNG")
@@ -138,7 +138,7 @@ def test_returns_stand_beside_the_reference_on_the_same_boards(tmp_path, capsys)
 
 def test_bars_are_as_high_as_the_means_and_errors_as_long_as_the_intervals():
     task = RoundsTask("F a", 50, 3.0, (2.0, 4.5), 4.0, (3.5, 4.5), 0.0, (0.0, 0.3), 9)
-    found = RoundsEvaluation("line", "grounded", 0, "", {"1": task})
+    found = RoundsEvaluation("line", "product", 0, "", {"1": task})
     axes = returns_figure(found, "Line").axes[0]
     assert [bar.get_height() for bar in axes.patches] == [4.0, 3.0]
     lines = [bars.lines[2][0].get_segments()[0][:, 1].tolist() for bars in axes.containers[::2]]

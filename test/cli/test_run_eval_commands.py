@@ -30,11 +30,14 @@ def test_run_reports_what_happened(capsys):
 def test_run_and_check_say_which_reading_was_taken_and_so_does_the_page(capsys):
     """`X G !p` had an end, unlike `G !p`, and `skm run` did not say how it was read."""
     context = MissionContext(get_domain("office").propositions)
-    for text, kind in (("X G !decoration", "a standing order"), (COFFEE, "a mission with an end")):
+    for text, kind in (
+        ("X G !decoration", "a recurring mission"),
+        (COFFEE, "a mission with an end"),
+    ):
         for command in ("run", "office", text, "--max-steps", "60"), ("check", text):
             assert f"read as {kind}: " in call(capsys, *command)[1]
         report = json.loads(call(capsys, "run", "office", text, "--max-steps", "60", "--json")[1])
-        assert report["reading"]["standing"] == (kind == "a standing order")
+        assert report["reading"]["recurring"] == (kind == "a recurring mission")
         assert check_mission(text, context)["reading"].startswith(kind)
 
 

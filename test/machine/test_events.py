@@ -40,8 +40,8 @@ def test_what_the_robot_brings_about_is_no_event():
 )
 def test_events_that_win_come_with_the_shortest_story(text, events, steps, forever):
     (risk,) = event_risks(compile_mission(text).machine, events)
-    assert [set(labels) for labels in risk.story.steps] == steps
-    assert [set(labels) for labels in risk.story.forever] == forever
+    assert [set(labels) for labels in risk.counterexample.steps] == steps
+    assert [set(labels) for labels in risk.counterexample.forever] == forever
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from skm_machine import analyse, compile_mission, plan_paper, plan_possible, shown_everywhere
-from skm_machine.events import Story
+from skm_machine.events import Counterexample
 from skm_machine.logic.formula import evaluate
 from skm_machine.logic.shortening import telling
 
@@ -71,7 +71,7 @@ def test_no_plan_counts_on_an_event():
 
 def test_a_story_tells_nothing_twice():
     a, b = frozenset("a"), frozenset("b")
-    assert Story.told([a, b], [b, b]) == Story((a,), (b,))
-    assert Story.told([a, b], [a, b]) == Story((), (a, b))
-    assert Story.told([b], [a, b, a, b]) == Story((), (b, a))
-    assert Story.told([a, b]) == Story((a, b))
+    assert Counterexample.told([a, b], [b, b]) == Counterexample((a,), (b,))
+    assert Counterexample.told([a, b], [a, b]) == Counterexample((), (a, b))
+    assert Counterexample.told([b], [a, b, a, b]) == Counterexample((), (b, a))
+    assert Counterexample.told([a, b]) == Counterexample((a, b))

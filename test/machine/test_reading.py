@@ -5,9 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
+
 from equivalent_formulas import NAMES, differ, rewritten
 from lasso_semantics import holds_forever, random_formula
-
 from skm_machine import compile_mission, reading
 from skm_machine.analysis import judge
 from skm_machine.automata.limits import LimitReachedError
@@ -18,8 +18,8 @@ from skm_machine.logic.parser import parse
 SPOT = Path(__file__).parents[1] / "data" / "ltl_lasso.jsonl"
 
 
-def is_standing(formula):
-    return reading.read_formula(formula, "auto", lambda: minimal_automaton(formula)).standing
+def is_recurring(formula):
+    return reading.read_formula(formula, "auto", lambda: minimal_automaton(formula)).recurring
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_equivalent_formulas_are_read_the_same(texts):
     first, *others = map(parse, texts)
     for other in others:
         assert not differ(random.Random(0), first, other, 200)
-        assert is_standing(other) == is_standing(first), str(other)
+        assert is_recurring(other) == is_recurring(first), str(other)
 
 
 def test_300_pairs_that_spots_lassos_do_not_tell_apart_are_read_the_same():
@@ -52,8 +52,8 @@ def test_300_pairs_that_spots_lassos_do_not_tell_apart_are_read_the_same():
         other = rewritten(rng, formula, rng.randint(1, 3))
         for prefix, loop, satisfied in spot["lassos"]:
             assert holds_forever(other, list(map(set, prefix)), list(map(set, loop))) == satisfied
-        recurring += is_standing(formula)
-        assert is_standing(formula) == is_standing(other), (str(formula), str(other))
+        recurring += is_recurring(formula)
+        assert is_recurring(formula) == is_recurring(other), (str(formula), str(other))
     assert len(lines) == 300
     assert 50 < recurring < 250
 
@@ -64,16 +64,16 @@ def test_pairs_of_small_formulas_are_read_the_same():
         formula = random_formula(rng, rng.randint(2, 9), NAMES)
         other = rewritten(rng, formula, rng.randint(1, 4))
         assert not differ(rng, formula, other, 10)
-        assert is_standing(formula) == is_standing(other), (str(formula), str(other))
+        assert is_recurring(formula) == is_recurring(other), (str(formula), str(other))
 
 
 def test_what_a_sample_shows_is_what_the_whole_shows(monkeypatch):
     """A few residuals are looked at first; with none, the automaton of all decides."""
     rng = random.Random(9)
     formulas = [random_formula(rng, rng.randint(3, 10), NAMES) for _ in range(150)]
-    quick = [is_standing(formula) for formula in formulas]
+    quick = [is_recurring(formula) for formula in formulas]
     monkeypatch.setattr(reading, "SAMPLES", ())
-    assert [is_standing(formula) for formula in formulas] == quick
+    assert [is_recurring(formula) for formula in formulas] == quick
 
 
 def test_a_formula_too_large_to_be_judged_by_its_runs_is_read_by_its_form(monkeypatch):
@@ -81,9 +81,9 @@ def test_a_formula_too_large_to_be_judged_by_its_runs_is_read_by_its_form(monkey
         raise LimitReachedError("more work than it is worth")
 
     monkeypatch.setattr(reading, "ResidualLanguage", too_much)
-    for text, standing in (("F a & G !b", False), ("G F a", True), ("G a", True)):
+    for text, recurring in (("F a & G !b", False), ("G F a", True), ("G a", True)):
         mission = compile_mission(text)
-        assert mission.standing == standing
+        assert mission.recurring == recurring
         assert "by its form" in mission.reading.why
 
 

@@ -1,4 +1,4 @@
-"""Standing orders: exact on ultimately periodic traces, and read as the rule says."""
+"""Recurring missions: exact on ultimately periodic traces, and read as the rule says."""
 
 import random
 import time
@@ -6,15 +6,15 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
-
 from skm_machine import UnsupportedMissionError, compile_mission, plan_paper
 from skm_machine.automata.ldba import best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.logic.formula import Formula, conjunction
 from skm_machine.logic.parser import parse
-from skm_machine.tracker import MissionTracker, Passes, Status
+from skm_machine.tracker import BuchiVisits, MissionTracker, Status
 from strategies import boolean_formulas, formulas, traces
 
 SAFE = formulas(unary=("!", "X", "G"), binary=("&", "|", "R", "W"), max_leaves=4)
@@ -40,20 +40,20 @@ def test_clauses_are_rewarded_forever_exactly_if_they_hold(
 
 
 def test_any_formula_is_rewarded_forever_exactly_if_it_holds():
-    rng, names, jumping = random.Random(4), ["a", "b", "c"], 0
+    rng, names, with_epsilon = random.Random(4), ["a", "b", "c"], 0
     for _ in range(250):
         formula = random_formula(rng, rng.randint(2, 14), names)
         machine = compile_mission(str(formula), horizon="infinite").machine
-        jumping += bool(machine.jumps)
+        with_epsilon += bool(machine.epsilon_transitions)
         for _ in range(10):
             prefix, loop = random_lasso(rng, names)
             expected = holds_forever(formula, prefix, loop)
             assert accepted_forever(machine, prefix, loop) == expected, formula
-    assert jumping > 10
+    assert with_epsilon > 10
 
 
 @pytest.mark.parametrize(
-    ("text", "standing"),
+    ("text", "recurring"),
     [
         ("G F a", True),
         ("F G a", True),
@@ -95,10 +95,10 @@ def test_any_formula_is_rewarded_forever_exactly_if_it_holds():
         ("true", False),
     ],
 )
-def test_the_rule_tells_standing_orders_from_missions_with_an_end(text, standing):
+def test_the_rule_tells_recurring_missions_from_missions_with_an_end(text, recurring):
     mission = compile_mission(text)
-    assert mission.machine.endless == standing
-    assert mission.reading.standing == standing
+    assert mission.machine.endless == recurring
+    assert mission.reading.recurring == recurring
     assert mission.reading.why
     assert mission.reading.other
     for horizon, endless in (("finite", False), ("infinite", True)):
@@ -119,7 +119,7 @@ def test_the_rule_tells_standing_orders_from_missions_with_an_end(text, standing
 )
 def test_deterministic_machines_stay_small(text, states):
     machine = compile_mission(text).machine
-    assert not machine.jumps
+    assert not machine.epsilon_transitions
     assert machine.num_states <= states
 
 
@@ -171,16 +171,16 @@ def test_the_papers_planner_keeps_promises():
 def test_a_response_owes_until_it_is_answered():
     machine = compile_mission("G(call -> F door) & G F hall").machine
     tracker = MissionTracker(machine, ())
-    calm = []
+    quiescent = []
     for labels in [(), ("call",), ("hall",), ("door",)]:
         tracker.update(labels)
-        calm.append(tracker.state in machine.calm)
-    assert calm == [True, False, False, True]
+        quiescent.append(tracker.state in machine.quiescent)
+    assert quiescent == [True, False, False, True]
 
 
 def test_visits_of_acceptance_wait_for_the_recurrences_in_turn():
     """To and fro between a and b: a round each way, a visit with each return."""
-    passes = Passes(parse("G F a & G F b & G !c"))
+    passes = BuchiVisits(parse("G F a & G F b & G !c"))
     machine = compile_mission("G F a & G F b & G !c").machine
     state, rounds = machine.initial, 0
     for labels in ["a", "", "b", "b", "", "a", "a", "", "b", ""]:
@@ -192,11 +192,11 @@ def test_visits_of_acceptance_wait_for_the_recurrences_in_turn():
 
 
 def test_what_holds_at_once_is_visited_in_one_step_and_once():
-    passes = Passes(parse("G F a & G F b"))
+    passes = BuchiVisits(parse("G F a & G F b"))
     for _ in range(3):
         passes.step({"a", "b"})
     assert passes.count == 3
-    none = Passes(parse("F G a"))
+    none = BuchiVisits(parse("F G a"))
     none.step({"a"})
     assert (none.count, none.recurrences) == (0, ())
 
@@ -207,14 +207,14 @@ def test_responses_of_many_outcomes_become_a_machine_that_answers_each():
     machine = compile_mission(many, max_seconds=60).machine
     assert machine.num_states == 193
     tracker = MissionTracker(machine, ())
-    calm = []
+    quiescent = []
     for labels in [["p0", "p5"], ["q5"], ["p3"], ["q0", "q3"], ["p1", "q1"]]:
         tracker.update(labels)
-        calm.append(tracker.state in machine.calm)
-    assert calm == [False, False, False, True, True]
+        quiescent.append(tracker.state in machine.quiescent)
+    assert quiescent == [False, False, False, True, True]
 
 
-def test_standing_orders_too_large_are_refused_within_one_limit_for_all_their_parts():
+def test_recurring_missions_too_large_are_refused_within_one_limit_for_all_their_parts():
     """The bounds are watched apart, the responses by another automaton; both have one clock."""
     many = " & ".join(f"G(p{i} -> F q{i})" for i in range(12))
     start = time.thread_time()

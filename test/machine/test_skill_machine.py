@@ -104,7 +104,7 @@ def test_keeping_a_proposition_true_is_a_constraint_too():
     ],
 )
 @pytest.mark.parametrize("gamma", [0.5, 0.99])
-def test_standing_orders_solve_the_bellman_equation(text, gamma):
+def test_recurring_missions_solve_the_bellman_equation(text, gamma):
     machine = compile_mission(text, horizon="infinite").machine
     values = optimal_values(machine, gamma)
     plan = plan_paper(machine, gamma)

@@ -245,7 +245,7 @@ def test_a_mission_file_in_plain_words_is_sent(office, skm, tmp_path):
     file = tmp_path / "errand.yaml"
     file.write_text(
         "mission: visit coffee then desk; never decoration\n"
-        "places: {desk: office}\nlimits: {steps: 200}\nplanner: grounded\n"
+        "places: {desk: office}\nlimits: {steps: 200}\nplanner: product\n"
     )
     code, out, err = skm(office.domain_id, "mission", file, "--start", "2,2", "--json")
     assert code == 0, err

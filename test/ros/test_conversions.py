@@ -146,7 +146,7 @@ def test_values_of_discrete_actions_come_out_as_they_went_in(move, stop):
     read = convert.values_reader(5, 2, space)(response)
     np.testing.assert_array_equal(read.move, move)
     np.testing.assert_array_equal(read.stop, stop)
-    assert read.onward is None
+    assert read.continuation is None
     assert not response.best_value
 
 
@@ -156,7 +156,7 @@ def test_onward_values_come_out_as_they_went_in():
     space, response = Discrete(3), QueryValues.Response()
     convert.fill_values(response, values, convert.needed_parts(space))
     np.testing.assert_array_equal(
-        convert.values_reader(5, 2, space)(response).onward, values.onward
+        convert.values_reader(5, 2, space)(response).continuation, values.continuation
     )
     with pytest.raises(convert.ConversionError, match="10 values, not 3 x 5"):
         convert.values_reader(5, 3, space)(response)
@@ -204,7 +204,7 @@ def test_what_is_known_of_primitives_comes_out_as_it_went_in():
         "digest",
     ):
         assert getattr(remote, name) == getattr(primitives, name), name
-    here, there = primitives.behind_goals, remote.behind_goals
+    here, there = primitives.world_model, remote.world_model
     assert (there.places, there.visit_labels) == (here.places, here.visit_labels)
     np.testing.assert_array_equal(there.successors, here.successors)
     np.testing.assert_array_equal(there.goal_probability, here.goal_probability)
@@ -215,7 +215,7 @@ def test_what_lies_behind_label_sets_comes_out_as_it_went_in():
     primitives = load_primitives("moving_targets")
     space = Box(0, 255, (84, 84, 3), np.uint8)
     remote = remote_skills(primitives_info(primitives, "m", space))
-    np.testing.assert_array_equal(remote.behind_goals.values, primitives.behind_goals.values)
+    np.testing.assert_array_equal(remote.world_model.values, primitives.world_model.values)
 
 
 def test_transitions_say_what_happened():
@@ -275,14 +275,14 @@ def test_worlds_of_places_that_make_no_sense_are_refused(change):
 def slippery_office():
     """The office's skills, as if each first action slipped into the place of the second."""
     skills = load_primitives("office")
-    world = skills.behind_goals
+    world = skills.world_model
     places, actions = world.successors.shape
     counts = np.zeros((places, actions, places), np.int64)
     for action, times in ((0, 4), (1, 1)):
         np.add.at(counts, (np.arange(places), 0, world.successors[:, action]), times)
     for action in range(1, actions):
         counts[np.arange(places), action, world.successors[:, action]] = 1
-    skills.__dict__["behind_goals"] = replace(world, chances=Chances.counted(counts))
+    skills.__dict__["world_model"] = replace(world, chances=Chances.counted(counts))
     return skills
 
 
@@ -290,11 +290,11 @@ def test_chances_come_over_the_wire_exactly():
     skills = slippery_office()
     info = primitives_info(skills, "office", Discrete(120))
     remote = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo))
-    sent, found = skills.behind_goals.chances, remote.behind_goals.chances
+    sent, found = skills.world_model.chances, remote.world_model.chances
     for name in ("pair", "place", "chance"):
         np.testing.assert_array_equal(getattr(found, name), getattr(sent, name))
     sure = primitives_info(load_primitives("office"), "office", Discrete(120))
-    assert remote_skills(sure).behind_goals.chances is None
+    assert remote_skills(sure).world_model.chances is None
 
 
 @pytest.mark.parametrize("wrong", [0.5, -0.1, float("nan"), float("inf")])
@@ -315,13 +315,13 @@ def known_world(tmp_path):
 
 def test_a_known_world_comes_over_the_wire_whole(tmp_path):
     primitives = known_world(tmp_path)
-    world = primitives.behind_goals
+    world = primitives.world_model
     cells, actions = world.successors.shape
     near = np.arange(cells) % 4
-    primitives.behind_goals = replace(world, near=near)
+    primitives.world_model = replace(world, near=near)
     info = primitives_info(primitives, "skills", Discrete(cells))
     skills = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo))
-    found = skills.behind_goals
+    found = skills.world_model
     assert (skills.goals, found.constraints) == (primitives.goals, primitives.constraints)
     np.testing.assert_array_equal(found.successors, world.successors)
     np.testing.assert_array_equal(found.near, near)
@@ -332,16 +332,16 @@ def test_a_known_world_comes_over_the_wire_whole(tmp_path):
 
 def test_a_known_world_that_ends_comes_over_the_wire_without_what_comes_after(tmp_path):
     primitives = known_world(tmp_path)
-    world = primitives.behind_goals
+    world = primitives.world_model
     cells, actions = world.successors.shape
     leads = np.vstack([world.successors, np.full((1, actions), cells)])
     leads[[3, 7]] = cells
     labels = np.append(world.label_ids, world.label_sets.index(frozenset()))
-    primitives.behind_goals = replace(
+    primitives.world_model = replace(
         world, successors=leads, label_ids=labels, near=None, end=cells
     )
     info = primitives_info(primitives, "skills", Discrete(cells))
-    found = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo)).behind_goals
+    found = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo)).world_model
     assert found.end == cells
     np.testing.assert_array_equal(found.successors, leads)
     shown = [found.label_sets[index] for index in found.label_ids]
@@ -362,7 +362,7 @@ def test_a_known_world_that_ends_comes_over_the_wire_without_what_comes_after(tm
 )
 def test_a_known_world_that_makes_no_sense_is_refused(tmp_path, field, change):
     primitives = known_world(tmp_path)
-    info = primitives_info(primitives, "skills", Discrete(len(primitives.behind_goals.successors)))
+    info = primitives_info(primitives, "skills", Discrete(len(primitives.world_model.successors)))
     setattr(info, field, change(getattr(info, field)))
     with pytest.raises(convert.ConversionError, match="primitives_info"):
         remote_skills(info)

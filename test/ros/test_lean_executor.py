@@ -12,7 +12,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from skm_ros.bench import loop as bare_loop
-from skm_ros.executor import LeanExecutor, SeldomGroup
+from skm_ros.executor import LeanExecutor, LowPriorityGroup
 from skm_ros.nodes import node_process
 
 SECONDS = 60.0
@@ -65,7 +65,7 @@ def test_every_message_is_taken_in_order_by_functions_and_coroutines(bench):
 
 
 def test_a_service_answers_whoever_waits_for_it(bench):
-    group = SeldomGroup()
+    group = LowPriorityGroup()
     bench.node.create_service(
         Trigger, "ask", lambda _, answer: _filled(answer), callback_group=group
     )
@@ -90,7 +90,7 @@ def test_who_was_just_asked_something_that_is_seldom_asked_listens_on(bench):
         Trigger,
         "ask",
         lambda _, answer: taken.append(0) or _filled(answer),
-        callback_group=SeldomGroup(),
+        callback_group=LowPriorityGroup(),
     )
     client = bench.node.create_client(Trigger, "ask")
     bench.until(client.service_is_ready)

@@ -52,7 +52,7 @@ def test_feedback_follows_the_machine(office):
     goal.cancel()
     assert office.finish(goal).outcome == RESULT.CANCELLED
     for state in (message.machine for message in feedback):
-        assert (state.mission, state.planner, state.states) == (PATROL, "grounded", 5)
+        assert (state.mission, state.planner, state.states) == (PATROL, "product", 5)
         assert "ABCD"[state.state] in state.target
         assert "decoration" in state.active_constraints
         assert (state.goal_index != MachineState.NONE) == (0 < state.goal_value <= 1)
@@ -60,7 +60,7 @@ def test_feedback_follows_the_machine(office):
     assert steps == sorted(steps)
 
 
-@pytest.mark.parametrize("planner", ["grounded", "paper"])
+@pytest.mark.parametrize("planner", ["product", "paper"])
 @pytest.mark.parametrize(
     ("mission", "seed"),
     [
@@ -104,7 +104,7 @@ def test_failure_by_violation(office):
     assert result.reason
 
 
-def test_the_shield_keeps_off_what_fails_the_mission(office):
+def test_the_shield_avoids_what_fails_the_mission(office):
     """The same mission, and the shield on as it is by default: the robot never enters the mail."""
     result = office.run("F A & G !mail", planner="paper", max_steps=200, **start_at(7, 10))
     assert result.outcome != RESULT.FAILED
@@ -182,7 +182,7 @@ def test_new_mission_is_turned_away_if_the_parameter_says_so(office):
         ("", {}, ""),
         ("F coffe", {}, "did you mean 'coffee'"),
         ("F(A & B)", {}, "cannot be achieved"),
-        ("F A", {"planner": "magic"}, "grounded"),
+        ("F A", {"planner": "magic"}, "product"),
         ("F A", {"format": "prose"}, "ltl"),
         ("F A", {"horizon": "far"}, "infinite"),
         ("F A", {"max_seconds": -1.0}, "max_seconds"),
@@ -228,14 +228,14 @@ def test_max_seconds_counts_running_and_not_planning(office):
 
 
 def test_mission_without_end_is_scored_by_its_rounds(office):
-    """Its time is up with rounds completed: that is what a standing order can do."""
+    """Its time is up with rounds completed: that is what a recurring mission can do."""
     goal = office.send("G F A & G F B & G !decoration", max_steps=120, **start_at(2, 2))
     result = office.finish(goal)
     expected = (RESULT.SATISFIED_SO_FAR, GoalStatus.STATUS_SUCCEEDED)
     assert (result.outcome, goal.status) == expected
     assert result.accepted >= 2
     assert f"{result.accepted} rounds" in result.reason
-    assert "read as a standing order: 'G F B'" in result.reason
+    assert "read as a recurring mission: 'G F B'" in result.reason
     none = office.run("G F A & G F B & G !decoration", max_steps=5, **start_at(2, 2))
     assert none.outcome == RESULT.TIMED_OUT
 

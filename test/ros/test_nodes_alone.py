@@ -170,7 +170,7 @@ def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
             {"domain": "office_absorbing", "checkpoint": default_checkpoint(get_domain("office"))},
             "office",
         ),
-        ("machine", {"planner": "magic"}, "grounded"),
+        ("machine", {"planner": "magic"}, "product"),
     ],
 )
 def test_a_node_that_cannot_start_says_why(domain_id, processes, name, parameters, said):

@@ -113,7 +113,7 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     assert found.nearest_steps is not None
     assert found.nearest_metres is not None
     about = read_recording(path).metadata
-    assert about["skm.parameters"]["machine.planner"] == "grounded"
+    assert about["skm.parameters"]["machine.planner"] == "product"
     assert about["skm.outcome"]["outcome"] == "accepted"
     system.wait_until(lambda: verdicts.last and verdicts.last.steps > 0, "a verdict")
     assert verdicts.last.verdict == Verdict.POSSIBLE

@@ -30,7 +30,7 @@ examples:
   skm baseline office --method ql-sm-paper --task all --seeds 60 --workers 2 --json
 
 methods: ql, crm, hrm; ql-rs, crm-rs, hrm-rs with shaped rewards; hrm-all-edges with options for edges
-that the world never takes; sm, sm-paper, sm-values: skills composed zero-shot by the planner grounded,
+that the world never takes; sm, sm-paper, sm-values: skills composed zero-shot by the planner product,
 paper or values; ql-sm, ql-sm-paper: few-shot from there; ql-sm-paper-counters: its Q sees the world's
 hidden counters. Settings left out are those in effect in the paper's comparison.
 """

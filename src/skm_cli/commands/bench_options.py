@@ -30,11 +30,11 @@ faults: while the robot moves, each node is killed (SIGKILL) and frozen (SIGSTOP
 how many seconds the robot brakes and is at rest, how far it still goes, when the machine stops it and
 when the client has its result: median and worst.
 
-robot: missions drawn by chance run on safety-gymnasium's Car, or on ir-sim's robot (--robot irsim, an
+robot: missions drawn at random run on safety-gymnasium's Car, or on ir-sim's robot (--robot irsim, an
 extra), with noise, in the given domain on a map, through the bridge's own driving: in simulated time,
 faster than life; with --real-time once each through real nodes, one after the other. Judged on the
 robot's true pose at 50 Hz. In a domain that is on no map but says how a robot plays its part (safety),
-the domain's tasks, in arenas drawn by chance.
+the domain's tasks, in arenas drawn at random.
 
 patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
 and CPU share of each node. Twice a minute (--stops) the robot is stopped by the service stop, and let go

@@ -24,7 +24,7 @@ def _say_run(run: RobotRun) -> None:
 
 
 def run_robot(args: argparse.Namespace) -> int:
-    """Run missions drawn by chance, or a domain's tasks, on a robot."""
+    """Run missions drawn at random, or a domain's tasks, on a robot."""
     from skm_primitives.evaluation.robot_trials import trials_document  # noqa: PLC0415
     from skm_sim.robots.embodiment import is_on_map  # noqa: PLC0415
 
@@ -49,12 +49,12 @@ def run_robot(args: argparse.Namespace) -> int:
 
 
 def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
-    """Run missions drawn by chance in a building."""
+    """Run missions drawn at random in a building."""
     from skm_primitives.evaluation.robot_trials import draw_trials, robot_trials  # noqa: PLC0415
     from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
     from skm_sim.maps.spec import load_building  # noqa: PLC0415
-    from skm_sim.robots.simulated import Senses  # noqa: PLC0415
+    from skm_sim.robots.simulated import SensorModel  # noqa: PLC0415
 
     spec, building = get_domain(args.domain), load_building(args.domain)
     primitives = load_primitives(spec)
@@ -78,7 +78,7 @@ def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
         primitives,
         trials,
         seed=seed,
-        senses=Senses(),
+        senses=SensorModel(),
         robot=args.robot,
         say=_say_run,
     )
@@ -86,16 +86,20 @@ def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
 
 def _run_tasks(args: argparse.Namespace, seed: int) -> list[RobotRun]:
     """Run tasks of a domain whose robot the Car plays."""
-    from skm_primitives.evaluation.robot_trials import run_roles  # noqa: PLC0415
+    from skm_primitives.evaluation.robot_trials import run_embodiments  # noqa: PLC0415
     from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
-    from skm_sim.robots.simulated import Senses  # noqa: PLC0415
+    from skm_sim.robots.simulated import SensorModel  # noqa: PLC0415
 
     spec = get_domain(args.domain)
     tasks = args.tasks or [spec.demo_task.name]
     if args.real_time:
-        from skm_ros.bench.robot import real_time_roles  # noqa: PLC0415
+        from skm_ros.bench.robot import real_time_embodiments  # noqa: PLC0415
 
-        return real_time_roles(spec, tasks, args.starts, seed=seed, rate=args.rate, say=_say_run)
+        return real_time_embodiments(
+            spec, tasks, args.starts, seed=seed, rate=args.rate, say=_say_run
+        )
     primitives = load_primitives(spec)
-    return run_roles(spec, primitives, tasks, args.starts, seed=seed, senses=Senses(), say=_say_run)
+    return run_embodiments(
+        spec, primitives, tasks, args.starts, seed=seed, senses=SensorModel(), say=_say_run
+    )

@@ -10,7 +10,7 @@ from skm_machine.errors import SkmError
 
 EPILOG = """\
 examples:
-  skm eval office --task all --seeds 5 --planner grounded
+  skm eval office --task all --seeds 5 --planner product
   skm eval office --task coffee --planner paper --json
   skm eval zones --task finite --planner paper --possible-only
   skm eval safety --task 2 --layouts test --episodes 20
@@ -62,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="write the missions that were run to a file for --mission-set",
     )
     parser.add_argument(
-        "--planner", choices=("grounded", "paper", "values", "printed"), default="grounded"
+        "--planner", choices=("product", "paper", "values", "printed"), default="product"
     )
     parser.add_argument(
         "--possible-only",

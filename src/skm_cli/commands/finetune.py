@@ -49,8 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--planner",
-        choices=("paper", "grounded", "values"),
-        help="of the skill machine (default: paper in tabular domains, else grounded)",
+        choices=("paper", "product", "values"),
+        help="of the skill machine (default: paper in tabular domains, else product)",
     )
     parser.add_argument(
         "--steps",

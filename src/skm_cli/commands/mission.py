@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser)
     parser.add_argument(
-        "--planner", choices=("grounded", "paper"), help="default: the machine node's"
+        "--planner", choices=("product", "paper"), help="default: the machine node's"
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(

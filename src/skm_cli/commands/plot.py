@@ -53,8 +53,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
     paths.add_argument(
         "--planner",
-        choices=("grounded", "paper", "values"),
-        help="default: paper in the office, else grounded",
+        choices=("product", "paper", "values"),
+        help="default: paper in the office, else product",
     )
     paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
     paths.add_argument(

@@ -22,7 +22,7 @@ examples:
   skm run office "F mail" --seed 7 --json
   skm run office "G(battery_low -> F office) & G F A & G F B" --events "battery_low@30-80"
 
-A mission ends when it is accepted or failed, when its time is up (a standing order that has completed
+A mission ends when it is accepted or failed, when its time is up (a recurring mission that has completed
 rounds is then "satisfied so far"), or when nothing that is tried brings it on ("no progress"). The exit
 code is 0 if it succeeds (without end: if it completes a round and does not fail), else 1.
 """
@@ -45,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
-        "--planner", choices=("grounded", "paper", "values", "printed"), help="default: grounded"
+        "--planner", choices=("product", "paper", "values", "printed"), help="default: product"
     )
     parser.add_argument(
         "--possible-only",
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         run_recorder,
     )
     from skm_machine import compile_mission  # noqa: PLC0415
-    from skm_machine.analysis import story_text  # noqa: PLC0415
+    from skm_machine.analysis import counterexample_text  # noqa: PLC0415
     from skm_machine.events import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
     from skm_primitives.execution.mission_run import usual_limit  # noqa: PLC0415
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     text = mission_text(args)
     if args.domain is None:
         raise SkmError(f"{args.mission} names no domain: write `skm run DOMAIN {args.mission}`")
-    args.planner = args.planner or "grounded"
+    args.planner = args.planner or "product"
     spec = get_domain(args.domain)
     events = EventScript(args.events, args.seed)
     check_events(events.names, spec.propositions)
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     primitives = load_primitives(spec, args.checkpoint)
     policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
     for name in unlearned(mission, primitives):
-        print(f"skm: no skill was learned to keep off '{name}'", file=sys.stderr)
+        print(f"skm: no skill was learned to avoid '{name}'", file=sys.stderr)
     options = start_options(args.start)
     risks: tuple[Risk, ...] = ()
     if mission.events:
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         risks = risks_from(policy, primitives, observation)
     for risk in risks:
         said = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
-        print(f"skm: {said}: {story_text(risk.story)}", file=sys.stderr)
+        print(f"skm: {said}: {counterexample_text(risk.counterexample)}", file=sys.stderr)
     recorder = run_recorder(args, spec, env, events.names)
     if args.render:
         env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too

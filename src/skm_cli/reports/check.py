@@ -102,13 +102,13 @@ def check_document(
             for skill in list(skills.skills.values())[:MOST_SKILLS]
         ],
         "complete": len(edges) <= MOST_EDGES and len(skills.skills) <= MOST_SKILLS,
-        "promises": [
+        "commitments": [
             {
                 "source": names[edge.source],
                 "target": names[edge.target],
                 "keep": str(edge.label),
             }
-            for edge in machine.promise_edges
+            for edge in machine.commitment_edges
             if edge.source in states and edge.target in states
         ],
         "events": {
@@ -143,7 +143,7 @@ def reading_document(mission: Mission) -> dict[str, Any] | None:
     reading = mission.reading
     if reading is None:
         return None
-    return {"standing": reading.standing, "why": reading.why, "other": reading.other}
+    return {"recurring": reading.recurring, "why": reading.why, "other": reading.other}
 
 
 def _edges(meant: Meaning) -> Iterator[Edge]:
@@ -181,7 +181,7 @@ def print_check(
     if skills.skills:
         table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
         last = "steps" if meant.steps else "value"
-        for column in ("state", "reach", "keep off", "then", last):
+        for column in ("state", "reach", "avoid", "then", last):
             table.add_column(column, justify="right" if column == last else "left")
         for skill in list(skills.skills.values())[:MOST_ROWS]:
             targets = ", ".join(names[target] for target in skill.targets)

@@ -73,12 +73,12 @@ def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]
     if not mission.machine.endless:
         return moves
     events = frozenset(mission.events)
-    calm = {mission.machine.names[state] for state in mission.machine.calm}
+    quiescent = {mission.machine.names[state] for state in mission.machine.quiescent}
     return [
         move
         for move in moves
         if not events.isdisjoint(move["labels"])
-        or (events and move["source"] not in calm and move["target"] in calm)
+        or (events and move["source"] not in quiescent and move["target"] in quiescent)
         or move["reward"] > 0
         or move["target"].startswith("fail")
     ]

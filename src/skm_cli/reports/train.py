@@ -54,7 +54,7 @@ def print_training(
     if astray := scores.get("stochastic"):
         print(
             f"skm: {astray:g} of {scores['tried']:g} actions led to different places: the world is"
-            " stochastic. The grounded planner plans with how often each was reached, for success rather"
+            " stochastic. The product planner plans with how often each was reached, for success rather"
             " than speed; the paper's planner does not.",
             file=sys.stderr,
         )

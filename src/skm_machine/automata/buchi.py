@@ -12,7 +12,7 @@ from skm_machine.automata.graphs import components, cyclic_components, reaching
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.automata.mtbdd import ONE, ZERO, Diagrams
 from skm_machine.automata.reduction import Graph, MarkedEdge, merge_similar, with_plain_marks
-from skm_machine.automata.residuals import LabelledEdge, Promise, Promises, Residuals
+from skm_machine.automata.residuals import Commitment, Commitments, LabelledEdge, Residuals
 from skm_machine.logic.formula import Formula
 
 # Obligation properties: Boolean combinations of what finite prefixes decide, for good or for bad.
@@ -138,18 +138,18 @@ def _shortest_loop(rows: Sequence[Sequence[LabelledEdge]], component: Sequence[i
     raise ValueError("the component has no cycle")
 
 
-# Deterministic Büchi automata of promises: something co-safe now, and co-safe things at every
+# Deterministic Büchi automata of commitments: something co-safe now, and co-safe things at every
 # step.
 #
-# A state keeps what is still owed. What is owed for a bounded time only (`G(a -> X b)`) has
-# merely to stay possible. Every other part of the promise (`G F a`, `G(a -> F b)`) is waited for
+# A state keeps what is still pending. What is pending for a bounded time only (`G(a -> X b)`) has
+# merely to stay possible. Every other part of the commitment (`G F a`, `G(a -> F b)`) is waited for
 # in turn: all that it owes at some step must be paid before the turn passes on, and a step after
 # which the turn has been through all parts is marked. A run that is marked again and again pays
 # every debt.
 
 
 class Debt(NamedTuple):
-    """A state of an acceptor: what is owed."""
+    """A state of an acceptor: what is pending."""
 
     safe: int
     """What must stay possible."""
@@ -162,7 +162,7 @@ class Debt(NamedTuple):
 
 
 class Acceptor:
-    """The automaton of one promise's part that holds at every step; a state may be entered anew."""
+    """The automaton of one commitment's part that holds at every step; a state may be entered anew."""
 
     def __init__(self, residuals: Residuals, always: frozenset[int]) -> None:
         self.residuals = residuals
@@ -177,7 +177,7 @@ class Acceptor:
         self._edges: dict[Debt, list[tuple[int, Debt, bool]]] = {}
 
     def start(self, now: int) -> Debt | None:
-        """Return the state that owes `now` and all that is promised; None if that is impossible."""
+        """Return the state that owes `now` and all that is committed; None if that is impossible."""
         safe, current = self.bounded, now
         if is_bounded(self.residuals, now):
             safe, current = self.diagrams.conjunction(safe, now), ONE
@@ -233,18 +233,20 @@ class Acceptor:
 
 
 class Acceptors:
-    """The acceptors of one translation, one for each set of things promised at every step."""
+    """The acceptors of one translation, one for each set of things committed at every step."""
 
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
         self._acceptors: dict[frozenset[int], Acceptor] = {}
 
-    def of(self, promise: Promise) -> tuple[Acceptor, Debt] | None:
-        """Return the acceptor of a promise and its state to start in."""
-        acceptor = self._acceptors.get(promise.always)
+    def of(self, commitment: Commitment) -> tuple[Acceptor, Debt] | None:
+        """Return the acceptor of a commitment and its state to start in."""
+        acceptor = self._acceptors.get(commitment.always)
         if acceptor is None:
-            acceptor = self._acceptors[promise.always] = Acceptor(self.residuals, promise.always)
-        start = acceptor.start(promise.now)
+            acceptor = self._acceptors[commitment.always] = Acceptor(
+                self.residuals, commitment.always
+            )
+        start = acceptor.start(commitment.now)
         return None if start is None else (acceptor, start)
 
 
@@ -269,8 +271,8 @@ def is_bounded(residuals: Residuals, function: int) -> bool:
 # be marked, and marking all others is the best that can be done (as in Krishnan, Puri and
 # Brayton, "Deterministic ω-automata vis-à-vis deterministic Büchi automata", ISAAC 1994). Then
 # every cycle with an accepted word must have a marked edge; otherwise the component needs
-# promises, or a finer structure. Both questions are asked of the product with the acceptors of
-# promises, for the negated residual and for the residual.
+# commitments, or a finer structure. Both questions are asked of the product with the acceptors of
+# commitments, for the negated residual and for the residual.
 
 
 MAX_THINNED: Final = 64
@@ -290,7 +292,7 @@ class Structure:
 
 
 Start = tuple[Acceptor, Debt]
-"""Where a run that makes a promise goes on."""
+"""Where a run that makes a commitment goes on."""
 
 
 @dataclass(frozen=True)
@@ -298,8 +300,8 @@ class Unmarked:
     """A component in which no marks on edges can tell which words are accepted."""
 
     states: list[int]
-    jumps: dict[int, list[Start]]
-    """From states on every cycle, the promises that can be kept inside of the component."""
+    epsilon_transitions: dict[int, list[Start]]
+    """From states on every cycle, the commitments that can be kept inside of the component."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +322,7 @@ class Marking:
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
         self.diagrams = residuals.diagrams
-        self.promises = Promises(residuals)
+        self.commitments = Commitments(residuals)
         self.acceptors = Acceptors(residuals)
         self.loops = Loops(residuals)
 
@@ -335,8 +337,10 @@ class Marking:
                 found = self.residuals.limits.attempt(step)
             if found is None:
                 entries = entry_states(structure, component)
-                jumps = {state: self.starts(structure.functions[state]) for state in entries}
-                found = Unmarked(component, jumps)
+                epsilon_transitions = {
+                    state: self.starts(structure.functions[state]) for state in entries
+                }
+                found = Unmarked(component, epsilon_transitions)
             if isinstance(found, Unmarked):
                 unmarked.append(found)
             else:
@@ -382,8 +386,8 @@ class Marking:
         return kept, not rejecting.has_accepting_cycle(dict.fromkeys(kept, ONE))
 
     def starts(self, function: int) -> list[Start]:
-        """Return the acceptors of the promises for `function`, with the states to start in."""
-        found = (self.acceptors.of(promise) for promise in self.promises.of(function))
+        """Return the acceptors of the commitments for `function`, with the states to start in."""
+        found = (self.acceptors.of(commitment) for commitment in self.commitments.of(function))
         return list(dict.fromkeys(start for start in found if start is not None))
 
 
@@ -442,7 +446,7 @@ class _Product:
         return found
 
     def kept_promises(self) -> dict[int, list[Start]]:
-        """Return for each state the promises of those made there that can be kept for ever."""
+        """Return for each state the commitments of those made there that can be kept for ever."""
         kept = set[int]()
         successors = [[target for _, target, _ in row] for row in self.rows]
         for cycle in cyclic_components(successors):
@@ -635,13 +639,13 @@ def waiting(marking: Marking, structure: Structure) -> Companion:
         return [(label, after if after > ONE else None) for label, after in edges]
 
     def start(state: int) -> int:
-        return marking.promises.if_all_lasts(structure.functions[state])
+        return marking.commitments.if_all_lasts(structure.functions[state])
 
     return Companion(start, step)
 
 
 def following(marking: Marking, structure: Structure, acceptor: Acceptor) -> Companion:
-    """Return the companion that follows the promises of one acceptor."""
+    """Return the companion that follows the commitments of one acceptor."""
 
     def start(state: int) -> Debt | None:
         found = marking.starts(structure.functions[state])
@@ -711,16 +715,18 @@ MAX_ATTEMPTS: Final = 300
 def merge_equivalent(graph: Graph, limits: Limits) -> Graph:
     """Return a smaller automaton of the same language, if one is found.
 
-    Compared are the states that no jump can follow; a jump that accepts no more than another one
+    Compared are the states that no ε-transition can follow; an ε-transition that accepts no more than another one
     from the same state is dropped first.
     """
     compared = _deterministic_part(graph)
     if len(compared) > MAX_STATES:
         return graph
     exceeding = _exceeding(graph, compared, limits)
-    if graph.jumps:
-        jumps = [_largest(targets, exceeding) for targets in graph.jumps]
-        graph = Graph(graph.diagrams, graph.rows, jumps)
+    if graph.epsilon_transitions:
+        epsilon_transitions = [
+            _largest(targets, exceeding) for targets in graph.epsilon_transitions
+        ]
+        graph = Graph(graph.diagrams, graph.rows, epsilon_transitions)
     classes = list(range(len(graph.rows)))
     for state in compared:
         classes[state] = next(
@@ -752,9 +758,11 @@ def _tidied(graph: Graph) -> Graph:
 
 
 def _deterministic_part(graph: Graph) -> list[int]:
-    """Return the states that no jump can follow."""
-    jumping = [state for state in range(len(graph.rows)) if graph.jumps_from(state)]
-    before = reaching(graph.successors(), jumping)
+    """Return the states that no ε-transition can follow."""
+    with_epsilon = [
+        state for state in range(len(graph.rows)) if graph.epsilon_transitions_from(state)
+    ]
+    before = reaching(graph.successors(), with_epsilon)
     return [state for state in range(len(graph.rows)) if state not in before]
 
 
@@ -835,7 +843,10 @@ def _order(graph: Graph, block: Sequence[int]) -> list[int]:
     order = {block[0]: None}
     queue = [block[0]]
     for state in queue:  # grows while it is walked
-        for target in (*(t for _, t, _ in graph.rows[state]), *graph.jumps_from(state)):
+        for target in (
+            *(t for _, t, _ in graph.rows[state]),
+            *graph.epsilon_transitions_from(state),
+        ):
             if block[target] not in order:
                 order[block[target]] = None
                 queue.append(block[target])
@@ -896,7 +907,7 @@ def _merged(graph: Graph, block: Sequence[int]) -> Graph | None:
         )
         for state, row in enumerate(graph.rows)
     ]
-    return Graph(diagrams, rows, graph.jumps).quotient(block, range(len(rows)))
+    return Graph(diagrams, rows, graph.epsilon_transitions).quotient(block, range(len(rows)))
 
 
 # Deterministic Büchi automata of conjunctions and disjunctions, from those of their parts.
@@ -1019,8 +1030,8 @@ def recurrence_graph(formula: Formula, limits: Limits) -> Graph | None:
     initial = residuals.function(formula)
     if not _is_recurrence(Loops(residuals), initial):
         return None
-    promises = Promises(residuals)
-    numbers = {(initial, promises.if_all_lasts(initial)): 0}
+    commitments = Commitments(residuals)
+    numbers = {(initial, commitments.if_all_lasts(initial)): 0}
     order = list(numbers)
     graph = Graph(residuals.diagrams, [])
     for residual, awaited in order:  # grows while it is walked
@@ -1029,7 +1040,7 @@ def recurrence_graph(formula: Formula, limits: Limits) -> Graph | None:
         roots = (residuals.successor(residual), residuals.successor(awaited))
         for (after, still_awaited), label in residuals.split(roots).items():
             marked = still_awaited == ONE and after != ZERO
-            node = (after, promises.if_all_lasts(after) if marked else still_awaited)
+            node = (after, commitments.if_all_lasts(after) if marked else still_awaited)
             node = (ZERO, ZERO) if ZERO in node else node
             if node not in numbers:
                 numbers[node] = len(order)

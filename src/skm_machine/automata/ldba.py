@@ -46,7 +46,7 @@ from skm_machine.logic.normal_forms import negation_normal_form
 #
 # The residuals of the formula are a deterministic structure. Components of it on which marks can
 # tell what is accepted (`marking`) get them; if all do, the automaton is deterministic. From
-# every other component, runs jump to the acceptors of promises (`promises`): a limit-
+# every other component, runs move by ε-transitions to the acceptors of commitments (`commitments`): a limit-
 # deterministic automaton, as in Sickert, Esparza, Jaax and Křetínský (CAV 2016).
 
 
@@ -54,10 +54,10 @@ MAX_COMPARED: Final = 24
 """Residuals that are compared by the traces that satisfy them; more take too long."""
 
 MAX_FOLLOWED: Final = 4
-"""How many promises are tried for a deterministic automaton that follows one."""
+"""How many commitments are tried for a deterministic automaton that follows one."""
 
 DELAYS: Final = 2
-"""How often it is tried whether later jumps make a smaller automaton."""
+"""How often it is tried whether later ε-transitions make a smaller automaton."""
 
 
 class Translation:
@@ -70,10 +70,12 @@ class Translation:
         self.marking = Marking(self.residuals)
 
     def graph(self, formula: Formula) -> Graph:
-        """Return a small Büchi automaton of `formula`; it has jumps unless it is deterministic."""
+        """Return a small Büchi automaton of `formula`; it has ε-transitions unless it is deterministic."""
         if self.plain:
             structure = residual_structure(self.residuals, self.residuals.function(formula))
-            graph = with_jumps(self.marking, structure, self.marking.marks(structure, search=False))
+            graph = with_epsilon_transitions(
+                self.marking, structure, self.marking.marks(structure, search=False)
+            )
             return merge_similar(with_plain_marks(with_dead_merged(graph))[0])
         parts = clauses(formula)
         groups = self._groups(parts) if len(parts) > 1 else []
@@ -98,7 +100,7 @@ class Translation:
     def _finer(self, structure: Structure, marks: Marks) -> Graph | None:
         """Return a deterministic automaton whose states know more than their residuals, if found.
 
-        They follow one promise, anew each time that it is broken. Or they know what the residual
+        They follow one commitment, anew each time that it is broken. Or they know what the residual
         still waits for, if all that may last does.
         """
         unmarked = {state for component in marks.unmarked for state in component.states}
@@ -106,7 +108,7 @@ class Translation:
         acceptors = {
             acceptor: None
             for component in marks.unmarked
-            for starts in component.jumps.values()
+            for starts in component.epsilon_transitions.values()
             for acceptor, _ in starts
         }
         if len(acceptors) <= MAX_FOLLOWED:
@@ -121,13 +123,13 @@ class Translation:
         return None
 
     def _limit_deterministic(self, structure: Structure, marks: Marks) -> Graph:
-        """Return an automaton with jumps, the smallest of some that jump sooner or later."""
+        """Return an automaton with ε-transitions, the smallest of some that take them sooner or later."""
         if len(structure.rows) <= MAX_COMPARED:
             structure, marks = self.limits.attempt(lambda: self._merged(structure, marks)) or (
                 structure,
                 marks,
             )
-        graph = with_jumps(self.marking, structure, marks)
+        graph = with_epsilon_transitions(self.marking, structure, marks)
         best = self.limits.attempt(lambda: self._smallest(graph, marks))
         return best or merge_similar(with_dead_merged(graph))
 
@@ -137,7 +139,7 @@ class Translation:
 
     def _smallest(self, graph: Graph, marks: Marks) -> Graph:
         best = reduced(graph, self.limits)
-        for _ in range(DELAYS if graph.jumps else 0):
+        for _ in range(DELAYS if graph.epsilon_transitions else 0):
             graph = jumping_later(graph, marks)
             later = reduced(graph, self.limits)
             if len(later.rows) < len(best.rows):
@@ -158,7 +160,7 @@ class Translation:
         graphs = []
         for part in parts:
             graphs.append(self.graph(part))
-            if graphs[-1].jumps:
+            if graphs[-1].epsilon_transitions:
                 return None
         if operator == "&":
             product = conjunction_of(graphs[-1], graphs[:-1], self.limits)
@@ -244,20 +246,20 @@ def merged_residuals(structure: Structure, marks: Marks, residue: Residue) -> St
 
 
 def jumping_later(graph: Graph, marks: Marks) -> Graph:
-    """Return the automaton with every jump put off by one step: to where it would be by then."""
+    """Return the automaton with every ε-transition put off by one step: to where it would be by then."""
     component_of = {
         state: index for index, component in enumerate(marks.unmarked) for state in component.states
     }
-    jumps: list[dict[int, None]] = [{} for _ in graph.rows]
-    for state, targets in enumerate(graph.jumps):
+    epsilon_transitions: list[dict[int, None]] = [{} for _ in graph.rows]
+    for state, targets in enumerate(graph.epsilon_transitions):
         for label, after, _ in graph.rows[state] if targets else ():
             if component_of.get(after) != component_of[state]:
                 continue
             for target in targets:
                 for other, reached, _ in graph.rows[target]:
                     if graph.diagrams.conjunction(label, other) != ZERO:
-                        jumps[after][reached] = None
-    return Graph(graph.diagrams, graph.rows, [tuple(targets) for targets in jumps])
+                        epsilon_transitions[after][reached] = None
+    return Graph(graph.diagrams, graph.rows, [tuple(targets) for targets in epsilon_transitions])
 
 
 def marked_graph(residuals: Residuals, structure: Structure, marks: Marks) -> Graph:
@@ -272,20 +274,20 @@ def marked_graph(residuals: Residuals, structure: Structure, marks: Marks) -> Gr
     return Graph(residuals.diagrams, rows)
 
 
-def with_jumps(marking: Marking, structure: Structure, marks: Marks) -> Graph:
-    """Return the structure with its marks, and jumps from the components that have none."""
+def with_epsilon_transitions(marking: Marking, structure: Structure, marks: Marks) -> Graph:
+    """Return the structure with its marks, and ε-transitions from the components that have none."""
     graph = marked_graph(marking.residuals, structure, marks)
     if not marks.unmarked:
         return graph
     numbers: dict[tuple[Acceptor, Debt], int] = {}
-    jumps: list[tuple[int, ...]] = [()] * len(graph.rows)
+    epsilon_transitions: list[tuple[int, ...]] = [()] * len(graph.rows)
 
     def number(acceptor: Acceptor, debt: Debt) -> int:
         return numbers.setdefault((acceptor, debt), len(structure.rows) + len(numbers))
 
     for component in marks.unmarked:
-        for state, starts in component.jumps.items():
-            jumps[state] = tuple(number(*start) for start in starts)
+        for state, starts in component.epsilon_transitions.items():
+            epsilon_transitions[state] = tuple(number(*start) for start in starts)
     done = 0
     while done < len(numbers):
         for acceptor, debt in list(numbers)[done:]:
@@ -297,7 +299,9 @@ def with_jumps(marking: Marking, structure: Structure, marks: Marks) -> Graph:
                     for label, target, marked in acceptor.edges(debt)
                 ]
             )
-    graph.jumps = jumps + [()] * (len(graph.rows) - len(jumps))
+    graph.epsilon_transitions = epsilon_transitions + [()] * (
+        len(graph.rows) - len(epsilon_transitions)
+    )
     return graph
 
 
@@ -305,7 +309,7 @@ def reduced(graph: Graph, limits: Limits) -> Graph:
     """Return a small graph of the same language."""
     graph, weak = with_plain_marks(with_dead_merged(graph))
     graph = merge_similar(graph)
-    if weak and not graph.jumps:
+    if weak and not graph.epsilon_transitions:
         return graph
     return limits.attempt(lambda: merge_equivalent(graph, limits)) or graph
 
@@ -354,7 +358,7 @@ def _count(formula: Formula, limits: Limits) -> int:
 def as_automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:
     """Return the graph as an automaton, with diagrams of its own."""
     diagrams = graph.diagrams
-    outcomes: dict[tuple[Move, ...], int] = {} if not graph.jumps else {(): 0}
+    outcomes: dict[tuple[Move, ...], int] = {} if not graph.epsilon_transitions else {(): 0}
     roots = []
     for row in graph.rows:
         root = diagrams.leaf(0)
@@ -364,4 +368,4 @@ def as_automaton(graph: Graph, names: tuple[str, ...]) -> OmegaAutomaton:
             root = diagrams.if_then_else(label, leaf, root)
         roots.append(root)
     table = DecisionTable(names, diagrams, tuple(roots)).mapped(range(len(roots)), int)
-    return OmegaAutomaton(table, tuple(outcomes), 0, tuple(graph.jumps))
+    return OmegaAutomaton(table, tuple(outcomes), 0, tuple(graph.epsilon_transitions))

@@ -1,7 +1,7 @@
 """Automata on infinite traces: deterministic, limit-deterministic, or as other tools write them.
 
-A limit-deterministic Büchi automaton reads deterministically but for *jumps*: moves that read nothing,
-each of which commits the run to a promise about the rest of the trace. Once a run has jumped there is
+A limit-deterministic Büchi automaton reads deterministically but for *ε-transitions*: moves that read nothing,
+each of which commits the run to a commitment about the rest of the trace. Once a run has jumped there is
 nothing left to choose.
 """
 
@@ -61,7 +61,7 @@ class OmegaAutomaton:
     """What a step may do: one move in a deterministic automaton, none where the run ends."""
 
     initial: int = 0
-    jumps: tuple[tuple[int, ...], ...] = ()
+    epsilon_transitions: tuple[tuple[int, ...], ...] = ()
     """For each state, the states that a run may go to without reading anything; () if there are none."""
 
     acceptance: tuple[Condition, ...] = BUCHI
@@ -80,7 +80,7 @@ class OmegaAutomaton:
     @cached_property
     def deterministic(self) -> bool:
         """Whether no trace has more than one run."""
-        return not any(self.jumps) and all(count <= 1 for count in self._choices)
+        return not any(self.epsilon_transitions) and all(count <= 1 for count in self._choices)
 
     @cached_property
     def complete(self) -> bool:
@@ -94,7 +94,7 @@ class OmegaAutomaton:
 
     @cached_property
     def transitions(self) -> tuple[OmegaEdge, ...]:
-        """All edges, by source and then by target; jumps are not among them."""
+        """All edges, by source and then by target; ε-transitions are not among them."""
         edges = []
         for source in range(self.num_states):
             found: dict[Move, list[int]] = {}
@@ -111,9 +111,9 @@ class OmegaAutomaton:
         """Return the moves from `state` on one label set."""
         return self.outcomes[self.table.outcome(state, labels)]
 
-    def jumps_from(self, state: int) -> tuple[int, ...]:
+    def epsilon_transitions_from(self, state: int) -> tuple[int, ...]:
         """Return the states that a run may go to from `state` without reading anything."""
-        return self.jumps[state] if self.jumps else ()
+        return self.epsilon_transitions[state] if self.epsilon_transitions else ()
 
     def accepts(self, prefix: Trace, loop: Trace) -> bool:
         """Tell whether prefix·loop^ω is accepted: has some run of it an accepting cycle?"""
@@ -125,7 +125,10 @@ class OmegaAutomaton:
         rows: list[list[Move]] = []
         for state, position in nodes:  # grows while it is walked
             later = position + 1 if position + 1 < len(word) else len(prefix)
-            following = [(other, position, frozenset[int]()) for other in self.jumps_from(state)]
+            following = [
+                (other, position, frozenset[int]())
+                for other in self.epsilon_transitions_from(state)
+            ]
             following += [
                 (move.target, later, move.marks) for move in self.moves(state, word[position])
             ]
@@ -141,7 +144,7 @@ class OmegaAutomaton:
     def to_hoa(self, name: str = "") -> str:
         """Return the automaton as HOA text with marks on its edges.
 
-        A jump is written as the edges of where it leads to, as the format has no moves that read
+        An ε-transition is written as the edges of where it leads to, as the format has no moves that read
         nothing.
         """
         number = {name: str(index) for index, name in enumerate(self.propositions)}
@@ -162,7 +165,7 @@ class OmegaAutomaton:
             edges[edge.source].append(f"{text} {{{marks}}}" if marks else text)
         for state in range(self.num_states):
             lines.append(f"State: {state}")
-            sources = reachable(state, self.jumps_from)
+            sources = reachable(state, self.epsilon_transitions_from)
             lines += dict.fromkeys(text for source in sources for text in edges[source])
         return "\n".join([*lines, "--END--", ""])
 

@@ -23,13 +23,13 @@ class Graph:
 
     diagrams: Diagrams
     rows: list[list[MarkedEdge]]
-    jumps: list[tuple[int, ...]] = field(default_factory=list)
+    epsilon_transitions: list[tuple[int, ...]] = field(default_factory=list)
     """For each state, where a run may go without reading; empty if the automaton is deterministic."""
 
     def successors(self) -> list[list[int]]:
-        """Return the states after each state, by edges and by jumps."""
+        """Return the states after each state, by edges and by ε-transitions."""
         found = [[target for _, target, _ in row] for row in self.rows]
-        for state, targets in enumerate(self.jumps):
+        for state, targets in enumerate(self.epsilon_transitions):
             found[state] += targets
         return found
 
@@ -47,10 +47,13 @@ class Graph:
         first = {block[state]: state for state in reversed(representatives)}
         numbers = {block[0]: 0}
         order = [block[0]]
-        rows, jumps = [], []
+        rows, epsilon_transitions = [], []
         for name in order:  # grows while it is walked
             state = first[name]
-            for target in (*(t for _, t, _ in self.rows[state]), *self.jumps_from(state)):
+            for target in (
+                *(t for _, t, _ in self.rows[state]),
+                *self.epsilon_transitions_from(state),
+            ):
                 if block[target] not in numbers:
                     numbers[block[target]] = len(order)
                     order.append(block[target])
@@ -59,18 +62,20 @@ class Graph:
                     [(label, numbers[block[t]], mark) for label, t, mark in self.rows[state]]
                 )
             )
-            jumps.append(tuple(sorted({numbers[block[t]] for t in self.jumps_from(state)})))
-        return Graph(self.diagrams, rows, jumps if self.jumps else [])
+            epsilon_transitions.append(
+                tuple(sorted({numbers[block[t]] for t in self.epsilon_transitions_from(state)}))
+            )
+        return Graph(self.diagrams, rows, epsilon_transitions if self.epsilon_transitions else [])
 
-    def jumps_from(self, state: int) -> tuple[int, ...]:
+    def epsilon_transitions_from(self, state: int) -> tuple[int, ...]:
         """Return where a run may go from `state` without reading."""
-        return self.jumps[state] if self.jumps else ()
+        return self.epsilon_transitions[state] if self.epsilon_transitions else ()
 
 
 def with_dead_merged(graph: Graph) -> Graph:
     """Return the graph with one dead state for all that no accepting cycle follows.
 
-    Where there are jumps, runs into dead states end instead: no edge leads there.
+    Where there are ε-transitions, runs into dead states end instead: no edge leads there.
     """
     successors = graph.successors()
     alive = set[int]()
@@ -86,10 +91,12 @@ def with_dead_merged(graph: Graph) -> Graph:
     rows = [
         [(ONE, dead, False)] if state not in alive else row for state, row in enumerate(graph.rows)
     ]
-    if graph.jumps:
+    if graph.epsilon_transitions:
         rows = [[edge for edge in row if edge[1] in alive] for row in graph.rows]
-        jumps = [tuple(t for t in targets if t in alive) for targets in graph.jumps]
-        return Graph(graph.diagrams, rows, jumps).quotient(block, range(len(rows)))
+        epsilon_transitions = [
+            tuple(t for t in targets if t in alive) for targets in graph.epsilon_transitions
+        ]
+        return Graph(graph.diagrams, rows, epsilon_transitions).quotient(block, range(len(rows)))
     return Graph(graph.diagrams, rows).quotient(block, range(len(rows)))
 
 
@@ -121,7 +128,7 @@ def with_plain_marks(graph: Graph) -> tuple[Graph, bool]:
                     for label, t, mark in graph.rows[state]
                 ]
             )
-    return Graph(graph.diagrams, rows, graph.jumps), weak
+    return Graph(graph.diagrams, rows, graph.epsilon_transitions), weak
 
 
 def merge_similar(graph: Graph) -> Graph:
@@ -137,8 +144,10 @@ def merge_similar(graph: Graph) -> Graph:
                 key = (block[target], marked)
                 before = labels.get(key)
                 labels[key] = label if before is None else graph.diagrams.disjunction(label, before)
-            jumps = frozenset(block[target] for target in graph.jumps_from(state))
-            name = (block[state], frozenset(labels.items()), jumps)
+            epsilon_transitions = frozenset(
+                block[target] for target in graph.epsilon_transitions_from(state)
+            )
+            name = (block[state], frozenset(labels.items()), epsilon_transitions)
             finer.append(names.setdefault(name, len(names)))
         block = finer
         if len(names) == count:

@@ -258,7 +258,7 @@ def _parts(
     return [functions[part] for part in temporal] + ([together] if boolean else [])
 
 
-# Promises: which of a residual's G, R and W formulas will hold for ever from now on.
+# Commitments: which of a residual's G, R and W formulas will hold for ever from now on.
 #
 # With P a set of such subformulas ψ, write χ[P] for χ with every ψ in P replaced by true, and
 # every other one by its strong form (`G α` by false, `α R β` by `α M β`, `α W β` by `α U β`).
@@ -275,57 +275,57 @@ def _parts(
 # them all", LICS 2018) that guesses what holds for ever only, as in Sickert, Esparza, Jaax and
 # Křetínský (CAV 2016).
 #
-# No G, R or W is left in what a promise asks, so a deterministic automaton decides it:
+# No G, R or W is left in what a commitment asks, so a deterministic automaton decides it:
 # `Acceptors`.
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What a set of promises asks: something now (co-safe), and things at every step from now on."""
+class Commitment:
+    """What a set of commitments asks: something now (co-safe), and things at every step from now on."""
 
     now: int
     always: frozenset[int]
 
 
 class _UndecidedError(Exception):
-    """Raised where a formula is met that is neither promised nor given up yet."""
+    """Raised where a formula is met that is neither committed nor given up yet."""
 
     def __init__(self, variable: int) -> None:
         self.variable = variable
 
 
-class Promises:
-    """The promises that can be made for functions over the obligations of one translation."""
+class Commitments:
+    """The commitments that can be made for functions over the obligations of one translation."""
 
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
-        self._promises: dict[int, list[Promise]] = {}
+        self._commitments: dict[int, list[Commitment]] = {}
 
-    def of(self, function: int) -> list[Promise]:
-        """Return the promises worth making for `function`: none asks more than another one.
+    def of(self, function: int) -> list[Commitment]:
+        """Return the commitments worth making for `function`: none asks more than another one.
 
-        The fewest promises are tried first. Where several are still undecided, what comes of them
+        The fewest commitments are tried first. Where several are still undecided, what comes of them
         asks at least what it would if all of them lasted for nothing.
         """
-        found = self._promises.get(function)
+        found = self._commitments.get(function)
         if found is None:
             weakest = _Weakest(self.residuals)
             stack: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
             while stack:
                 self.residuals.limits.check()
-                promised, given_up = stack.pop()
-                form = _StrongForm(self.residuals, promised, given_up)
+                committed, given_up = stack.pop()
+                form = _StrongForm(self.residuals, committed, given_up)
                 try:
                     now = form.function(function)
-                    always = form.cores(promised) if now != ZERO else []
+                    always = form.cores(committed) if now != ZERO else []
                 except _UndecidedError as undecided:
                     form = _StrongForm(self.residuals, self._every() - given_up, given_up)
-                    if not weakest.implied_by(form.function(function), form.cores(promised)):
-                        stack.append((promised | {undecided.variable}, given_up))
-                        stack.append((promised, given_up | {undecided.variable}))
+                    if not weakest.implied_by(form.function(function), form.cores(committed)):
+                        stack.append((committed | {undecided.variable}, given_up))
+                        stack.append((committed, given_up | {undecided.variable}))
                 else:
                     weakest.add(now, always)
-            found = self._promises[function] = weakest.promises()
+            found = self._commitments[function] = weakest.commitments()
         return found
 
     def _every(self) -> frozenset[int]:
@@ -334,42 +334,42 @@ class Promises:
         return frozenset(range(first, first + len(self.residuals.keys)))
 
     def if_all_lasts(self, function: int) -> int:
-        """Return `function`[P] with every G, R and W promised."""
+        """Return `function`[P] with every G, R and W committed."""
         return _StrongForm(self.residuals, self._every(), frozenset()).function(function)
 
 
 class _Weakest:
-    """Promises of which none implies another one."""
+    """Commitments of which none implies another one."""
 
     def __init__(self, residuals: Residuals) -> None:
         self.diagrams = residuals.diagrams
-        self.kept: list[tuple[Promise, int]] = []
+        self.kept: list[tuple[Commitment, int]] = []
 
-    def promises(self) -> list[Promise]:
+    def commitments(self) -> list[Commitment]:
         """Return what was kept."""
-        return [promise for promise, _ in self.kept]
+        return [commitment for commitment, _ in self.kept]
 
     def implied_by(self, now: int, always: Collection[int]) -> bool:
         """Tell whether what is asked is impossible, or asks no less than something kept."""
         together = self._together(always)
         return ZERO in (now, together) or any(
-            self._implies(now, together, promise, every) for promise, every in self.kept
+            self._implies(now, together, commitment, every) for commitment, every in self.kept
         )
 
     def add(self, now: int, always: Collection[int]) -> None:
-        """Keep a promise, unless it is implied by one that is kept, and drop what implies it."""
+        """Keep a commitment, unless it is implied by one that is kept, and drop what implies it."""
         if not self.implied_by(now, always):
-            promise = Promise(now, frozenset(always) - {ONE})
+            commitment = Commitment(now, frozenset(always) - {ONE})
             together = self._together(always)
             self.kept = [
                 (other, every)
                 for other, every in self.kept
-                if not self._implies(other.now, every, promise, together)
+                if not self._implies(other.now, every, commitment, together)
             ]
-            self.kept.append((promise, together))
+            self.kept.append((commitment, together))
 
-    def _implies(self, now: int, together: int, promise: Promise, every: int) -> bool:
-        return self.diagrams.implies(now, promise.now) and self.diagrams.implies(together, every)
+    def _implies(self, now: int, together: int, commitment: Commitment, every: int) -> bool:
+        return self.diagrams.implies(now, commitment.now) and self.diagrams.implies(together, every)
 
     def _together(self, functions: Collection[int]) -> int:
         together = ONE
@@ -379,25 +379,25 @@ class _Weakest:
 
 
 class _StrongForm:
-    """χ[P] for one P: the negated obligations in `promised` are true, those `given_up` are strong."""
+    """χ[P] for one P: the negated obligations in `committed` are true, those `given_up` are strong."""
 
     def __init__(
-        self, residuals: Residuals, promised: frozenset[int], given_up: frozenset[int]
+        self, residuals: Residuals, committed: frozenset[int], given_up: frozenset[int]
     ) -> None:
         self.residuals = residuals
         self.diagrams = residuals.diagrams
-        self.promised = promised
+        self.committed = committed
         self.given_up = given_up
         self._functions: dict[int, int] = {ZERO: ZERO, ONE: ONE}
 
     def core(self, variable: int) -> int:
-        """Return κ(ψ)[P] for a promised ψ, which is the negation of the obligation `variable`."""
+        """Return κ(ψ)[P] for a committed ψ, which is the negation of the obligation `variable`."""
         operator, left, right = self.residuals.keys[variable - self.residuals.first]
         return self.function(self.diagrams.negation(left if operator == "F" else right))
 
-    def cores(self, promised: frozenset[int]) -> list[int]:
-        """Return what the promised formulas ask at every step."""
-        return [self.core(variable) for variable in sorted(promised)]
+    def cores(self, committed: frozenset[int]) -> list[int]:
+        """Return what the committed formulas ask at every step."""
+        return [self.core(variable) for variable in sorted(committed)]
 
     def function(self, function: int) -> int:
         """Return `function`[P].
@@ -447,7 +447,7 @@ class _StrongForm:
                 return self.diagrams.negation(self.diagrams.literal(variable))
             case "X":
                 return self.residuals.next(self._negative(left))
-        if variable in self.promised:
+        if variable in self.committed:
             return ONE
         if variable not in self.given_up:
             raise _UndecidedError(variable)

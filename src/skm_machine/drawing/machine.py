@@ -70,7 +70,7 @@ class DrawnMachine:
     terminal: frozenset[int]
     failure: frozenset[int]
     edges: tuple[Edge, ...]
-    promise_edges: tuple[Edge, ...] = ()
+    commitment_edges: tuple[Edge, ...] = ()
     hidden: dict[int, int] = field(default_factory=dict)
     """How many edges of a state lead to what is not shown."""
 
@@ -89,7 +89,7 @@ def whole_machine(machine: RewardMachine) -> DrawnMachine:
         machine.terminal,
         machine.failure,
         machine.edges,
-        machine.promise_edges,
+        machine.commitment_edges,
     )
 
 
@@ -128,10 +128,12 @@ class MachineParts:
         found = [self.machine.initial]
         known = set(found)
         for state in found:
-            promises = self.machine.promises(state)
+            commitments = self.machine.commitments(state)
             if isinstance(self._shown, Mapping) and self._shown:
-                promises = tuple(promise for promise in promises if promise in self._shown)
-            ways = [*(o.target for o in self.outcomes(state)), *promises]
+                commitments = tuple(
+                    commitment for commitment in commitments if commitment in self._shown
+                )
+            ways = [*(o.target for o in self.outcomes(state)), *commitments]
             fresh = sorted(set(ways) - known)
             known.update(fresh)
             found += fresh
@@ -154,7 +156,7 @@ class MachineParts:
                 break
             ahead = max(ways, key=lambda outcome: self._worth(ahead, outcome)).target
             kept.add(ahead)
-        kept.update(self.machine.promises(state))
+        kept.update(self.machine.commitments(state))
         return self._part(sorted(kept))
 
     @cached_property
@@ -188,8 +190,8 @@ class MachineParts:
             frozenset(number[state] for state in states if state in machine.failure),
             tuple(edges),
             tuple(
-                Edge(number[edge.source], number[edge.target], edge.label, 0.0, promise=True)
-                for edge in machine.promise_edges
+                Edge(number[edge.source], number[edge.target], edge.label, 0.0, commitment=True)
+                for edge in machine.commitment_edges
                 if edge.source in number and edge.target in number
             ),
             hidden,
@@ -310,7 +312,7 @@ def _description(machine: RewardMachine, state: int, skill: Skill | None) -> str
     if skill is not None:
         text += f": reach {symbolic(skill.reach)}"
         if skill.avoid is not FALSE:
-            text += f", keep off {symbolic(skill.avoid)}"
+            text += f", avoid {symbolic(skill.avoid)}"
     return text
 
 
@@ -428,7 +430,7 @@ class _Picture:
             self._figure(state, skills.get(number)) for state, number in enumerate(machine.numbers)
         ]
         self.labels: dict[Route, _Label] = {}
-        edges = [*machine.edges, *machine.promise_edges]
+        edges = [*machine.edges, *machine.commitment_edges]
         for edge in sorted(edges, key=lambda edge: edge.target in machine.failure):
             label = _Label(edge, tuple(self._lines(edge)))
             if edge.source == edge.target:
@@ -457,8 +459,8 @@ class _Picture:
 
     def _lines(self, edge: Edge) -> list[str]:
         lines = broken(edge.label)
-        if edge.promise:
-            lines[0] = f"promise: {lines[0]}"
+        if edge.commitment:
+            lines[0] = f"commitment: {lines[0]}"
         if edge.reward and edge.target not in self.machine.terminal:
             amount = "" if edge.reward == 1 else f"{edge.reward:g} "
             lines[0] = f"★ {amount}{lines[0]}"
@@ -471,7 +473,7 @@ class _Picture:
             return _Figure(Shape(radius, radius, round=True), ())
         lines = _skill_lines("reach", broken(skill.reach))
         if skill.avoid is not FALSE:
-            lines += _skill_lines("keep off", broken(skill.avoid))
+            lines += _skill_lines("avoid", broken(skill.avoid))
         widths = [text_width(f"{words} {text}", SKILL_SIZE) for words, text in lines]
         height = NAME_SIZE * LINE_HEIGHT + len(lines) * SKILL_SIZE * LINE_HEIGHT + 20
         shape = Shape((max(name_width, *widths) + 22) / 2, height / 2, round=False)
@@ -504,9 +506,9 @@ class _Picture:
         edge, tone = label.edge, self._edge_tone(label.edge)
         names, numbers = self.machine.names, self.machine.numbers
         ends = {"source": numbers[edge.source], "target": numbers[edge.target]}
-        what = f"{'promise: ' if edge.promise else ''}{symbolic(edge.label)}"
+        what = f"{'commitment: ' if edge.commitment else ''}{symbolic(edge.label)}"
         self.canvas.open("edge", ends, f"{names[edge.source]} → {names[edge.target]}: {what}")
-        dashed = tone is FAILED or edge.promise
+        dashed = tone is FAILED or edge.commitment
         self.canvas.add(Path(tone, list(path), dashed=dashed, arrow=arrow))
         x, y = foot
         for index, line in enumerate(reversed(label.lines)):
@@ -538,7 +540,7 @@ class _Picture:
         baseline += 4
         for words, text in figure.skill:
             baseline += SKILL_SIZE * LINE_HEIGHT
-            colours = FAILED if words == "keep off" else WORKING
+            colours = FAILED if words == "avoid" else WORKING
             self.canvas.add(Text(colours, node.x, baseline, text, SKILL_SIZE, words=words))
 
     def _loops(self, figure: _Figure, node: Node) -> None:

@@ -12,7 +12,7 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
 
     Spot reads it as a Büchi automaton: the end of a mission is a marked loop. The header `skm.words`
     tells `read_hoa` whether marks end finite traces. As the format has no moves that read nothing,
-    promises are written as the edges from where they lead: such an automaton is not deterministic.
+    commitments are written as the edges from where they lead: such an automaton is not deterministic.
     """
     number = {name: str(index) for index, name in enumerate(machine.propositions)}
     lines = [
@@ -22,7 +22,7 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
             machine.initial,
             machine.propositions,
             ("acc-name: Buchi", "Acceptance: 1 Inf(0)"),
-            "" if machine.jumps else "deterministic complete",
+            "" if machine.epsilon_transitions else "deterministic complete",
         ),
         f"skm.words: {'infinite' if machine.endless else 'finite'}",
         "--BODY--",
@@ -31,7 +31,7 @@ def to_hoa(machine: RewardMachine, name: str = "") -> str:
     edges = [*machine.edges, *(Edge(state, state, TRUE, 0.0) for state in sinks)]
     for state in range(machine.num_states):
         lines.append(f"State: {state} {hoa_string(machine.names[state])}")
-        sources = (state, *machine.promises(state))
+        sources = (state, *machine.commitments(state))
         for edge in edges:
             if edge.source in sources and _kept(machine, edge):
                 succeeded = state in machine.terminal and state not in machine.failure
@@ -56,7 +56,7 @@ def to_dot(machine: RewardMachine) -> str:
         reward = f" / {edge.reward:g}" if edge.reward else ""
         label = hoa_string(f"{edge.label}{reward}")
         lines.append(f"  {edge.source} -> {edge.target} [label={label}];")
-    for edge in machine.promise_edges:
-        label = hoa_string(f"promise: {edge.label}")
+    for edge in machine.commitment_edges:
+        label = hoa_string(f"commitment: {edge.label}")
         lines.append(f"  {edge.source} -> {edge.target} [label={label}, style=dashed];")
     return "\n".join([*lines, "}", ""])

@@ -395,15 +395,15 @@ def read_hoa_omega(text: str) -> OmegaAutomaton:
     for state, row in enumerate(rows):  # marks of a state are those of all edges from it
         for edge in row:
             edge.marks |= reader.marks(state)
-    jumps: tuple[tuple[int, ...], ...] = ()
+    epsilon_transitions: tuple[tuple[int, ...], ...] = ()
     initial = reader.starts[0]
     if len(reader.starts) > 1:
-        jumps = (*(() for _ in rows), tuple(reader.starts))
+        epsilon_transitions = (*(() for _ in rows), tuple(reader.starts))
         initial = len(rows)
         rows.append([])
     acceptance = _Acceptance(reader.acceptance).conditions()
     table, outcomes = _table(reader.propositions, rows)
-    return OmegaAutomaton(table, outcomes, initial, jumps, acceptance)
+    return OmegaAutomaton(table, outcomes, initial, epsilon_transitions, acceptance)
 
 
 def _table(

@@ -239,7 +239,7 @@ def read_bound(text: str, operator: str, *, clock: bool) -> Bound | Window:
     if not unit:
         for number in (match["first"], match["last"] or "0"):
             if "." in number:
-                raise BoundError(f"{number} is no number of steps; write {number}s for seconds")
+                raise BoundError(f"{number} is not a number of steps; write {number}s for seconds")
         return _checked(Bound(int(match["first"]), int(match["last"]) if match["last"] else None))
     if not clock:
         raise BoundError(

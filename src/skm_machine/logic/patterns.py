@@ -18,7 +18,7 @@ from skm_machine.logic.formula import Formula, conjunction, negation
 
 Places = Sequence[Formula]
 Conjuncts = list[Formula]
-Manner = Callable[..., Conjuncts]
+DriveConfig = Callable[..., Conjuncts]
 
 
 def eventually(formula: Formula) -> Formula:
@@ -211,7 +211,7 @@ def wait(place: Formula, condition: Formula) -> Conjuncts:
     return [until(place, condition)]
 
 
-VISITS: dict[str, Manner] = {
+VISITS: dict[str, DriveConfig] = {
     "in any order": visit,
     "in sequence": sequenced_visit,
     "in order": ordered_visit,
@@ -220,7 +220,7 @@ VISITS: dict[str, Manner] = {
 }
 """Ways to visit places, by the words for them."""
 
-PATROLS: dict[str, Manner] = {
+PATROLS: dict[str, DriveConfig] = {
     "in any order": patrol,
     "in sequence": sequenced_patrol,
     "in order": ordered_patrol,
@@ -228,13 +228,13 @@ PATROLS: dict[str, Manner] = {
     "fairly": fair_patrol,
 }
 
-COUNTS: dict[str, Manner] = {
+COUNTS: dict[str, DriveConfig] = {
     "at most": at_most,
     "at least": at_least,
     "exactly": exactly,
 }
 
-REACTIONS: dict[tuple[str, str], Manner] = {
+REACTIONS: dict[tuple[str, str], DriveConfig] = {
     ("whenever", "at once"): instantaneous_reaction,
     ("whenever", ""): delayed_reaction,
     ("whenever", "in the next step"): prompt_reaction,

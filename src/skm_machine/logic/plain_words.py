@@ -245,8 +245,8 @@ class _Reader:
             soon = self._within()
             return [soon(place) for place in places]
         end: Formula | None = None
-        for later, manner in reversed(groups[1:]):
-            end = conjunction(*formulas.VISITS[manner](later, end))
+        for later, config in reversed(groups[1:]):
+            end = conjunction(*formulas.VISITS[config](later, end))
         return formulas.VISITS[mode](places, end)
 
     def _patrol(self) -> list[Formula]:
@@ -286,10 +286,10 @@ class _Reader:
             return [formulas.always(formulas.implies(cause, later))]
         manners = tuple(end for first, end in formulas.REACTIONS if first == begin and end)
         ended = self.token.kind == "end" or self.token.text == ";"
-        manner = "" if ended else self._choose(manners, "a reaction ends with")
-        if (begin, manner) not in formulas.REACTIONS:
+        config = "" if ended else self._choose(manners, "a reaction ends with")
+        if (begin, config) not in formulas.REACTIONS:
             raise self._error("'exactly when' needs an end: at once, or in the next step", position)
-        return formulas.REACTIONS[begin, manner](cause, effect)
+        return formulas.REACTIONS[begin, config](cause, effect)
 
     def _exactly_when(self) -> list[Formula]:
         self._expect("when", "exactly when")
@@ -559,7 +559,7 @@ def _chain(formula: Formula) -> list[Formula]:
 
 def _movement(
     verb: str,
-    modes: dict[str, formulas.Manner],
+    modes: dict[str, formulas.DriveConfig],
     places: list[Formula],
     goals: list[Formula],
     left: dict[Formula, None],

@@ -53,7 +53,7 @@ def compose(
 ) -> Skilled:
     """Return one mission with the zero-shot policy of a planner.
 
-    `slip` is the share of random actions that the grounded planner expects. Promises, where a mission
+    `slip` is the share of random actions that the product planner expects. Commitments, where a mission
     has them, are made and given up by the zero-shot policy; QL-SM learns the moves.
     """
     policy = make_policy(mission, primitives, planner, slip=slip)

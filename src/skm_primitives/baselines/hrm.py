@@ -73,14 +73,14 @@ def _edges(
     for u in range(machine.num_states):
         if u in machine.terminal or u in machine.failure:
             continue
-        ways = (u, *machine.promises(u))
+        ways = (u, *machine.commitments(u))
         outcomes = (
             [(way, outcome) for way in ways for outcome in _all(machine, way)]
             if unachievable
             else [(way, machine.step(way, s)) for way in ways for s in problem.model.label_sets]
         )
         for way, (target, reward) in outcomes:
-            kept = way not in machine.promised or target in machine.promised
+            kept = way not in machine.committed or target in machine.committed
             moves = target != u or reward > 0
             if kept and moves and target not in machine.failure:
                 edges.add((u, target, reward))

@@ -127,7 +127,7 @@ def pretrained(spec: DomainSpec, seed: int) -> Primitives:
     key = spec.name, seed
     if key not in _LEARNED:
         shipped = load_primitives(spec) if spec.checkpoint else None
-        if shipped and (seed == 0 or isinstance(shipped.behind_goals, KnownWorld)):
+        if shipped and (seed == 0 or isinstance(shipped.world_model, KnownWorld)):
             _LEARNED[key] = shipped
         else:
             _LEARNED[key] = _learned(spec, seed)
@@ -158,9 +158,9 @@ METHODS: Final = {
     "hrm": Method("HRM", _hierarchical(shaped=False)),
     "hrm-rs": Method("HRM-RS", _hierarchical(shaped=True)),
     "sm-paper": Method("SM (paper)", _skilled("paper", learns=False), _FEW_SHOT),
-    "sm": Method("SM (grounded)", _skilled("grounded", learns=False), _FEW_SHOT),
+    "sm": Method("SM (product)", _skilled("product", learns=False), _FEW_SHOT),
     "ql-sm-paper": Method("QL-SM (paper)", _skilled("paper", learns=True), _FEW_SHOT),
-    "ql-sm": Method("QL-SM (grounded)", _skilled("grounded", learns=True), _FEW_SHOT),
+    "ql-sm": Method("QL-SM (product)", _skilled("product", learns=True), _FEW_SHOT),
     "sm-values": Method("SM (values)", _skilled("values", learns=False), _FEW_SHOT),
     "ql-sm-paper-counters": Method(
         "QL-SM (paper), counters seen", _skilled("paper", learns=True, counters=True), _FEW_SHOT

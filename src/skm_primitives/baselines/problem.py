@@ -1,9 +1,9 @@
 """What a method has to learn: one or more missions in a tabular world, as arrays.
 
 Machine states of all missions are numbered together. The agent sees ⟨cell, u⟩; hidden counters of the
-world it does not. In machines with promises (standing orders such as `F G a`) the agent also chooses
+world it does not. In machines with commitments (recurring missions such as `F G a`) the agent also chooses
 whether to make one: an *action* is then a move of the world together with a choice, 0 for none. A broken
-promise is the end.
+commitment is the end.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def make_problem(model: TabularModel, missions: Sequence[Mission]) -> Problem:
         raise SkmError("the baselines know no events; leave them out of the mission.")
     machines = [mission.machine for mission in missions]
     choices = max(
-        1 + len(machine.promises(u)) for machine in machines for u in range(machine.num_states)
+        1 + len(machine.commitments(u)) for machine in machines for u in range(machine.num_states)
     )
     tables = [_table(machine, model, choices) for machine in machines]
     sizes = [machine.num_states for machine in machines]
@@ -304,7 +304,7 @@ def _table(
     target, reward = np.zeros(shape, np.int64), np.zeros(shape)
     over = np.ones(shape, np.bool_)
     for u in range(machine.num_states):
-        ways = (u, *machine.promises(u))
+        ways = (u, *machine.commitments(u))
         for choice in range(choices):
             way = ways[choice] if choice < len(ways) else u
             for labels, shown in enumerate(model.label_sets):
@@ -334,8 +334,8 @@ def best_return(problem: Problem, epsilon: float, steps: int) -> float:
     after = world.transitions[None, None]
     value = np.zeros((problem.states, problem.model.num_states))
     for _ in range(steps):
-        onward = reward + np.where(over, 0.0, value[target, after])
-        promised = onward.max(axis=1)  # [u, state, move]
+        continuation = reward + np.where(over, 0.0, value[target, after])
+        promised = continuation.max(axis=1)  # [u, state, move]
         best = (1 - epsilon) * promised.max(axis=2) + epsilon * promised.mean(axis=2)
         spreads = bool(((best > 0) & (value == 0)).any())  # a far start is not reached yet
         settled = np.abs(best - value).max() < 1e-9

@@ -76,9 +76,9 @@ class TrueProduct:
                 continue
             pays = self.pays[u]
             first.append(u * states + here[pays])
-            onward = ~pays & ~world.ends
-            edge_from.append((u * states + here)[onward])
-            edge_to.append((self.target[u] * states + world.following)[onward])
+            continuation = ~pays & ~world.ends
+            edge_from.append((u * states + here)[continuation])
+            edge_to.append((self.target[u] * states + world.following)[continuation])
         if not first:
             return steps[:states]
         source, arrival = np.concatenate(edge_from), np.concatenate(edge_to)
@@ -106,8 +106,8 @@ class TrueProduct:
         value = np.zeros((self.machine.num_states, states))
         goes_on = ~self.pays & ~world.ends
         for _ in range(max_steps):
-            onward = value[self.target, world.following] * goes_on + self.pays
-            options = np.add.reduceat(onward * world.chance, first, axis=1)
+            continuation = value[self.target, world.following] * goes_on + self.pays
+            options = np.add.reduceat(continuation * world.chance, first, axis=1)
             better = np.maximum.reduceat(options, first_pair, axis=1)
             if epsilon:
                 mean = np.add.reduceat(options, first_pair, axis=1) / world.actions
@@ -197,7 +197,7 @@ class Runs:
         accepted, count = runs.accepted, len(runs.steps)
         if not count:
             return RunsSummary(0)
-        nearest = float(runs.optimal.min())  # Of far missions, γ to the steps is no number.
+        nearest = float(runs.optimal.min())  # Of far missions, γ to the steps is not a number.
         returns = np.where(accepted, runs.gamma ** (runs.steps - nearest), 0.0)
         best = runs.gamma ** (runs.optimal - nearest)
         return RunsSummary(
@@ -267,7 +267,7 @@ def _run(
     return run.tracker.status, run.tracker.steps
 
 
-# The most rounds of a standing order that any policy completes in a tabular world, exactly.
+# The most rounds of a recurring mission that any policy completes in a tabular world, exactly.
 #
 # Backward induction over machine × states of the true world, hidden ones included. It knows when
 # the time is up, which no robot does, and shares nothing with the planner.
@@ -276,9 +276,9 @@ def _run(
 def most_rounds(machine: RewardMachine, model: TabularModel, steps: int) -> IntArray:
     """Return, for each start cell, the most rounds that can be completed within `steps` steps.
 
-    Runs that fail, or break a promise, count for nothing from then on.
+    Runs that fail, or break a commitment, count for nothing from then on.
     """
-    choices = 1 + max((len(machine.promises(u)) for u in range(machine.num_states)), default=0)
+    choices = 1 + max((len(machine.commitments(u)) for u in range(machine.num_states)), default=0)
     lost = machine.num_states
     shape = machine.num_states, len(model.label_sets), choices
     target, reward = np.full(shape, lost), np.zeros(shape, np.int64)
@@ -286,7 +286,7 @@ def most_rounds(machine: RewardMachine, model: TabularModel, steps: int) -> IntA
         if state in machine.terminal:
             continue
         for index, labels in enumerate(model.label_sets):
-            for choice, way in enumerate((state, *machine.promises(state))):
+            for choice, way in enumerate((state, *machine.commitments(state))):
                 outcome = machine.step(way, labels)
                 if machine.keeps(way, outcome) and outcome.target not in machine.terminal:
                     target[state, index, choice] = outcome.target

@@ -294,7 +294,7 @@ class _Field:
 
         Of a machine with commitments, what a step does is for a policy to say.
         """
-        if self.world is None or mission.machine.jumps:
+        if self.world is None or mission.machine.epsilon_transitions:
             return None
         return TrueProduct(self.world, mission.machine).fewest_steps()
 
@@ -429,7 +429,7 @@ def _run(
     gamma, nearest = (
         primitives.gamma,
         optimal.min(),
-    )  # Of far missions, γ to the steps is no number.
+    )  # Of far missions, γ to the steps is not a number.
     best = (weights * gamma ** (optimal - float(nearest))).sum()
     ratio = (weights * gamma ** (steps - nearest)).sum() / best
     return replace(found, best_success=1.0, return_ratio=float(ratio))

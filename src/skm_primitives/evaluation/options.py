@@ -29,7 +29,7 @@ class EvaluationOptions:
     """How many missions to draw at random, instead of the domain's tasks."""
     mission_set: tuple[str, ...] = ()
     """Missions to run instead of drawing any."""
-    planner: str = "grounded"
+    planner: str = "product"
     possible_only: bool = False
     """The planner `paper`: on the machine restricted to label sets that occur."""
     seeds: int = 1

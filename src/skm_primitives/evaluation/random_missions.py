@@ -1,4 +1,4 @@
-"""Missions drawn by chance over what a domain shows: sequences, choices, and what is kept off.
+"""Missions drawn at random over what a domain shows: sequences, choices, and what is avoided.
 
 Four kinds, in turn:
 

@@ -1,4 +1,4 @@
-"""Missions drawn by chance on a robot in a building, in simulated time: see `robot_runs`."""
+"""Missions drawn at random on a robot in a building, in simulated time: see `robot_runs`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,20 @@ from skm_primitives.planning.shield import AnyShield, make_shield
 from skm_primitives.skills.values import Primitives
 from skm_sim.maps.building import Building
 from skm_sim.maps.places import Places
-from skm_sim.robots.drive import Driving, Entered, Manner, drive_in
-from skm_sim.robots.embodiment import RoleDrive
+from skm_sim.robots.drive import DriveConfig, Driving, Entered, drive_in
+from skm_sim.robots.embodiment import EmbodimentDrive
 from skm_sim.robots.path_follower import Chassis
 from skm_sim.robots.pose import Limits
-from skm_sim.robots.simulated import AXLE, RADIUS, Body, Car, Rig, Senses, chassis_of, make_body
+from skm_sim.robots.simulated import (
+    AXLE,
+    RADIUS,
+    Body,
+    Car,
+    SensorModel,
+    SimulatedRobot,
+    chassis_of,
+    make_body,
+)
 from skm_sim.robots.walls import Pose, walls_of
 from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import tabular_model
@@ -42,7 +51,7 @@ from skm_sim.tabular import tabular_model
 
 LIMITS: Final = Limits(speed=0.4, turn=3.0)
 """What the Car is asked for; the same as in config/graph.yaml."""
-MANNER: Final = Manner(late=0.02)
+DRIVE_CONFIG: Final = DriveConfig(latency=0.02)
 COMING_TO_REST: Final = 10
 """Control periods after the end of a mission in which the robot stops; they count, too."""
 
@@ -104,7 +113,7 @@ def run_on_robot(
     *,
     seconds: float,
     max_steps: int,
-    senses: Senses,
+    senses: SensorModel,
     seed: int,
     planned: float = 0.0,
     shield: AnyShield | None = None,
@@ -117,10 +126,10 @@ def run_on_robot(
         touched = touched or car.touches_wall
         judge.watch(pose)
 
-    rig = Rig(car, drive, senses, seed, watch)
+    rig = SimulatedRobot(car, drive, senses, seed, watch)
     entered: list[Entered] = []
     while not entered:
-        entered = rig.period(MANNER.period, go=False)
+        entered = rig.period(DRIVE_CONFIG.period, go=False)
     run = MissionRun(policy, primitives, max_steps, shield)
     state = entered[-1]
     began = rig.now
@@ -136,14 +145,14 @@ def run_on_robot(
         if run.blocked:
             break
         drive.take(decision.action, rig.now)
-        entered = rig.period(MANNER.period, go=True)
+        entered = rig.period(DRIVE_CONFIG.period, go=True)
         while not entered and rig.now < limit and not run.advance(state.value, now()):
-            entered = rig.period(MANNER.period, go=True)
+            entered = rig.period(DRIVE_CONFIG.period, go=True)
         for state in entered:
             if not run.over:
                 run.enter(state.value, state.labels, now())
     for _ in range(COMING_TO_REST):
-        rig.period(MANNER.period, go=False)
+        rig.period(DRIVE_CONFIG.period, go=False)
     truth, mission = str(judge.tracker.status.value), policy.mission.text
     return RobotRun(mission, _outcome(run), truth, rig.now, judge.way, planned, touched)
 
@@ -170,10 +179,10 @@ def run_in_building(
     cell: int,
     planned: float,
     seed: int,
-    senses: Senses,
+    senses: SensorModel,
     robot: str,
 ) -> RobotRun:
-    """Run a mission on a robot from a cell, with a heading by chance."""
+    """Run a mission on a robot from a cell, with a heading at random."""
     random = np.random.default_rng(seed)
     x, y = building.floor.centres[cell].tolist()
     start = x, y, float(random.uniform(-math.pi, math.pi))
@@ -181,7 +190,7 @@ def run_in_building(
         policy,
         primitives,
         make_body(robot, walls_of(building.occupancy), start),
-        drive_in(building, chassis_of(robot), LIMITS, MANNER),
+        drive_in(building, chassis_of(robot), LIMITS, DRIVE_CONFIG),
         TrueJudge(mission, building.places, building.file.constraints, start),
         seconds=LEAST_SECONDS + SECONDS_A_METRE * planned,
         max_steps=MAX_STEPS,
@@ -236,7 +245,7 @@ def robot_trials(
     missions: Iterable[Trial],
     *,
     seed: int,
-    senses: Senses,
+    senses: SensorModel,
     robot: str,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
@@ -276,9 +285,9 @@ def trials_document(runs: Sequence[RobotRun]) -> dict[str, Any]:
     }
 
 
-# Tasks of a domain on a robot that plays the part of the domain's own, in simulated time.
+# Tasks of a domain on a robot that stands in for the domain's own, in simulated time.
 #
-# Arenas are those of `skm eval`: drawn by chance, the task possible in each. The Car starts where
+# Arenas are those of `skm eval`: drawn at random, the task possible in each. The Car starts where
 # the domain's robot would, objects are read from a file as the bridge reads them, and success is
 # judged on the Car's true pose. A task has the domain's limit of steps.
 
@@ -289,7 +298,7 @@ SECONDS_A_STEP: Final = 1.25
 
 
 @dataclass(frozen=True)
-class RoleTrial:
+class EmbodimentTrial:
     """A task, the file that says where things are, and where the robot starts."""
 
     task: Task
@@ -299,50 +308,50 @@ class RoleTrial:
     @property
     def seconds(self) -> float:
         """How long the robot may take."""
-        return SECONDS_A_STEP * MANNER.step * self.task.max_steps
+        return SECONDS_A_STEP * DRIVE_CONFIG.step * self.task.max_steps
 
 
-def role_trials(
+def embodiment_trials(
     spec: DomainSpec, tasks: list[str], runs: int, seed: int, folder: Path
-) -> Iterator[RoleTrial]:
+) -> Iterator[EmbodimentTrial]:
     """Draw arenas for each task; their files go into a folder."""
-    trials, role = spec.part("trials"), spec.part("role")
-    if trials is None or role is None:
+    trials, embodiment = spec.part("trials"), spec.part("embodiment")
+    if trials is None or embodiment is None:
         raise SkmError(
             f"the domain '{spec.name}' cannot be tried on a robot: it is on no map, and its spec"
-            " names no role and trials"
+            " names no embodiment and trials"
         )
     for name in tasks:
         task = spec.task(name)
         for number, options in enumerate(trials.draw(task, runs, seed, VARIANT).options):
-            text, start = role.trial(options)
+            text, start = embodiment.trial(options)
             path = folder / f"{name}-{number}.yaml"
             path.write_text(text, "utf-8")
-            yield RoleTrial(task, path, start)
+            yield EmbodimentTrial(task, path, start)
 
 
-def run_roles(
+def run_embodiments(
     spec: DomainSpec,
     primitives: Primitives,
     tasks: list[str],
     runs: int,
     *,
     seed: int,
-    senses: Senses,
+    senses: SensorModel,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
     """Run tasks on the Car, each in arenas of its own."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, trial in enumerate(role_trials(spec, tasks, runs, seed, Path(folder))):
+        for number, trial in enumerate(embodiment_trials(spec, tasks, runs, seed, Path(folder))):
             mission = compile_mission(trial.task.formula, propositions=spec.propositions)
-            role = spec.part("role")(trial.objects)
+            embodiment = spec.part("embodiment")(trial.objects)
             run = run_on_robot(
                 make_policy(mission, primitives),
                 primitives,
                 Car(None, trial.start),
-                RoleDrive(role, Chassis(AXLE, RADIUS), LIMITS, MANNER),
-                TrueJudge(mission, role.places, spec.constraints, trial.start),
+                EmbodimentDrive(embodiment, Chassis(AXLE, RADIUS), LIMITS, DRIVE_CONFIG),
+                TrueJudge(mission, embodiment.places, spec.constraints, trial.start),
                 seconds=trial.seconds,
                 max_steps=trial.task.max_steps,
                 senses=senses,

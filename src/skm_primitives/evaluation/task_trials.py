@@ -12,7 +12,7 @@ import numpy as np
 from skm_machine import Mission, compile_mission
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.logic.parser import parse
-from skm_machine.tracker import Passes, Status
+from skm_machine.tracker import BuchiVisits, Status
 from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
 from skm_primitives.execution.episodes import Episode, run_episode
@@ -218,7 +218,7 @@ def _run(
     episodes, reference, visits = [], [], []
     formula = parse(task.formula, spec.propositions, clock=False)
     for index in options.track(range(len(drawn.options)), f"eval {spec.name}/{task.name}"):
-        passes = Passes(formula)
+        passes = BuchiVisits(formula)
         episode = run_episode(
             env,
             primitives,
@@ -229,7 +229,7 @@ def _run(
             watch=lambda *_, passes=passes: passes.step(_labels(env)),
         )
         episodes.append(episode)
-        counted = mission.standing and passes.recurrences
+        counted = mission.recurring and passes.recurrences
         visits.append(passes.count if counted else episode.accepting_visits)
         if drawn.reference is not None:
             reference.append(drawn.reference(index, mission.machine, task.max_steps))

@@ -39,7 +39,7 @@ class Episode:
     world_ended: bool = False
     """Whether the world came to an end with the last step."""
     endless: bool = False
-    """Whether it was a standing order, or a mission that starts over."""
+    """Whether it was a recurring mission, or a mission that starts over."""
     warnings: tuple[str, ...] = ()
     """Deadlines that were not expected to be met: the first warning in each machine state."""
 
@@ -47,7 +47,7 @@ class Episode:
     def outcome(self) -> str:
         """How it ended: `accepted`, `failed`, `world ended`, `no progress` or `timed out`.
 
-        Or `satisfied so far`: a standing order whose time was up, or a mission that starts over, with
+        Or `satisfied so far`: a recurring mission whose time was up, or a mission that starts over, with
         rounds completed and nothing lost.
         """
         if self.status is Status.RUNNING and self.world_ended:

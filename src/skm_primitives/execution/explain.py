@@ -1,4 +1,4 @@
-"""Why this action: the goals in play with value and weight, what is kept off, what the shield vetoed.
+"""Why this action: the goals in play with value and weight, what is avoided, what the shield vetoed.
 
 For those who watch a run. It looks at a decision that was made and changes nothing: what depends on the
 machine's state alone is worked out once for each.
@@ -53,7 +53,7 @@ class Explanation:
     """Best first."""
     others: int
     """Further ones that were left out."""
-    keep_off: str
+    avoid: str
     """The label sets that would fail the mission, as an expression; empty: none."""
     dangers: tuple[GoalInPlay, ...]
     """The nearest goals that would fail it, nearest first."""
@@ -87,9 +87,9 @@ class Explainer:
     def explain(self, values: AnyGoalValues) -> Explanation:
         """Return why the run's last decision is as it is; `values` are those that it was made from."""
         run, state = self._run, self._run.tracker.state
-        onward, fatal, keep_off = self._choices_in(state)
+        continuation, fatal, avoid = self._choices_in(state)
         value = best_of_goals(values)[1]
-        in_play = [self._best(state, choice, value, values) for choice in onward]
+        in_play = [self._best(state, choice, value, values) for choice in continuation]
         in_play.sort(key=lambda goal: (-goal.value * goal.weight, not goal.pursued))
         near = [
             GoalInPlay(
@@ -105,7 +105,7 @@ class Explainer:
         return Explanation(
             goals=tuple(in_play[:MOST_GOALS]),
             others=max(0, len(in_play) - MOST_GOALS),
-            keep_off=keep_off,
+            avoid=avoid,
             dangers=tuple(goal for goal in near[:MOST_GOALS] if goal.value > 0),
             waiting=run.decision is not None and run.decision.waiting,
             veto="" if shield is None else shield.veto,
@@ -152,9 +152,11 @@ class Explainer:
             ]
             fatal = {choice.outcome for choice in found if self._run.is_fatal(choice.outcome)}
             fatal |= {o for o in machine.successors(state) if self._run.is_fatal(o)}
-            onward = [c for c in found if c.outcome not in fatal and self._moves(state, c.outcome)]
+            continuation = [
+                c for c in found if c.outcome not in fatal and self._moves(state, c.outcome)
+            ]
             text = str(machine.label(state, sorted(fatal))) if fatal else ""
-            self._choices[state] = onward, [c for c in found if c.outcome in fatal], text
+            self._choices[state] = continuation, [c for c in found if c.outcome in fatal], text
         return self._choices[state]
 
     @staticmethod

@@ -230,7 +230,7 @@ class MissionRun:
             self.blocked = passed is None
             self.decision = passed or self.decision
         idle = self.decision.waiting or self.waiting
-        if not idle and self._progress.watch(self.decision, self._promise):
+        if not idle and self._progress.watch(self.decision, self._expected_value):
             self.policy.doubt()
         return self.decision
 
@@ -247,7 +247,7 @@ class MissionRun:
         """The values that the last decision was made from; None before the first."""
         return self._values
 
-    def _promise(self) -> float:
+    def _expected_value(self) -> float:
         """Return γ to the number of steps after which the last decision promised something."""
         assert self.decision is not None
         return self.decision.value if self.goal < 0 else self.goal_value

@@ -52,7 +52,7 @@ class TaskSettings(TrainerSettings):
     mission: str = ""
     repeat: bool = False
     """Whether the mission starts over at success."""
-    planner: str = "grounded"
+    planner: str = "product"
     """Of the skill machine that it begins as."""
     checkpoint: str | None = None
     """The primitives to begin with; None: those that come with skm."""
@@ -320,7 +320,7 @@ class TaskFeatures:
         """Return the inputs for one state."""
         if isinstance(values, GoalValues):
             known = [np.maximum(values.move, values.stop)]
-            known += [] if values.onward is None else [values.onward]
+            known += [] if values.continuation is None else [values.continuation]
         else:
             known = [best_of_goals(values)[1]]
         flat = np.clip(np.concatenate([part.reshape(-1) for part in known]), 0, 1)

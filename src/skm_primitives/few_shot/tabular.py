@@ -92,23 +92,23 @@ class TabularMission:
 
 
 def tabular_mission(
-    mission: Mission, model: TabularModel, promiser: Policy | None = None
+    mission: Mission, model: TabularModel, committer: Policy | None = None
 ) -> TabularMission:
     """Return the product of a mission, its constraint histories and a tabular world.
 
-    Where a mission has promises, what a step does is for a policy to say: the `promiser`. A promise
+    Where a mission has commitments, what a step does is for a policy to say: the `committer`. A commitment
     that it gives up is the end, as it is for learners (`skm_primitives.baselines.problem`).
     """
     machine, histories = mission.machine, Histories(model.constraints)
-    if machine.jumps and promiser is None:
-        raise SkmError("a mission with promises is no plain product; this one has some.")
+    if machine.epsilon_transitions and committer is None:
+        raise SkmError("a mission with commitments is no plain product; this one has some.")
     shape = machine.num_states, histories.sets, model.num_states
     if np.prod(shape) > MAX_SITUATIONS:
         raise SkmError(
             f"the mission has {shape[0]} machine states x {shape[1]} constraint histories x"
             f" {shape[2]} states of the world, more than {MAX_SITUATIONS} situations in all."
         )
-    target, reward, broken = _steps(mission, model, promiser)
+    target, reward, broken = _steps(mission, model, committer)
     over = np.array([u in machine.terminal or u in machine.failure for u in range(shape[0])])
     columns = [model.propositions.index(name) for name in model.constraints]
     true_constraints = pack(model.labels[:, columns])
@@ -130,8 +130,8 @@ def tabular_mission(
     while len(frontier):
         met[frontier] = True
         following, _, ended = act(frontier)
-        onward = np.unique(following[~ended])
-        frontier = onward[~met[onward]]
+        continuation = np.unique(following[~ended])
+        frontier = continuation[~met[continuation]]
     codes = np.flatnonzero(met)
     number = np.cumsum(met) - 1
     following, earned, ended = act(codes)
@@ -150,9 +150,9 @@ def tabular_mission(
 
 
 def _steps(
-    mission: Mission, model: TabularModel, promiser: Policy | None
+    mission: Mission, model: TabularModel, committer: Policy | None
 ) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Return δ_u, δ_r and whether a promise is broken, `[u, state, action]`: as a policy prefers."""
+    """Return δ_u, δ_r and whether a commitment is broken, `[u, state, action]`: as a policy prefers."""
     machine = mission.machine
     plain = [
         [machine.step(u, labels) for labels in model.label_sets] for u in range(machine.num_states)
@@ -161,19 +161,19 @@ def _steps(
     target = np.array([[o.target for o in row] for row in plain], np.int64)[:, entered]
     reward = np.array([[o.reward for o in row] for row in plain], np.float64)[:, entered]
     broken = np.zeros(target.shape, np.bool_)
-    if promiser is None or not machine.jumps:
+    if committer is None or not machine.epsilon_transitions:
         return target, reward, broken
-    for state, path in _paths(model, promiser).items():
-        promiser.start(path[0])
+    for state, path in _paths(model, committer).items():
+        committer.start(path[0])
         for cell in path[1:]:
-            promiser.entered(cell, moved=False)
+            committer.entered(cell, moved=False)
         for action, after in enumerate(model.transitions[state].tolist()):
             labels = model.label_sets[model.label_ids[after]]
             for u in set(range(machine.num_states)) - machine.terminal - machine.failure:
                 options = machine.options(u, labels)
                 chosen = options[0]
                 if len(options) > 1:
-                    chosen = promiser.prefer(u, options, int(model.cells[after]))
+                    chosen = committer.prefer(u, options, int(model.cells[after]))
                 kept = machine.keeps(u, chosen)
                 target[u, state, action] = chosen.target
                 reward[u, state, action] = chosen.reward if kept else 0.0
@@ -283,7 +283,7 @@ def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int
             landmark, next_landmark = situation, 2 * step
     won = succeeded > 0
     optimal = world.optimal[solvable].astype(np.float64)
-    nearest = optimal.min(initial=np.inf)  # Of far missions, γ to the steps is no number.
+    nearest = optimal.min(initial=np.inf)  # Of far missions, γ to the steps is not a number.
     returns = np.where(won, gamma ** (succeeded - nearest), 0.0)
     best = gamma ** (optimal - nearest)
     steps = float(succeeded[won].mean()) if won.any() else 0.0

@@ -21,7 +21,7 @@ ZERO_SHOT: Final = "#1f7a8c"
 
 def draw(spec: DomainSpec, options: FigureOptions) -> Drawn:
     """Draw the mean return of each task beside that of the reference, as `fig:returns`."""
-    planner = options.planner or "grounded"
+    planner = options.planner or "product"
     asked = EvaluationOptions(
         planner=planner,
         episodes=options.episodes,

@@ -2,7 +2,7 @@
 
 For domains whose observations say where the robot is (`position` of the spec). What else is observed
 differs from state to state, so values are those of states that really occur: a batch of worlds is
-walked through by chance, and a spot of the map has the mean value of the states that were in it.
+walked through at random, and a spot of the map has the mean value of the states that were in it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _position(spec: DomainSpec) -> tuple[int, int]:
 
 
 def _masks(spec: DomainSpec, goals: Sequence[Goal]) -> dict[str, BoolArray]:
-    """Return the goals of each proposition; then those of them that keep off every constraint.
+    """Return the goals of each proposition; then those of them that avoid every constraint.
 
     What networks learn of a constraint is how to reach things without a change of it (`goal_space`),
     so that is what is shown, for all that is no constraint itself.

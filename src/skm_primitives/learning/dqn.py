@@ -33,9 +33,9 @@ from skm_primitives.learning.replay import Batch, Episodes
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.skills.encoders import Body
 from skm_primitives.skills.goal_space import GoalSpace, RelativeGoals
-from skm_primitives.skills.networks import kept_off_inputs, kinds_kept_off, relative_inputs
+from skm_primitives.skills.networks import avoid_inputs, avoided_kinds, relative_inputs
 from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
-from skm_sim.object_centric import Kinds
+from skm_sim.object_centric import ObjectKinds
 
 # What a network algorithm offers to the learner: act, learn from a batch, be stored.
 
@@ -247,19 +247,19 @@ def backed_up(graph: EpisodeGraph, values: Tensor, gamma: float) -> Tensor:
     return values
 
 
-# Near misses: a step that ends close to what must be kept off counts as several.
+# Near misses: a step that ends close to what must be avoided counts as several.
 #
 # A value says that a goal is reached with nothing forbidden touched on the way, by a hand's
 # breadth or by a hair. Learned values are not that exact, and a skill looks no further than its
 # goal: a robot that arrives fast and close to something forbidden has done all that was asked,
 # and touches it in the next step. So a body that sees things tells how near the robot came to
-# touching each, in steps, and for every goal that has to keep off them a step there lasts so much
+# touching each, in steps, and for every goal that has to avoid them a step there lasts so much
 # longer. Values stay γ to a number of steps, targets and known lower bounds alike; nothing
 # becomes impossible, but of two ways the wider one is the shorter.
 
 
 class WaryBody(Protocol):
-    """A body that knows how near things are, in an order that its domain's `Kinds.shown` names."""
+    """A body that knows how near things are, in an order that its domain's `ObjectKinds.shown` names."""
 
     def near_misses(self, features: Float32Array) -> ByteArray:
         """Return `(n, things)`: how many steps more a step to each state counts, for each thing."""
@@ -267,9 +267,9 @@ class WaryBody(Protocol):
 
 
 class NearMisses:
-    """Which goals have to keep off what, in the goal space of a learner."""
+    """Which goals have to avoid what, in the goal space of a learner."""
 
-    def __init__(self, body: WaryBody, space: GoalSpace, kinds: Kinds) -> None:
+    def __init__(self, body: WaryBody, space: GoalSpace, kinds: ObjectKinds) -> None:
         self._body = body
         self._space = space
         index = space.propositions.index
@@ -425,9 +425,9 @@ class Dqn:
 
 # Double DQN relative to the goal: one network for all goals, asked about one at a time.
 #
-# As `dqn`, but what is to be reached and what is to be kept off is in the input
+# As `dqn`, but what is to be reached and what is to be avoided is in the input
 # (`relative_inputs`) instead of in the number of the output. Each transition of a batch teaches
-# one goal, drawn by chance: what is learned from it holds for all kinds of things.
+# one goal, drawn at random: what is learned from it holds for all kinds of things.
 
 
 class RelativeDqn(Dqn):
@@ -439,13 +439,13 @@ class RelativeDqn(Dqn):
 
     def _make_network(self, generator: torch.Generator) -> EnsembleMLP:
         """Return the network: what is relative to a goal in, an output for each action."""
-        sizes = self._goals.things.relative_inputs, self._settings.hidden, len(self._choices)
+        sizes = self._goals.objects.relative_inputs, self._settings.hidden, len(self._choices)
         return EnsembleMLP(*sizes, MEMBERS, generator)
 
     def _inputs(self, features: Float32Array, goals: IntArray) -> Tensor:
         """Return what the network sees of each row, for its goal: rows of `learned`."""
-        kept_off = self._goals.kept_off(goals[:, 2])
-        return self._tensor(relative_inputs(self._goals.things, features, goals[:, 0], kept_off))
+        avoided = self._goals.avoided(goals[:, 2])
+        return self._tensor(relative_inputs(self._goals.objects, features, goals[:, 0], avoided))
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return the action with the best value of any goal in the mask that is learned."""
@@ -493,19 +493,21 @@ class RelativeDqn(Dqn):
         return torch.maximum(target.clamp(0, 1), self._tensor(bound))
 
 
-# Double DQN relative to what is to be kept off: an output for every label set and action.
+# Double DQN relative to what is to be avoided: an output for every label set and action.
 #
 # As `dqn`, but what is allowed to be touched on the way, V, is in the input (`relative_inputs`)
 # instead of in the number of the output: so that the cost does not grow with the number of sets
-# V. Each transition of a batch teaches all label sets, for one set V that is drawn by chance.
+# V. Each transition of a batch teaches all label sets, for one set V that is drawn at random.
 
 
-class KeptOffDqn(Dqn):
+class AvoidDqn(Dqn):
     """Networks, their averaged copies and the optimiser; see `Algorithm`."""
 
-    def __init__(self, body: Body, space: GoalSpace, kinds: Kinds, settings: DeepSettings) -> None:
+    def __init__(
+        self, body: Body, space: GoalSpace, kinds: ObjectKinds, settings: DeepSettings
+    ) -> None:
         self._kinds = kinds
-        self._kept_off = kinds_kept_off(kinds, space.propositions, space.violations)
+        self._avoided = avoided_kinds(kinds, space.propositions, space.violations)
         wary = bool(kinds.shown) and settings.near_misses
         self.near_misses = NearMisses(cast("WaryBody", body), space, kinds) if wary else None
         """What counts as more than a step, where the body tells."""
@@ -518,8 +520,8 @@ class KeptOffDqn(Dqn):
         return EnsembleMLP(*sizes, MEMBERS, generator)
 
     def _inputs(self, features: Float32Array, heads: IntArray) -> Tensor:
-        """Return what the network sees of each row, with what its head keeps off."""
-        return self._tensor(kept_off_inputs(self._kinds, features, self._kept_off[heads]))
+        """Return what the network sees of each row, with what its head avoids."""
+        return self._tensor(avoid_inputs(self._kinds, features, self._avoided[heads]))
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return the action with the best value of any goal in the mask."""
@@ -580,12 +582,12 @@ class KeptOffDqn(Dqn):
 # (`action_gap`) is taken from what the trained networks just said of the state, not from the
 # averaged ones, which would have to be asked once more; what an action keeps at least of its
 # value is `KEPT`, so that one which is only slower still stands out from one that rules the goal
-# out. And the networks may learn *onward* values besides: what every goal will be worth where
+# out. And the networks may learn *continuation* values besides: what every goal will be worth where
 # each label set is shown next, for planners that look ahead (`planning.lookahead`). No mission is
 # mentioned in them either:
 #
 #     target of a label set = the values of the next state   if it is shown there
-#                           = its onward values there        otherwise
+#                           = its continuation values there        otherwise
 #
 # Where values are backed up through whole episodes (`episode_backup`), what an action is worth and
 #   its
@@ -695,7 +697,7 @@ class ImageDqn(Dqn):
         return total / meant.numel()
 
     def _asked(self, network: ImageNetwork, pixels: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return what a network says of pictures: outputs, and onward logits if it has them."""
+        """Return what a network says of pictures: outputs, and continuation logits if it has them."""
         return network.both(pixels) if self._settings.onward else (network(pixels), None)
 
     def _lowered(self, target: Tensor, lost: Tensor) -> Tensor:

@@ -51,12 +51,12 @@ class HeldExploration:
 #
 # An agent that sees again what it has seen in this episode, and would do again what it did then,
 # learns nothing, and may do so for the rest of the episode (walking against a wall). It does
-# instead what it tried there least. *Explorers* always do, and keep off what changes the world
+# instead what it tried there least. *Explorers* always do, and avoid what changes the world
 # (collecting something), so that their episodes show more of it before it does.
 
 
-KEPT_OFF: Final = 1000
-"""How often an action counts as tried that is to be kept off."""
+AVOIDED: Final = 1000
+"""How often an action counts as tried that is to be avoided."""
 
 
 class UntriedActions:
@@ -76,11 +76,11 @@ class UntriedActions:
         chosen: NDArray[Any],
         features: NDArray[Any],
         random: np.random.Generator,
-        kept_off: BoolArray,
+        avoided: BoolArray,
     ) -> NDArray[Any]:
         """Return what agents do, given what they chose and what they see.
 
-        The first of them are explorers, for whom `kept_off` says which actions are none of theirs.
+        The first of them are explorers, for whom `avoided` says which actions are none of theirs.
         """
         taken = chosen.copy()
         draws = random.random(len(chosen))
@@ -88,8 +88,8 @@ class UntriedActions:
             blank = np.zeros(self._actions, np.int64)
             here = tries.setdefault(features[agent].tobytes(), blank)
             cost = here
-            if explorer := agent < len(kept_off):
-                cost = here + KEPT_OFF * kept_off[agent]
+            if explorer := agent < len(avoided):
+                cost = here + AVOIDED * avoided[agent]
             if explorer or here[chosen[agent]] > here.min():
                 least = np.flatnonzero(cost == cost.min())
                 taken[agent] = least[int(draws[agent] * len(least))]

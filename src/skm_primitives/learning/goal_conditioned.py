@@ -15,7 +15,7 @@ every step, an agent that pursues goals and explores. What differs, and why it i
 - **Sets of goals** are pursued half of the time, as composed skills will.
 - **Things by kind**: where a domain's spec says that these are what is seen, one network relative to the
   goal takes the place of an output for every goal (`relative_dqn`); where kinds are not alike, one
-  relative to what is to be kept off (`kept_off_dqn`).
+  relative to what is to be avoided (`avoided_dqn`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skm_primitives.learning.dqn import Algorithm, Arrays, Dqn, ImageDqn, KeptOffDqn, grown
+from skm_primitives.learning.dqn import Algorithm, Arrays, AvoidDqn, Dqn, ImageDqn, grown
 from skm_primitives.learning.exploration import UntriedActions
 from skm_primitives.learning.replay import Replay
 from skm_primitives.learning.settings import DeepSettings, for_actions
@@ -39,7 +39,7 @@ from skm_primitives.skills.encoders import GenericBody, ImageBody, body_for
 from skm_primitives.skills.goal_space import RelativeGoals, goal_space
 from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
 from skm_sim.faults import check_finite, environment_faults
-from skm_sim.object_centric import Kinds, Things
+from skm_sim.object_centric import ObjectKinds, ObjectSets
 from skm_sim.spec import DomainSpec
 
 NEW_MASK = 0.02
@@ -68,7 +68,7 @@ class BoxLearner(DeepLearner):
             self.body.shrink(settings.pixels)
         self._episode = settings.episode or spec.primitive_steps
         self.env = spec.make_batch(settings.agents, settings.episode or None)
-        relative = isinstance(spec.things, Things) and settings.algorithm == "dqn"
+        relative = isinstance(spec.objects, ObjectSets) and settings.algorithm == "dqn"
         meant = settings.sets, settings.momentary
         self.space = goal_space(spec, settings.slots, relative, *meant)
         self._outputs = self.space.outputs
@@ -156,7 +156,7 @@ class BoxLearner(DeepLearner):
             )
             chosen = self.algorithm.explore(chosen, random, step)
             if self._untried is not None:
-                chosen = self._untried.instead(chosen, features, random, self._kept_off(features))
+                chosen = self._untried.instead(chosen, features, random, self._avoided(features))
             acts = self.algorithm.to_environment(chosen)
             with environment_faults(self.spec.name, "step()"):
                 observation, _, ended[step], cut, info = self.env.step(acts)
@@ -172,14 +172,14 @@ class BoxLearner(DeepLearner):
 
     def _near_misses(self, states: NDArray[Any], slots: IntArray) -> ByteArray | None:
         """Return what each step of a round counts besides, for each goal, where the body tells."""
-        if not isinstance(self.algorithm, KeptOffDqn) or self.algorithm.near_misses is None:
+        if not isinstance(self.algorithm, AvoidDqn) or self.algorithm.near_misses is None:
             return None
         arrived = states[1:].astype(np.float32).reshape(-1, states.shape[-1])
         more = self.algorithm.near_misses.steps(arrived, slots[1:].reshape(-1))
         return more.reshape(*slots[1:].shape, *more.shape[1:])
 
-    def _kept_off(self, features: NDArray[Any]) -> BoolArray:
-        """Return the actions that explorers, who come first, keep off: those that show a label."""
+    def _avoided(self, features: NDArray[Any]) -> BoolArray:
+        """Return the actions that explorers, who come first, avoid: those that show a label."""
         if not self._explorers or not isinstance(self.algorithm, ImageDqn):
             return np.zeros((0, len(self.body.actions)), np.bool_)
         return self.algorithm.shows(features[: self._explorers])
@@ -346,8 +346,8 @@ def _algorithm(learner: BoxLearner) -> Algorithm:
         from skm_primitives.learning.dqn import RelativeDqn  # noqa: PLC0415
 
         return RelativeDqn(learner.body, learner.space, learner.settings)
-    if isinstance(learner.spec.things, Kinds):
-        return KeptOffDqn(learner.body, learner.space, learner.spec.things, learner.settings)
+    if isinstance(learner.spec.objects, ObjectKinds):
+        return AvoidDqn(learner.body, learner.space, learner.spec.objects, learner.settings)
     if isinstance(learner.body, ImageBody):
         return ImageDqn(learner.body, learner.space, learner.settings)
     return Dqn(learner.body, learner.space, learner.settings)

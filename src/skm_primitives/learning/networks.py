@@ -125,7 +125,7 @@ def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Te
 #
 # The filters are convolutions that halve the sides until they are small; or, where a picture is
 # made of tiles, one layer that all its patches share. Besides the values of goals they may have
-# outputs for what every goal will be worth where each label set is shown next (*onward* values).
+# outputs for what every goal will be worth where each label set is shown next (*continuation* values).
 
 
 LEAST_SIDE: Final = 7
@@ -143,7 +143,7 @@ class Sizes(NamedTuple):
     patch: int = 0
     """Pixels a side of the patches that share one layer; 0: convolutions."""
     onward: tuple[int, int] | None = None
-    """Label sets and goals, where onward values are learned."""
+    """Label sets and goals, where continuation values are learned."""
     half: bool = False
     """Whether the perceptrons' hidden layers are multiplied in half precision."""
 
@@ -211,7 +211,7 @@ class ImageNetwork(nn.Module):
         return self.head.outputs(self.hidden(pixels))
 
     def both(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the outputs of every member, and the onward logits `(n, label sets, goals)`."""
+        """Return the outputs of every member, and the continuation logits `(n, label sets, goals)`."""
         hidden = self.hidden(pixels)
         flat = hidden.transpose(0, 1).flatten(1) / len(hidden)
         onward = flat @ self.onward.flatten(0, 1).flatten(1)

@@ -177,7 +177,7 @@ class DeepSettings(TrainerSettings):
     """Environment steps of an episode while learning; 0: as many as the domain says."""
     explorers: float = 0.0
     """Images: share of agents that pursue nothing, but do what they tried least where they are, and
-    keep off what would show a label: so that episodes show more of a world before it changes."""
+    avoid what would show a label: so that episodes show more of a world before it changes."""
     untried: bool = False
     """DQN: whether agents that see the very same again in an episode do what they tried there least."""
     half: bool = False
@@ -192,7 +192,7 @@ class DeepSettings(TrainerSettings):
     """Whether labels are of single steps, as of an object that was just collected: that one is over
     again violates nothing then."""
     near_misses: bool = True
-    """Whether a step that ends close to what must be kept off counts as several, if the body tells."""
+    """Whether a step that ends close to what must be avoided counts as several, if the body tells."""
     waves: int = 0
     """Sines and cosines of every observed number, at this many frequencies, that are added to the
     inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""

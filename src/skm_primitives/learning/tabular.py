@@ -77,7 +77,7 @@ class Behaviour:
         self._draw_wanted(np.flatnonzero(agents))
 
     def act(self, state: IntArray, step: int) -> IntArray:
-        """Choose actions: random ones, or the best for the goal, ties broken by chance."""
+        """Choose actions: random ones, or the best for the goal, ties broken at random."""
         values = self._tables.action_values(state, self._violated, self._wanted, self._target)
         best = values == values.max(axis=1, keepdims=True)
         greedy = (best * self._tie_breaks[step]).argmax(axis=1)

@@ -27,18 +27,18 @@ def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[s
                 return f"nothing that the robot can reach satisfies '{clause}'"
     values = optimal_values(machine, 0.9)
     for state, found in shown.items():
-        onward = [
+        continuation = [
             outcome
             for outcome in machine.successors(state)
             if outcome.reward > 0 or values[outcome.target] > values[state]
         ]
         options = {option for labels in found for option in machine.options(state, labels)}
-        if onward and options.isdisjoint(onward):
-            label, name = machine.label(state, onward), machine.names[state]
+        if continuation and options.isdisjoint(continuation):
+            label, name = machine.label(state, continuation), machine.names[state]
             return f"once it is in {name}, nothing that the robot can reach satisfies '{label}'"
     for state in shown:
-        for promise in machine.promises(state):
-            label = machine.keeping(promise)
+        for commitment in machine.commitments(state):
+            label = machine.keeping(commitment)
             if label is not TRUE:
                 return f"nothing that the robot can do keeps '{label}' for ever"
     return "the steps that it takes cannot be done one after the other"

@@ -64,7 +64,7 @@ class Forecast:
 def can_be_late(mission: Mission) -> bool:
     """Tell whether the clock can make the mission fail, and it has an end."""
     machine, clocks = mission.machine, mission.clocks
-    if clocks is None or machine.endless or machine.jumps:
+    if clocks is None or machine.endless or machine.epsilon_transitions:
         return False
     closing = [tick.name for tick in clocks.ticks if tick.kind == "closes"]
     for name in closing:

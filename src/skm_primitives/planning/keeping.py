@@ -18,7 +18,7 @@ class Keeping:
     """What is to be said of a mission before it is run with some skills."""
 
     unlearned: tuple[str, ...]
-    """What it must keep off though no skill was learned to; empty where plans are exact."""
+    """What it must avoid though no skill was learned to; empty where plans are exact."""
     blocked: str = ""
     """Why it cannot be achieved at all."""
     policy: Policy | None = None
@@ -38,13 +38,11 @@ class Keeping:
         said = [self.blocked] if self.blocked else []
         if self.unlearned:
             names = ", ".join(self.unlearned)
-            said.append(
-                f"no skill was learned to keep off {names}: the robot may touch it on its way"
-            )
+            said.append(f"no skill was learned to avoid {names}: the robot may touch it on its way")
         return said
 
 
-def keeping(mission: Mission, skills: Skills, planner: str = "grounded") -> Keeping:
+def keeping(mission: Mission, skills: Skills, planner: str = "product") -> Keeping:
     """Say what the skills cannot keep of a mission."""
     missing = unlearned(mission, skills)
     try:
@@ -56,9 +54,9 @@ def keeping(mission: Mission, skills: Skills, planner: str = "grounded") -> Keep
 def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:
     """Return the propositions that a mission must avoid and that are no constraint of the skills.
 
-    Skills of places, and of worlds that are known, keep off whatever they are told to.
+    Skills of places, and of worlds that are known, avoid whatever they are told to.
     """
-    if not isinstance(skills.behind_goals, GoalToGoal):
+    if not isinstance(skills.world_model, GoalToGoal):
         return ()
     machine, found = mission.machine, dict[str, None]()
     for state in range(machine.num_states):

@@ -145,18 +145,18 @@ class KnownProduct:
         """Return how long the way is from arriving in each of these cells in a machine state, on."""
         label = self.world.label_ids[cells]
         after, reward = self.target[state, label], self.reward[state, label]
-        onward: FloatArray = (self.length if behind is None else behind)[after, cells] + 1
+        continuation: FloatArray = (self.length if behind is None else behind)[after, cells] + 1
         paid = reward > 0
         if paid.any():
-            found = rewarded_length(reward[paid], onward[paid], self._log_gamma)
+            found = rewarded_length(reward[paid], continuation[paid], self._log_gamma)
             if self._lasting is not None:
                 lands = after[paid] * self.length.shape[1] + cells[paid]
                 found = np.where(self._lasting[lands], found, np.inf)
-            onward[paid] = found
-        onward += self._extra[state, self._kind[cells]]
+            continuation[paid] = found
+        continuation += self._extra[state, self._kind[cells]]
         if self.world.end is not None:
-            onward[cells == self.world.end] = np.inf
-        return onward
+            continuation[cells == self.world.end] = np.inf
+        return continuation
 
     def _sweep(self, behind: FloatArray) -> Ways:
         """Settle all lengths once; `behind` says what lies behind a reward."""

@@ -40,15 +40,15 @@ from skm_primitives.skills.values import (
 )
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
-# Events where goals are label sets: what they could spoil, what is owed, and what to wait for.
+# Events where goals are label sets: what they could spoil, what is pending, and what to wait for.
 #
 # The plan is made of goals, and no goal shows an event: so the planner never counts on one. Three
-# rules, as where goals are places (`standing`):
+# rules, as where goals are places (`recurring`):
 #
 # - Goals at which events could make the mission fail, by the game on the machine in which the
 #   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
 #   at all.
-# - What is owed because the machine left its calm states is done first, by the goals that lead
+# - What is pending because the machine left its quiescent states is done first, by the goals that lead
 #   back.
 # - Where only an event can help, the robot waits for it.
 
@@ -76,22 +76,24 @@ def without_risk(outcomes: GoalOutcomes, mission: Mission, skills: Skills) -> Go
 
 
 def paying_debts(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
-    """Return the outcomes of the mission to be where nothing is owed: 1 on arrival, then the end.
+    """Return the outcomes of the mission to be where no obligation is pending: 1 on arrival, then the end.
 
     Where a goal leads there at once, no other is gone to before it: what lies behind goals is known on
     average only, and would make detours look short.
     """
-    calm = np.array([state in machine.calm for state in range(machine.num_states)])
-    paying = outcomes.moves & calm[outcomes.target]
-    owing = ~calm[:, None] & (paying | ~paying.any(axis=1, keepdims=True))
-    idle = np.where(np.isfinite(outcomes.idle_reward), 0.0, -np.inf) + calm[outcomes.idle_target]
-    arrived = calm[outcomes.passing[:, 2]].astype(np.float64)
+    quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
+    paying = outcomes.moves & quiescent[outcomes.target]
+    owing = ~quiescent[:, None] & (paying | ~paying.any(axis=1, keepdims=True))
+    idle = (
+        np.where(np.isfinite(outcomes.idle_reward), 0.0, -np.inf) + quiescent[outcomes.idle_target]
+    )
+    arrived = quiescent[outcomes.passing[:, 2]].astype(np.float64)
     return replace(
         outcomes,
         moves=outcomes.moves & owing,
-        reward=calm[outcomes.target].astype(np.float64),
+        reward=quiescent[outcomes.target].astype(np.float64),
         passing_reward=np.where(np.isfinite(outcomes.passing_reward), arrived, -np.inf),
-        idle_reward=np.where(calm, -np.inf, idle),
+        idle_reward=np.where(quiescent, -np.inf, idle),
     )
 
 
@@ -118,7 +120,7 @@ def hopeful(mission: Mission, skills: Skills) -> frozenset[int]:
         found = more
 
 
-# The grounded planner where goals are label sets, as in domains learned with networks.
+# The product planner where goals are label sets, as in domains learned with networks.
 #
 # As in `skm_primitives.planning.place_policies`, the composed skill is a weighted maximum over goals,
 #
@@ -126,7 +128,7 @@ def hopeful(mission: Mission, skills: Skills) -> frozenset[int]:
 #
 # with w_u(g) = δ_r + γ · (what can be done after g). Where a goal is a set of labels, what lies
 # behind it is known on average only: `goal_to_goal[g, h]` is the mean value of h from states that
-# achieve g. Where primitives also serve onward values, the next goals are planned with those
+# achieve g. Where primitives also serve continuation values, the next goals are planned with those
 # (`lookahead`). A goal with the violations V allows any label set whose constraints lie in V on
 # the way, so it is worth no more than the worst that these do to the machine: nothing, if one of
 # them fails the mission.
@@ -144,7 +146,7 @@ class GroundedGoalPolicy:
     what was tried in the same situation worth less each time.
     """
 
-    planner = "grounded"
+    planner = "product"
 
     def __init__(
         self, mission: Mission, skills: Skills, behind: GoalToGoal, many: bool = False
@@ -177,7 +179,7 @@ class GroundedGoalPolicy:
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
         self._debts = np.full_like(self.weights, -np.inf)
-        if mission.events and mission.machine.calm:
+        if mission.events and mission.machine.quiescent:
             debts = paying_debts(outcomes, mission.machine)
             self._debts, _ = log_goal_weights(debts, skills, behind)
         self._skills = skills
@@ -197,7 +199,7 @@ class GroundedGoalPolicy:
 
     @cached_property
     def _lookahead(self) -> Lookahead:
-        """Made when it is first needed: with the first onward values."""
+        """Made when it is first needed: with the first continuation values."""
         return self._new_lookahead()
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
@@ -219,7 +221,7 @@ class GroundedGoalPolicy:
             self.mission.machine,
             state,
             options,
-            lambda o: float(log_sum(np.array(o.reward), self._onward(o.target))),
+            lambda o: float(log_sum(np.array(o.reward), self._continuation(o.target))),
         )
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
@@ -227,7 +229,7 @@ class GroundedGoalPolicy:
         self._labels = tracker.labels
         return frozenset()
 
-    def _onward(self, state: int) -> FloatArray:
+    def _continuation(self, state: int) -> FloatArray:
         """Return log of what follows once the machine is in a state, in a typical state of the world."""
         return np.array(self._log_gamma + self._anywhere[state])
 
@@ -250,7 +252,7 @@ class GroundedGoalPolicy:
         return worth
 
     def _typical_weights(self, state: int) -> FloatArray:
-        """Return log of what each goal is worth on average; what is owed comes first."""
+        """Return log of what each goal is worth on average; what is pending comes first."""
         debts = self._debts[state]
         weights: FloatArray = debts if np.isfinite(debts).any() else self._log_weights[state]
         return weights
@@ -261,10 +263,10 @@ class GroundedGoalPolicy:
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return log of what each goal is worth: as seen from here, or on average."""
-        if values.onward is None or np.isfinite(self._debts[state]).any():
+        if values.continuation is None or np.isfinite(self._debts[state]).any():
             return self._typical_weights(state)
-        states = (state, *self.mission.machine.promises(state))
-        seen = [self._lookahead.log_weights(each, values.onward) for each in states]
+        states = (state, *self.mission.machine.commitments(state))
+        seen = [self._lookahead.log_weights(each, values.continuation) for each in states]
         best: FloatArray = np.max(seen, axis=0)
         return best if np.isfinite(best).any() else self._typical_weights(state)
 
@@ -347,20 +349,20 @@ def log_goal_weights(
     some = outcomes.leading_somewhere()
     after, typical = after[:, some], typical[some]
     weights = np.full(outcomes.moves.shape, -np.inf)
-    onward = np.full(outcomes.moves.shape, -np.inf)  # [u, g]: best from g in u
+    continuation = np.full(outcomes.moves.shape, -np.inf)  # [u, g]: best from g in u
     anywhere = np.full(len(weights), -np.inf)  # [u]: best from a typical state in u
     for rows in components(outcomes.leads_to()):
         part = outcomes.among(rows)
         while True:
             idle = part.log_idle(anywhere, log_gamma)
             for state in rows:
-                onward[state] = (after + weights[state, some]).max(axis=1, initial=-np.inf)
-            onward[rows] = np.maximum(onward[rows], idle[:, None])
+                continuation[state] = (after + weights[state, some]).max(axis=1, initial=-np.inf)
+            continuation[rows] = np.maximum(continuation[rows], idle[:, None])
             before = anywhere[rows]
             best = (typical + weights[rows][:, some]).max(axis=1, initial=-np.inf)
             anywhere[rows] = np.maximum(best, idle)
-            updated = part.log_worth(onward, part.log_most(anywhere, log_gamma), log_gamma)
-            for state, ways in outcomes.promises:
+            updated = part.log_worth(continuation, part.log_most(anywhere, log_gamma), log_gamma)
+            for state, ways in outcomes.commitments:
                 if state in rows:
                     for way in ways:
                         there = updated[rows.index(way)] if way in rows else weights[way]
@@ -379,13 +381,13 @@ def _same(new: FloatArray, old: FloatArray) -> bool:
         return not (np.abs(new - old) > CONVERGED).any()
 
 
-def _any_weights(weights: FloatArray, outcomes: GoalOutcomes, onward: IntArray) -> FloatArray:
+def _any_weights(weights: FloatArray, outcomes: GoalOutcomes, continuation: IntArray) -> FloatArray:
     """Return the weights; where learned values give every goal up, those of goals that lead onward.
 
     Values of networks prove nothing, so the robot tries: by the fewest moves of the machine, of which
     `onward[u, g]` are left after a goal.
     """
-    fewest = np.where(outcomes.reward > 0, 0, onward)
+    fewest = np.where(outcomes.reward > 0, 0, continuation)
     given_up = ~np.isfinite(weights).any(axis=1, keepdims=True)
     return np.where(given_up & outcomes.moves & (fewest < NEVER), -1.0 * fewest, weights)
 
@@ -404,7 +406,7 @@ def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set
 # touched.
 #
 # Where goals say which things may be touched on the way, there is one for every set of them: with
-# ten kinds of things 5,120. But a mission names only some, and to it a goal that keeps off the
+# ten kinds of things 5,120. But a mission names only some, and to it a goal that avoids the
 # others is like one that does not, only harder. So of goals with the same labels that allow the
 # same of what the mission names, only the freest are planned with; and those whose labels it does
 # not name are left out where showing nothing moves its machine nowhere. What is left grows with
@@ -439,7 +441,7 @@ def goals_of_mission(mission: Mission, skills: Skills) -> IntArray:
 
 
 class NarrowedPolicy:
-    """The grounded planner on some of the goals, for robots with continuous actions."""
+    """The product planner on some of the goals, for robots with continuous actions."""
 
     planner = GroundedGoalPolicy.planner
 
@@ -471,9 +473,11 @@ class NarrowedPolicy:
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the weighted maximum over the goals, for each action."""
-        kept, onward = self._kept, values.onward
+        kept, continuation = self._kept, values.continuation
         some = GoalValues(
-            values.move[kept], values.stop[kept], None if onward is None else onward[:, kept]
+            values.move[kept],
+            values.stop[kept],
+            None if continuation is None else continuation[:, kept],
         )
         return self._policy.composed(state, some)
 
@@ -514,7 +518,7 @@ def _with_goals(skills: Skills, kept: IntArray, behind: GoalToGoal) -> RemoteSki
         propositions=skills.propositions,
         constraints=skills.constraints,
         goals=tuple(skills.goals[index] for index in kept.tolist()),
-        behind_goals=behind,
+        world_model=behind,
         gamma=skills.gamma,
         observation_space=skills.action_space,
         action_space=skills.action_space,

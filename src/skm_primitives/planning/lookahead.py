@@ -1,6 +1,6 @@
 """Looking ahead from where the robot is: what a goal is worth, given where it leaves the next ones.
 
-On average, what lies behind a goal is known from `GoalToGoal`. Primitives that also serve *onward*
+On average, what lies behind a goal is known from `GoalToGoal`. Primitives that also serve *continuation* values
 values say it for the state at hand: which of two goals leaves the one after it nearer. So the goals of
 the next few moves of the machine are planned together, over all sequences of label sets:
 
@@ -46,20 +46,20 @@ class GoalOutcomes:
     way to the goal is allowed to touch. What the machine cannot tell from showing nothing is not among
     them: any way shows nothing at times, whatever it avoids."""
     passing_reward: FloatArray
-    """`(n,)`: the reward of that; −∞ where it breaks a promise."""
+    """`(n,)`: the reward of that; −∞ where it breaks a commitment."""
     idle_target: IntArray
     """For each machine state, where a step that shows nothing leads."""
     idle_reward: FloatArray
-    """Its reward; −∞ where it does not move the machine, or breaks a promise."""
-    promises: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """The machine states in which promises can be made, with the states under each."""
+    """Its reward; −∞ where it does not move the machine, or breaks a commitment."""
+    commitments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The machine states in which commitments can be made, with the states under each."""
 
     def leads_to(self) -> list[list[int]]:
         """Return the machine states that what is worth anything in each state depends on."""
         passed: list[list[int]] = [[] for _ in self.moves]
         for state, _, target in self.passing.tolist():
             passed[state].append(target)
-        for state, ways in self.promises:
+        for state, ways in self.commitments:
             passed[state] += ways
         for state in np.flatnonzero(np.isfinite(self.idle_reward)).tolist():
             passed[state].append(int(self.idle_target[state]))
@@ -74,7 +74,7 @@ class GoalOutcomes:
         good = np.zeros(len(self.moves), np.bool_)
         while True:
             leads = self.moves & ((self.reward > 0) | good[self.target])
-            for state, ways in self.promises:
+            for state, ways in self.commitments:
                 leads[state] |= leads[list(ways)].any(axis=0)
             waiting = (self.idle_reward > 0) | (
                 ~np.isinf(self.idle_reward) & good[self.idle_target]
@@ -85,7 +85,7 @@ class GoalOutcomes:
             good = found
 
     def among(self, states: list[int]) -> GoalOutcomes:
-        """Return the same for some machine states only, without promises."""
+        """Return the same for some machine states only, without commitments."""
         number = {state: index for index, state in enumerate(states)}
         some = np.isin(self.passing[:, 0], states)
         passing = self.passing[some].copy()
@@ -100,9 +100,9 @@ class GoalOutcomes:
             self.idle_reward[states],
         )
 
-    def log_worth(self, onward: FloatArray, most: FloatArray, log_gamma: float) -> FloatArray:
+    def log_worth(self, continuation: FloatArray, most: FloatArray, log_gamma: float) -> FloatArray:
         """Return log of what each goal is worth, if `onward[u, g]` is that of going on from it in u."""
-        after = np.take_along_axis(onward, self.target, axis=0)
+        after = np.take_along_axis(continuation, self.target, axis=0)
         worth = np.minimum(log_sum(self.reward, log_gamma + after), most)
         return np.where(self.moves, worth, -np.inf)
 
@@ -142,7 +142,7 @@ class GoalOutcomes:
                     counted_idle, 1, np.where(idle, 1 + steps[self.idle_target], NEVER)
                 )
                 fewer = np.minimum(by_goals.min(axis=1, initial=NEVER), by_none)
-                for state, ways in self.promises:
+                for state, ways in self.commitments:
                     fewer[state] = min(fewer[state], *fewer[list(ways)].tolist())
                 fewer = np.minimum(fewer, NEVER)
                 if np.array_equal(fewer, steps):
@@ -203,7 +203,7 @@ def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
         tuple(
             (state, ways)
             for state in range(machine.num_states)
-            if (ways := machine.promises(state))
+            if (ways := machine.commitments(state))
         ),
     )
 
@@ -232,7 +232,7 @@ class _Place:
     factor: FloatArray
     """0 where the goal does not move the machine; else how careful the way to it is."""
     leg: IntArray
-    """Where the value of the way here is, in the onward values followed by the averages."""
+    """Where the value of the way here is, in the continuation values followed by the averages."""
 
     def worth(self, rest: FloatArray, gamma: float) -> FloatArray:
         """Return what achieving each goal is worth, if `rest[sequence]` is what follows."""
@@ -240,7 +240,7 @@ class _Place:
 
 
 class Lookahead:
-    """Plans the next moves of a machine with the onward values of the state at hand."""
+    """Plans the next moves of a machine with the continuation values of the state at hand."""
 
     def __init__(
         self,
@@ -268,15 +268,15 @@ class Lookahead:
         self._most = outcomes.log_most(anywhere, math.log(skills.gamma))
         self._plans: dict[int, tuple[list[_Place], FloatArray]] = {}
 
-    def log_weights(self, state: int, onward: Float32Array) -> FloatArray:
-        """Return log of what achieving each goal is worth in a machine state, where `onward` holds.
+    def log_weights(self, state: int, continuation: Float32Array) -> FloatArray:
+        """Return log of what achieving each goal is worth in a machine state, where `continuation` holds.
 
         It is worked out in units of what the state is worth, which may be too small for a number.
         """
         if state not in self._plans:
             self._plans[state] = self._plan(state)
         places, value = self._plans[state]
-        legs = np.concatenate([onward.ravel(), self._average])
+        legs = np.concatenate([continuation.ravel(), self._average])
         for place in reversed(places[1:]):
             value = (legs[place.leg] * place.worth(value, self._gamma)).max(axis=1, initial=0.0)
         weights = np.zeros(self._outcomes.moves.shape[1])

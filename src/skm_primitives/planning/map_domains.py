@@ -158,7 +158,7 @@ def building_of(spec: DomainSpec) -> Building | None:
 def on_building(spec: DomainSpec, policy: Policy | None) -> Journeys | None:
     """Return how far a mission is in its building, by the policy that would carry it out.
 
-    None in other domains, and where the way depends on events or promises.
+    None in other domains, and where the way depends on events or commitments.
     """
     if not isinstance(policy, KnownWorldPolicy):
         return None

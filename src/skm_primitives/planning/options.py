@@ -196,7 +196,7 @@ def _batched(array: Float32Array, dimensions: int) -> Float32Array:
     return array if array.ndim == dimensions else array[None]
 
 
-# Standing orders in turn: what is to be seen again and again is gone to in the order it is
+# Recurring missions in turn: what is to be seen again and again is gone to in the order it is
 # written in.
 #
 # A round of `G F a & G F b & G F c` may see its recurrences in any order, and what is seen last

@@ -21,7 +21,7 @@ from skm_machine.possible import LabelSet, possible_outcomes, shown_everywhere
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import TOLERANCE, Skill, SkillMachine, plan_possible
 from skm_primitives.planning.keeping import Keeping, keeping
-from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, StandingPolicy
+from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
 from skm_primitives.planning.policy import Policy, WantsGoals
 from skm_primitives.planning.product import MissionProduct, mission_product
 from skm_primitives.planning.product_graph import FAR, ProductGraph
@@ -94,7 +94,7 @@ class Outlook:
 
 
 def outlook(mission: Mission, skills: Skills) -> Outlook:
-    """Say what a mission comes to with these skills, by the grounded planner."""
+    """Say what a mission comes to with these skills, by the product planner."""
     kept = keeping(mission, skills)
     found = _found(mission.planned, skills, kept.policy, kept.blocked)
     if mission.clocks is not None:
@@ -108,7 +108,7 @@ def _with_clocks(found: Outlook, mission: Mission, skills: Skills) -> Outlook:
     What the planner goes for is as planned; what can happen to it, ticks of its clocks among it, is
     told of the machine itself, where any label set may follow on any other.
     """
-    behind = skills.behind_goals
+    behind = skills.world_model
     if isinstance(behind, KnownWorld):
         own = [behind.label_sets[index] for index in np.unique(behind.label_ids).tolist()]
     else:
@@ -134,10 +134,10 @@ def outlook_in(spec: DomainSpec, mission: Mission) -> Outlook | None:
 def risks_from(policy: Policy, skills: Skills, observation: Any) -> tuple[Risk, ...]:  # noqa: ANN401
     """Return how events can make a mission fail from an observed place, whatever the robot does."""
     mission = policy.mission
-    if isinstance(policy, StandingPolicy):
+    if isinstance(policy, RecurringPolicy):
         risk = policy.risk_from(observation)
         return () if risk is None else (risk,)
-    if not _named_events(mission) or not isinstance(skills.behind_goals, GoalToGoal):
+    if not _named_events(mission) or not isinstance(skills.world_model, GoalToGoal):
         return ()
     return event_verdict(mission.machine, mission.events, _own(skills)).risks
 
@@ -149,7 +149,7 @@ def _own(skills: Skills) -> list[LabelSet]:
 
 
 def _found(mission: Mission, skills: Skills, policy: Policy | None, blocked: str) -> Outlook:
-    behind = skills.behind_goals
+    behind = skills.world_model
     if isinstance(behind, GoalToGoal):
         return _of_label_sets(mission, skills, policy, blocked, _own(skills))
     places = len(behind.successors)
@@ -218,7 +218,7 @@ class _InPlaces:
         self.world, self.policy, self.blocked = world, policy, blocked
         events = _named_events(mission)
         self.game: EventGame | None = None
-        if isinstance(policy, StandingPolicy) and policy.game is not None:
+        if isinstance(policy, RecurringPolicy) and policy.game is not None:
             self.game = policy.game
             self.products, self.happenings = self.game.products, self.game.happenings
         else:
@@ -241,7 +241,7 @@ class _InPlaces:
         self.starts = np.flatnonzero(self._possible()[self.machine.initial, :, 0])
 
     def _possible(self) -> BoolArray:
-        if isinstance(self.policy, StandingPolicy):
+        if isinstance(self.policy, RecurringPolicy):
             return self.policy.possible
         return self.achievable
 
@@ -292,12 +292,12 @@ class _InPlaces:
                         frozenset(self.mission.events),
                     )
                 if (
-                    isinstance(self.policy, StandingPolicy)
+                    isinstance(self.policy, RecurringPolicy)
                     and (self.policy.waiting[state] & there[state]).any()
                 ):
                     waits.append(state)
         values = tuple(skills[u].value if u in skills else 0.0 for u in range(machine.num_states))
-        planned = SkillMachine(machine, skills, values, "grounded", self.skills.gamma)
+        planned = SkillMachine(machine, skills, values, "product", self.skills.gamma)
         counted = None if self.blocked else (len(self.starts), self.shape[1])
         return Outlook(
             shown,
@@ -359,9 +359,9 @@ class _InPlaces:
         machine = self.machine
         lost = np.zeros(self.shape, np.bool_)
         lost[sorted(machine.failure)] = True
-        if not machine.jumps:
+        if not machine.epsilon_transitions:
             lost |= ~self.achievable
-        graph = self.freely.without_promises()
+        graph = self.freely.without_commitments()
         found, arriving = graph.reached(lost, keeping=False)
         first = found[machine.initial, self.starts, 0]
         if first.min() >= FAR:
@@ -395,13 +395,13 @@ class _InPlaces:
     def _gone_for(self, state: int, there: BoolArray) -> tuple[Outcome, ...]:
         """Return what the plan makes the machine do next, from one node or another."""
         policy, product = self.policy, self.products[0]
-        if not isinstance(policy, StandingPolicy | GroundedPolicy | KnownWorldPolicy):
+        if not isinstance(policy, RecurringPolicy | GroundedPolicy | KnownWorldPolicy):
             return ()
         actions = policy.actions[state].reshape(self.shape[1:])
         place, counter = np.nonzero(there)
         arrived = self.world.successors[place, actions[place, counter]]
         found: dict[Outcome, None] = {}
-        for way in (state, *self.machine.promises(state)):
+        for way in (state, *self.machine.commitments(state)):
             rows = way, arrived, counter
             kept = product.kept[rows]
             pairs = np.stack([product.machine_state[rows], product.reward[rows] > 0], axis=1)[kept]
@@ -419,7 +419,7 @@ class _InPlaces:
 
     def _verdict(self) -> EventVerdict:
         events = self.mission.events
-        if not _named_events(self.mission) or not isinstance(self.policy, StandingPolicy):
+        if not _named_events(self.mission) or not isinstance(self.policy, RecurringPolicy):
             return EventVerdict(events, (), FROM_ANYWHERE)
         proved = FROM_ANYWHERE if self.world.chances is None else AS_A_RULE
         assert self.game is not None
@@ -441,9 +441,9 @@ class _InPlaces:
         return unkept
 
     def _risk(self, events: tuple[str, ...], game: EventGame, unkept: IntArray) -> Risk:
-        """Return the story from where the robot is lost soonest."""
-        assert isinstance(self.policy, StandingPolicy)
+        """Return the counterexample from where the robot is lost soonest."""
+        assert isinstance(self.policy, RecurringPolicy)
         doom = game.doom[self.machine.initial, unkept, 0]
         node = self.machine.initial, int(unkept[doom.argmin()]), 0
-        story = game.story(node, self.policy.actions)
-        return Risk(events, story, (len(unkept), len(self.starts)))
+        counterexample = game.counterexample(node, self.policy.actions)
+        return Risk(events, counterexample, (len(unkept), len(self.starts)))

@@ -132,9 +132,9 @@ class PaperPolicy:
         """Go on: there is no other way than that of the greatest value."""
 
 
-# The planner `values`: grounded weights over composed long-range values, and nothing else.
+# The planner `values`: product weights over composed long-range values, and nothing else.
 #
-# In tabular domains the grounded planner reads the one-step world off the learned tables and
+# In tabular domains the product planner reads the one-step world off the learned tables and
 # plans on it: model-based planning on what was learned, which would do as well if every long-
 # range value were wiped out. Here no step of the world is known. What a goal is worth is what the
 # learned values say of all goals at its place, and an action is worth the best of weight × value,
@@ -157,12 +157,12 @@ class ComposedValuesPolicy(GroundedGoalPolicy):
 
 def _between_goals(skills: Skills) -> GoalToGoal:
     """Return what is known of the values of goals where others are achieved."""
-    behind = skills.behind_goals
+    behind = skills.world_model
     if isinstance(behind, GoalToGoal):
         return behind
     if isinstance(behind, PlaceWorld) and behind.goal_values is not None:
         return GoalToGoal(behind.goal_values, approximate=False)
     raise SkmError(
         f"the skills of '{skills.domain}' are not served with the values between their goals; use"
-        " planner 'grounded' or 'paper'."
+        " planner 'product' or 'paper'."
     )

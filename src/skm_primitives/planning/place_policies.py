@@ -56,7 +56,7 @@ class UnseenPlaceError(SkmError):
 class PlacePolicy:
     """A policy that knows its place in the product of machine, places and visit counts."""
 
-    planner = "grounded"
+    planner = "product"
 
     def __init__(self, mission: Mission, skills: Skills, world: PlaceWorld) -> None:
         self.mission = mission
@@ -122,7 +122,7 @@ class PlacePolicy:
         """Do as before: in a world that is as it was learned, there is no better way."""
 
 
-# The grounded planner: plans with what the primitives know of the world, beyond the paper.
+# The product planner: plans with what the primitives know of the world, beyond the paper.
 #
 # The paper plans on the machine alone, and so picks transitions that no state of the world
 # satisfies, ties that are far away, and goals from which nothing else can be reached. Here the
@@ -174,7 +174,7 @@ class GroundedPolicy(PlacePolicy):
         self._pursued = self._pursued_goals(destinations)
 
     def _solve(self, slip: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what being at, arriving at and arriving at with no promise made each node are worth.
+        """Return what being at, arriving at and arriving at with no commitment made each node are worth.
 
         As logarithms, unless there are rewards below 0.
         """
@@ -302,7 +302,7 @@ def not_from_here(observation: Any) -> UnachievableMissionError:  # noqa: ANN401
     )
 
 
-# The grounded planner where the world is known as a whole: optimal from every cell.
+# The product planner where the world is known as a whole: optimal from every cell.
 #
 # It plans on machine × cells (`known_product`), so where in a place it arrives is chosen for what
 # comes after. The values of the primitives are not needed to choose an action: they say how far
@@ -315,7 +315,7 @@ def not_from_here(observation: Any) -> UnachievableMissionError:  # noqa: ANN401
 class KnownWorldPolicy:
     """Takes the shortest way to success; of equally short ones the first action, straight ones first."""
 
-    planner = "grounded"
+    planner = "product"
 
     def __init__(self, mission: Mission, skills: Skills, world: KnownWorld) -> None:
         self.mission = mission
@@ -441,7 +441,7 @@ class KnownWorldPolicy:
         return cell
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
-        """Return what a step does: machines with promises are planned otherwise (`standing`)."""
+        """Return what a step does: machines with commitments are planned otherwise (`recurring`)."""
         return options[0]
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
@@ -523,7 +523,7 @@ class KnownWorldPolicy:
         """Do as before: in a world that is known there is no better way."""
 
 
-# The grounded planner for standing orders and for missions with events, where goals are places.
+# The product planner for recurring missions and for missions with events, where goals are places.
 #
 # Without events it follows the best lasso, step by step. The composed value of an action says how
 # much the arrival that it leads to loses against the best one: γ to the number of steps that it
@@ -533,7 +533,7 @@ class KnownWorldPolicy:
 #   into a
 # loss (`place_game`). When one happens, the machine moves, and the plan is another. Three rules:
 #
-# - What is owed because the machine left its calm states is done first, by the shortest way: a
+# - What is pending because the machine left its quiescent states is done first, by the shortest way: a
 #   robot whose battery is low goes to the charger, and on with its patrol afterwards.
 # - Where only an event can help, the robot waits for it: in a safe place, as near as can be to
 #   where it would go on. It never counts on the event.
@@ -546,14 +546,14 @@ MOST_LOST: Final = 500.0
 
 
 class _Plan(NamedTuple):
-    """The best lasso by the actions of a product, and the way to where nothing is owed by the same."""
+    """The best lasso by the actions of a product, and the way to where no obligation is pending by the same."""
 
     lasso: Lasso
     pursued: IntArray
     reaction: Reaction | None
 
 
-class StandingPolicy(PlacePolicy):
+class RecurringPolicy(PlacePolicy):
     """Zero-shot execution along the best lasso, reacting to events."""
 
     def __init__(self, mission: Mission, skills: Skills, world: PlaceWorld) -> None:
@@ -568,7 +568,7 @@ class StandingPolicy(PlacePolicy):
         """The first by which the mission can be done from a node is gone by: they dare more and more."""
         possible = self._plans[0].lasso.achievable
         if self.game is not None:
-            if machine.jumps and self.game.kept.any():
+            if machine.epsilon_transitions and self.game.kept.any():
                 self._plans.insert(0, self._plan_on(self.game.sure))
             running = [u for u in range(machine.num_states) if not _over(machine, u)]
             if not (possible[running].all() or self.game.allowed.all()):
@@ -649,7 +649,7 @@ class StandingPolicy(PlacePolicy):
         return Decision(action, goal, math.exp(value), log_value=value)
 
     def owed(self, state: int) -> int:
-        """Return in how many steps from here nothing is owed any more; 0 without events."""
+        """Return in how many steps from here no obligation is pending any more; 0 without events."""
         here = state, self._place, self._counter
         plans = self._plans[0], self._plan(here)
         return min((p.reaction.steps(*here) for p in plans if p.reaction is not None), default=0)
@@ -693,10 +693,10 @@ class StandingPolicy(PlacePolicy):
         node = self.mission.machine.initial, self._number_of(observation), 0
         if self.game is None or self.game.kept[node] or not self._possible[node]:
             return None
-        story = self.game.story(node, self.actions)
-        happened = frozenset().union(*story.steps, *story.forever)
+        counterexample = self.game.counterexample(node, self.actions)
+        happened = frozenset().union(*counterexample.steps, *counterexample.forever)
         named = tuple(name for name in self.mission.events if name in happened)
-        return Risk(named or self.mission.events, story)
+        return Risk(named or self.mission.events, counterexample)
 
     def _wait(self, state: int, place: int, counter: int) -> Decision:
         """Return what brings the robot nearest to where an event would help, and keeps it safe."""

@@ -14,11 +14,11 @@ from skm_primitives.planning.label_set_policies import (
     goals_of_mission,
 )
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
-from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, StandingPolicy
+from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.values import KnownWorld, PlaceWorld, Skills
 
-PLANNERS: Final = ("grounded", "paper")
+PLANNERS: Final = ("product", "paper")
 """Those of every domain, in process and in the machine node."""
 EVERY_PLANNER: Final = (*PLANNERS, "values", "printed")
 """And two to measure with: see `composed_values` and `paper`."""
@@ -27,17 +27,17 @@ EVERY_PLANNER: Final = (*PLANNERS, "values", "printed")
 def make_policy(
     mission: Mission,
     skills: Skills,
-    planner: str = "grounded",
+    planner: str = "product",
     slip: float = 0.0,
     *,
     possible_only: bool = False,
 ) -> Policy:
     """Return the policy of a mission.
 
-    `planner="paper"` is Algorithm 2, executed by Algorithm 3; `"grounded"` plans with what the skills
+    `planner="paper"` is Algorithm 2, executed by Algorithm 3; `"product"` plans with what the skills
     know of the world, and refuses what they prove unachievable. `slip` is the chance that a random
-    action is taken instead of the chosen one, which the grounded planner takes into account where goals
-    are places. `"values"` is grounded weights over composed long-range values only, to compare with;
+    action is taken instead of the chosen one, which the product planner takes into account where goals
+    are places. `"values"` is product weights over composed long-range values only, to compare with;
     `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
     these two plan on the machine restricted to label sets that occur; the others always do.
     """
@@ -60,16 +60,16 @@ def _make_policy(
     if planner in ("paper", "printed"):
         printed = planner == "printed"
         return PaperPolicy(mission, skills, possible_only=possible_only, printed=printed)
-    if isinstance(skills.behind_goals, PlaceWorld):
-        sure = not slip and skills.behind_goals.chances is None
+    if isinstance(skills.world_model, PlaceWorld):
+        sure = not slip and skills.world_model.chances is None
         if mission.events or (mission.machine.endless and sure):
-            return StandingPolicy(mission, skills, skills.behind_goals)
-        return GroundedPolicy(mission, skills, skills.behind_goals, slip)
-    if isinstance(skills.behind_goals, KnownWorld):
-        if mission.machine.jumps or mission.events:
-            return StandingPolicy(mission, skills, skills.behind_goals.as_places(len(skills.goals)))
-        return KnownWorldPolicy(mission, skills, skills.behind_goals)
-    behind = skills.behind_goals
+            return RecurringPolicy(mission, skills, skills.world_model)
+        return GroundedPolicy(mission, skills, skills.world_model, slip)
+    if isinstance(skills.world_model, KnownWorld):
+        if mission.machine.epsilon_transitions or mission.events:
+            return RecurringPolicy(mission, skills, skills.world_model.as_places(len(skills.goals)))
+        return KnownWorldPolicy(mission, skills, skills.world_model)
+    behind = skills.world_model
     kept = goals_of_mission(mission, skills)
     if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
         return NarrowedPolicy(mission, skills, behind, kept)

@@ -74,7 +74,7 @@ class Policy(Protocol):
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
         """Return what a step does, of what it may do, where it has led to what is observed.
 
-        Asked before `entered`, and only where a promise can be made or given up.
+        Asked before `entered`, and only where a commitment can be made or given up.
         """
         ...
 
@@ -138,7 +138,7 @@ def best_option(
     options: tuple[Outcome, ...],
     log_value: Callable[[Outcome], float],
 ) -> Outcome:
-    """Return the option of the greatest value; a promise is given up only if keeping it is hopeless.
+    """Return the option of the greatest value; a commitment is given up only if keeping it is hopeless.
 
     Values are given as logarithms: only what cannot be had at all is −∞.
     """
@@ -174,7 +174,7 @@ def noise_of(skills: Skills, spread: float = 0.0) -> float:
 
 
 def _approximate(skills: Skills) -> bool:
-    return isinstance(skills.behind_goals, GoalToGoal) and skills.behind_goals.approximate
+    return isinstance(skills.world_model, GoalToGoal) and skills.world_model.approximate
 
 
 def best_of_goals(values: AnyGoalValues) -> tuple[Any, Float32Array]:
@@ -189,7 +189,7 @@ def best_of_goals(values: AnyGoalValues) -> tuple[Any, Float32Array]:
 
 
 class PolicyOnTop:
-    """A zero-shot policy, and what it says of promises, constraints and composed values."""
+    """A zero-shot policy, and what it says of commitments, constraints and composed values."""
 
     def __init__(self, zero_shot: Policy) -> None:
         self.zero_shot = zero_shot

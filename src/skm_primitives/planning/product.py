@@ -88,9 +88,9 @@ class MissionProduct:
     labels: tuple[tuple[frozenset[str], ...], ...]
     """The labels that the arrival shows, `[place][counter]`."""
     kept: BoolArray
-    """Whether the arrival breaks no promise, and does not end the world before the mission is over."""
-    promises: tuple[tuple[int, tuple[int, ...]], ...]
-    """The machine states in which promises can be made, with the states under each."""
+    """Whether the arrival breaks no commitment, and does not end the world before the mission is over."""
+    commitments: tuple[tuple[int, tuple[int, ...]], ...]
+    """The machine states in which commitments can be made, with the states under each."""
     allowed: BoolArray | None = None
     """`[u, place, action, counter]`: whether an action may be taken; None: all."""
 
@@ -137,7 +137,7 @@ class MissionProduct:
                 return value, arriving
 
     def arriving_directly(self, value: FloatArray, gamma: float) -> FloatArray:
-        """Return the value of arriving with no promise made on arrival; nothing if one is broken."""
+        """Return the value of arriving with no commitment made on arrival; nothing if one is broken."""
         place = np.arange(self.reward.shape[1])[:, None]
         after = self.reward + gamma * value[self.machine_state, place, self.counter]
         return after if self.kept.all() else np.where(self.kept, after, 0.0)
@@ -145,14 +145,14 @@ class MissionProduct:
     def arriving(self, value: FloatArray, gamma: float) -> FloatArray:
         """Return the value of arriving, if `value` is that of being there."""
         arriving = self.arriving_directly(value, gamma)
-        for state, ways in self.promises:
+        for state, ways in self.commitments:
             np.maximum(arriving[state], arriving[list(ways)].max(axis=0), out=arriving[state])
         return arriving
 
     def best_way(self, direct: FloatArray) -> IntArray:
-        """Return, for each arrival, the state to read it from: its own, or one under a promise."""
+        """Return, for each arrival, the state to read it from: its own, or one under a commitment."""
         way = np.zeros(direct.shape, np.int64) + np.arange(len(direct))[:, None, None]
-        for state, ways in self.promises:
+        for state, ways in self.commitments:
             candidates = np.array([state, *ways])
             way[state] = candidates[direct[candidates].argmax(axis=0)]
         return way
@@ -160,7 +160,7 @@ class MissionProduct:
     def following(self, action: IntArray, way: IntArray) -> tuple[IntArray, FloatArray]:
         """Return, for each [u, place, counter], the flat index of what follows, and the reward.
 
-        A broken promise leads nowhere, nor does an action that is not allowed: it follows upon itself.
+        A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself.
         """
         u, place, counter = np.indices(self.reward.shape)
         reached = self.world.successors[place, action]
@@ -276,13 +276,13 @@ def mission_product(
                 if running
                 else (state, float(always_paid and state not in machine.failure))
             )
-    promised = np.array([state in machine.promised for state in range(shape[0])])
-    kept = (~promised[:, None] | promised[target])[:, label_ids]
+    committed = np.array([state in machine.committed for state in range(shape[0])])
+    kept = (~committed[:, None] | committed[target])[:, label_ids]
     if world.ended is not None:
         ends = np.isin(np.arange(shape[0]), sorted(machine.terminal))
         kept = kept & (~world.ended[:, None] | ends[target[:, label_ids]])
-    promises = tuple(
-        (state, ways) for state in range(shape[0]) if (ways := machine.promises(state))
+    commitments = tuple(
+        (state, ways) for state in range(shape[0]) if (ways := machine.commitments(state))
     )
     allowed = None
     if world.tried is not None:
@@ -297,6 +297,6 @@ def mission_product(
         counter,
         labels,
         kept,
-        promises,
+        commitments,
         allowed,
     )

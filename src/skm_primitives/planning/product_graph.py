@@ -1,7 +1,7 @@
 """Machine × places × visit counts backwards: what can be reached or forced, each arc looked at once.
 
 To be somewhere is a *node* [u, place, counter]. An action leads from it to an *arrival* [u, place',
-counter]. An arrival is *read* in u, or under a promise that can be made in u, while some events happen:
+counter]. An arrival is *read* in u, or under a commitment that can be made in u, while some events happen:
 each reading leads to one node. Regions are found by worklists over the arcs backwards, so the cost is in
 proportion to the arcs, however far a region reaches.
 """
@@ -58,9 +58,9 @@ class ProductGraph:
             leads_to, self._pair_of = first.world.chances.place, first.world.chances.pair
             self._leads_to = first.world.chances.reached(self.actions)
         self._pairs = _inverse(leads_to, self.shape[1])
-        self._promises = first.promises
+        self._commitments = first.commitments
         readers = [[u] for u in range(self.shape[0])]
-        for state, ways in self._promises:
+        for state, ways in self._commitments:
             for way in ways:
                 readers[way].append(state)
         self._readers = (
@@ -69,7 +69,7 @@ class ProductGraph:
         )
         self._choices = np.ones(self.shape[0], np.int64)
         """For each machine state, the states in which an arrival in it can be read."""
-        for state, ways in self._promises:
+        for state, ways in self._commitments:
             self._choices[state] += len(ways)
 
     def paid(self, region: BoolArray) -> list[BoolArray]:
@@ -92,7 +92,7 @@ class ProductGraph:
 
         From being at a node, and from arriving there; `FAR` from where it cannot. With `every`, whatever
         events happen: then it is the number of steps at worst. Else events help. With `keeping`, what
-        breaks a promise leads nowhere. Nodes that are not `among` lead nowhere either.
+        breaks a commitment leads nowhere. Nodes that are not `among` lead nowhere either.
         """
         steps, arriving = np.full(self.size, FAR), np.full(self.size, FAR)
         open_ways = np.full(self.size, len(self.products) if every else 1)
@@ -136,11 +136,11 @@ class ProductGraph:
                 return region
             region = found
 
-    def without_promises(self) -> ProductGraph:
+    def without_commitments(self) -> ProductGraph:
         """Return the same arcs, where every arrival is read as it is."""
-        if not self._promises:
+        if not self._commitments:
             return self
-        plain = [replace(product, promises=()) for product in self.products]
+        plain = [replace(product, commitments=()) for product in self.products]
         return ProductGraph(plain, self.allowed, every_chance=self._pair_of is not None)
 
     def gone_through(self, begun: BoolArray, over: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -160,10 +160,10 @@ class ProductGraph:
             arrivals = np.unique(arrivals[~arrived[arrivals]])
             arrived[arrivals] = True
             ways = [after[arrivals] for after in self.after]
-            for promising, promises in self._promises:
+            for promising, commitments in self._commitments:
                 some = arrivals[arrivals // (places * counters) == promising]
-                for promise in promises:
-                    readings = some + (promise - promising) * places * counters
+                for commitment in commitments:
+                    readings = some + (commitment - promising) * places * counters
                     ways += [
                         after[readings[product.kept.reshape(-1)[readings]]]
                         for product, after in zip(self.products, self.after, strict=True)
@@ -187,7 +187,7 @@ class ProductGraph:
         """
         state, place, counter = node
         found: list[tuple[int, int, tuple[int, int, int] | None]] = []
-        ways = (state, *dict(self._promises).get(state, ()))
+        ways = (state, *dict(self._commitments).get(state, ()))
         permitted = None if self.allowed is None else self.allowed[state, place, :, counter]
         for arrival in self._places_from(place, permitted):
             if arriving[state, arrival, counter] != steps[node]:
@@ -249,7 +249,7 @@ class ProductGraph:
 
     def _arrivals_of(self, readings: IntArray) -> IntArray:
         """Return the arrivals that can be read so."""
-        if not self._promises:
+        if not self._commitments:
             return readings
         per_state = self.shape[1] * self.shape[2]
         state, rest = np.divmod(readings, per_state)

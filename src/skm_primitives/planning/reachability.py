@@ -16,7 +16,7 @@ solvers share the graph:
 
 A node is (machine state u, place, visit counter). An action leads to a place, that is to an *arrival*
 (u, place, counter before it). The labels shown there move the machine: the arrival leads to a node,
-with a reward. An arrival may be read from another machine state instead: one under a promise that u
+with a reward. An arrival may be read from another machine state instead: one under a commitment that u
 can make.
 """
 
@@ -126,9 +126,9 @@ def followed_forever(
     return length
 
 
-def rewarded_length(reward: FloatArray, onward: FloatArray, log_gamma: float) -> FloatArray:
-    """Return how long a way is that begins with a reward and goes on with the length `onward`."""
-    length: FloatArray = np.logaddexp(np.log(reward), onward * log_gamma) / log_gamma
+def rewarded_length(reward: FloatArray, continuation: FloatArray, log_gamma: float) -> FloatArray:
+    """Return how long a way is that begins with a reward and goes on with the length `continuation`."""
+    length: FloatArray = np.logaddexp(np.log(reward), continuation * log_gamma) / log_gamma
     return length
 
 
@@ -199,9 +199,9 @@ class Lengths:
     being: FloatArray
     """From being there."""
     direct: FloatArray
-    """From arriving there, with no promise made on arrival."""
+    """From arriving there, with no commitment made on arrival."""
     arriving: FloatArray
-    """From arriving there, by the best choice of promises."""
+    """From arriving there, by the best choice of commitments."""
 
 
 class MissionGraph:
@@ -229,10 +229,10 @@ class MissionGraph:
         self._first_silent = np.concatenate([[0], np.cumsum(counts)])
         self._paid = np.flatnonzero(kept & (self._reward > 0))
         readers: list[list[int]] = [[state] for state in range(states)]
-        for state, ways in first.promises:
+        for state, ways in first.commitments:
             for way in ways:
                 readers[way].append(state)
-        self._promises = first.promises
+        self._commitments = first.commitments
         self._readers = np.concatenate([np.array(row, np.int64) for row in readers])
         self._first_reader = np.concatenate([[0], np.cumsum([len(row) for row in readers])])
         world = first.world
@@ -282,8 +282,8 @@ class MissionGraph:
         sources, owner = self._sources(self._paid)
 
         def sweep(behind: FloatArray) -> Ways:
-            onward = behind[self._lands[self._paid]] + 1
-            found = rewarded_length(self._reward[self._paid], onward, log_gamma)
+            continuation = behind[self._lands[self._paid]] + 1
+            found = rewarded_length(self._reward[self._paid], continuation, log_gamma)
             seeds = [(sources, found[owner], self._paid[owner])]
             return settle(self._nodes, seeds, self._one_step_before)
 
@@ -294,17 +294,17 @@ class MissionGraph:
             self._nodes,
             log_gamma,
         )
-        onward = np.where(self._kept, being[self._lands] + 1, np.inf)
-        onward[self._paid] = rewarded_length(
-            self._reward[self._paid], onward[self._paid], log_gamma
+        continuation = np.where(self._kept, being[self._lands] + 1, np.inf)
+        continuation[self._paid] = rewarded_length(
+            self._reward[self._paid], continuation[self._paid], log_gamma
         )
-        direct = onward.reshape(-1, *self.shape).min(axis=0)
+        direct = continuation.reshape(-1, *self.shape).min(axis=0)
         return Lengths(being.reshape(self.shape), direct, self._promising(direct))
 
     def _promising(self, direct: FloatArray) -> FloatArray:
-        """Return the lengths from arriving if the best promise, or none, is made there."""
+        """Return the lengths from arriving if the best commitment, or none, is made there."""
         arriving = direct.copy()
-        for state, ways in self._promises:
+        for state, ways in self._commitments:
             np.minimum(arriving[state], direct[list(ways)].min(axis=0), out=arriving[state])
         return arriving
 
@@ -312,14 +312,14 @@ class MissionGraph:
 def log_values(
     product: MissionProduct, gamma: float, slip: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log V of being at, of arriving at, and of arriving with no promise made, at each node.
+    """Return log V of being at, of arriving at, and of arriving with no commitment made, at each node.
 
     For actions that are stochastic, and with `slip` random as often; rewards are at least 0. Value
     iteration, on one strongly connected component of the machine after the other.
     """
     being: FloatArray = np.full(product.reward.shape, -np.inf)
     direct, arriving = being.copy(), being.copy()
-    ways = dict(product.promises)
+    ways = dict(product.commitments)
     targets = [
         [*np.unique(product.machine_state[state]).tolist(), *ways.get(state, ())]
         for state in range(len(being))

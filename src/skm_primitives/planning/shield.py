@@ -7,7 +7,7 @@ visits, or cells. A lost action is replaced by the one that the policy values mo
 not; where all are lost, the robot is to stop. Where only networks know the world, their values say what
 is lost: see `value_shield`.
 
-A machine with promises has no shield: what a step does to it is chosen only afterwards.
+A machine with commitments has no shield: what a step does to it is chosen only afterwards.
 """
 
 from __future__ import annotations
@@ -257,9 +257,9 @@ class Shield:
 
 
 def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:
-    """Return the shield of a mission; None where there are promises, or the product is too large."""
-    behind = skills.behind_goals
-    if mission.machine.jumps:
+    """Return the shield of a mission; None where there are commitments, or the product is too large."""
+    behind = skills.world_model
+    if mission.machine.epsilon_transitions:
         return None
     if isinstance(behind, GoalToGoal):
         return ValueShield(mission, skills)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from skm_machine.errors import UnsupportedMissionError
-from skm_machine.events import Story, subsets
+from skm_machine.events import Counterexample, subsets
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.product import MissionProduct, mission_product
 from skm_primitives.planning.product_graph import FAR, ProductGraph
@@ -18,13 +18,13 @@ from skm_primitives.planning.reachability import MissionGraph
 from skm_primitives.skills.values import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
-# The best lasso in machine × places × visit counts: how a standing order is carried out.
+# The best lasso in machine × places × visit counts: how a recurring mission is carried out.
 #
-# The best run of a standing order is a lasso: a way to a cycle that completes rounds, then that
+# The best run of a recurring mission is a lasso: a way to a cycle that completes rounds, then that
 # cycle for ever. Best is the cycle with the least mean number of steps a round; among the ways to
 # such cycles, the one that loses the fewest rounds. Both at once are what policy iteration
 # (Howard) finds with a discount so near to 1 that no difference between two lassos is smaller
-# than what it hides. Rewards are rounds, so what fails the mission or breaks a promise is worth
+# than what it hides. Rewards are rounds, so what fails the mission or breaks a commitment is worth
 # nothing.
 
 
@@ -119,7 +119,7 @@ def _evaluate(
 # mission.
 #
 # The robot chooses an action, then the events are chosen that hold where it arrives, then the
-# robot decides on promises. Two regions of machine × places × visit counts matter: from where the
+# robot decides on commitments. Two regions of machine × places × visit counts matter: from where the
 # mission can be kept whatever happens, and from where it can at least be kept from failing. An
 # action is *allowed* if it leaves neither, whatever happens; from where both are lost, any is.
 
@@ -169,16 +169,16 @@ class EventGame:
 
     @property
     def sure(self) -> MissionProduct:
-        """The same, where no promise is made that events can break, if the mission can be kept without.
+        """The same, where no commitment is made that events can break, if the mission can be kept without.
 
-        What leads out of where it can be kept is taken for a broken promise.
+        What leads out of where it can be kept is taken for a broken commitment.
         """
         quiet = self.quiet
         place = np.arange(self.kept.shape[1])[:, None]
         stays: BoolArray = self.kept[quiet.machine_state, place, quiet.counter]
         return replace(quiet, kept=quiet.kept & stays)
 
-    def story(self, start: Node, plan: IntArray) -> Story:
+    def counterexample(self, start: Node, plan: IntArray) -> Counterexample:
         """Return how events defeat a robot that goes by a plan, from a node that is not kept.
 
         `plan[u, place, counter]` are its actions. As long as it can go on without an event, none
@@ -192,15 +192,15 @@ class EventGame:
             labels, node = self._spoiled(node, int(plan[node]))
             steps.append(labels)
         if self.doom[node] == 0:
-            return Story.told(steps)
-        return Story.told(steps[: seen[node]], steps[seen[node] :])
+            return Counterexample.told(steps)
+        return Counterexample.told(steps[: seen[node]], steps[seen[node] :])
 
     def _spoiled(self, node: Node, action: int) -> tuple[frozenset[str], Node]:
         """Return what shows in the next step if events are against the robot, and where that leads."""
         state, place, counter = node
         first = self.products[0]
         reached = int(first.world.successors[place, action])
-        ways = (state, *dict(first.promises).get(state, ()))
+        ways = (state, *dict(first.commitments).get(state, ()))
         for events, product in zip(self.happenings, self.products, strict=True):
             readings = [
                 way for way in ways if way == state or bool(product.kept[way, reached, counter])
@@ -276,7 +276,7 @@ def _arrivals(
 ) -> BoolArray:
     """Return where arriving leads to `good`, or with a reward to `rewarded`, whatever happens.
 
-    Where rewards count, what breaks a promise leads nowhere.
+    Where rewards count, what breaks a commitment leads nowhere.
     """
     every: BoolArray = np.ones(good.shape, np.bool_)
     for product in products:
@@ -285,54 +285,54 @@ def _arrivals(
         here: BoolArray = good[after]
         if rewarded is not None:
             here = np.logical_and(product.kept, here | ((product.reward > 0) & rewarded[after]))
-        for state, ways in product.promises:
+        for state, ways in product.commitments:
             here[state] |= here[list(ways)].any(axis=0)
         np.logical_and(every, here, out=every)
     return every
 
 
-# What is owed is done first: the shortest way back to where nothing is.
+# What is pending is done first: the shortest way back to where nothing is.
 
 
 class Reaction:
-    """From machine states in which something is owed, the way to the calm ones, with no event."""
+    """From machine states in which an obligation is pending, the way to the quiescent ones, with no event."""
 
     def __init__(self, product: MissionProduct, machine: RewardMachine, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
         self._product = product
         self._usual = usual
-        calm = np.array([state in machine.calm for state in range(machine.num_states)])
-        self._calm = calm
+        quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
+        self._quiescent = quiescent
         lost = np.array([state in machine.terminal for state in range(machine.num_states)])
         shape = product.reward.shape
-        owing = np.broadcast_to(~(calm | lost)[:, None, None], shape)
-        at_ease = np.broadcast_to(calm[:, None, None], shape)
-        # No promise is made on the way: `machine_state` reads an arrival as it is.
-        graph = ProductGraph([replace(product, promises=())], product.allowed)
+        owing = np.broadcast_to(~(quiescent | lost)[:, None, None], shape)
+        at_ease = np.broadcast_to(quiescent[:, None, None], shape)
+        # No commitment is made on the way: `machine_state` reads an arrival as it is.
+        graph = ProductGraph([replace(product, commitments=())], product.allowed)
         self._steps, self._arriving = graph.reached(at_ease, among=owing)
 
     @cached_property
     def actions(self) -> IntArray:
-        """`[u, place, counter]`: what `decide` does; −1 where nothing is owed, or helps."""
+        """`[u, place, counter]`: what `decide` does; −1 where no obligation is pending, or helps."""
         options = self._arriving[:, self._product.world.successors]
         if self._product.allowed is not None:
             options = np.where(self._product.allowed, options, FAR)
         usual = np.take_along_axis(options, self._usual[:, :, None], axis=2)[:, :, 0]
         best = np.where(usual == options.min(axis=2), self._usual, options.argmin(axis=2))
-        owing = ~self._calm[:, None, None] & (self._steps < FAR)
+        owing = ~self._quiescent[:, None, None] & (self._steps < FAR)
         actions: IntArray = np.where(owing, best, -1)
         return actions
 
     def steps(self, state: int, place: int, counter: int) -> int:
-        """Return how many steps it takes until nothing is owed; `FAR` if it cannot be done."""
+        """Return how many steps it takes until no obligation is pending; `FAR` if it cannot be done."""
         return int(self._steps[state, place, counter])
 
     def decide(self, state: int, place: int, counter: int) -> tuple[int, int, int] | None:
-        """Return the action, the steps to go and where they end; None if nothing is owed or helps.
+        """Return the action, the steps to go and where they end; None if no obligation is pending or helps.
 
         Where is the flat index `place * counters + counter` of that arrival.
         """
-        if self._calm[state] or self.steps(state, place, counter) >= FAR:
+        if self._quiescent[state] or self.steps(state, place, counter) >= FAR:
             return None
         first = self._action(state, place, counter)
         steps = self.steps(state, place, counter)
@@ -342,7 +342,7 @@ class Reaction:
             arrival = place * product.reward.shape[2] + counter
             state = int(product.machine_state[state, place, counter])
             counter = int(product.counter[place, counter])
-            if self._calm[state]:
+            if self._quiescent[state]:
                 return first, steps, arrival
             action = self._action(state, place, counter)
 

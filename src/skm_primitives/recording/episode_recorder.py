@@ -196,7 +196,7 @@ class EpisodeRecorder:
         format: str = "auto",
         horizon: str = "auto",
         repeat: bool = False,
-        planner: str = "grounded",
+        planner: str = "product",
         events: tuple[str, ...] = (),
         overwrite: bool = False,
     ) -> None:

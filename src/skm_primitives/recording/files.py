@@ -153,7 +153,7 @@ def read_recording(path: Path, *, recover: bool = False) -> RunFile:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if bytes(data[: len(MAGIC)]) != MAGIC:
-        raise RecordingError(f"{path} is no MCAP file")
+        raise RecordingError(f"{path} is not an MCAP file")
     file = RunFile(path)
     try:
         end = _read_records(file, data, len(MAGIC))

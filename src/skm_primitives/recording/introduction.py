@@ -67,7 +67,7 @@ def introduction(
         "gamma": float(primitives.gamma),
         "observation_kind": observation_kind(observation_space) or VECTOR,
         "observation_shape": np.array(shape, np.uint32),
-        **_behind_goals(primitives),
+        **_world_model(primitives),
         **_actions(primitives.action_space),
     }
 
@@ -82,8 +82,8 @@ def _actions(space: Space[Any]) -> dict[str, Any]:
     return {}
 
 
-def _behind_goals(primitives: Primitives) -> dict[str, Any]:
-    behind, goals = primitives.behind_goals, primitives.goals
+def _world_model(primitives: Primitives) -> dict[str, Any]:
+    behind, goals = primitives.world_model, primitives.goals
     if isinstance(behind, GoalToGoal):
         return {"goal_to_goal": behind.table.astype(np.float32).ravel()}
     if isinstance(behind, KnownWorld):

@@ -72,7 +72,7 @@ class Verification:
     other: bool = False
     """Whether another mission was judged than the one that was run."""
     endless: bool = False
-    """Whether it is a standing order, or a mission that starts over."""
+    """Whether it is a recurring mission, or a mission that starts over."""
     steps: int = 0
     rounds: int = 0
     seconds: float = 0.0

@@ -21,7 +21,7 @@ PLANNED: Mapping[str, Mapping[str, Any]] = {
     "paper": {"planner": "paper"},
     "paper, possible only": {"planner": "paper", "possible_only": True},
     "values": {"planner": "values"},
-    "grounded": {"planner": "grounded"},
+    "product": {"planner": "product"},
 }
 """The planners that are compared, with the options of their evaluations."""
 TABLED = (*METHODS_SHOWN, ZERO_SHOT_TABLED)
@@ -140,7 +140,7 @@ def reachability_section(name: str, learning: Learning, get: Get) -> Section:
     strict = name == "figure-9"
     text = "zero-shot fails completely" if strict else "zero-shot is worse than few-shot"
     fails, reached = zero < 0.02 if strict else zero < few - 0.05, few > 0.95 * best
-    chance = "every tenth action is random: by chance it succeeds now and then"
+    chance = "every tenth action is random: at random it succeeds now and then"
     rule = (
         "the printed rule leaves to the zero-shot skill what is over 21 steps from success; `skm"
         " finetune`, whose paths are drawn here, follows Q wherever Q is sure of success"
@@ -239,7 +239,7 @@ def returns_section(episodes: int, get: Get) -> Section:
         ),
     ]
     about = (
-        f"Missions completed in 50 steps, {episodes} boards a task, planner grounded. Figures of the"
+        f"Missions completed in 50 steps, {episodes} boards a task, planner product. Figures of the"
         " authors, on their boards and tasks' lengths, are the medians that their plots show: 57 to 77 %"
         " of the optimum."
     )
@@ -264,9 +264,7 @@ def safety_section(episodes: int, get: Get) -> Section:
         least > 0.9,
         f"success on random layouts at least {least:.3f}; the paper shows one run of each",
     )
-    about = (
-        f"One run of each task, and {episodes} random feasible layouts a task, planner grounded."
-    )
+    about = f"One run of each task, and {episodes} random feasible layouts a task, planner product."
     files, tables = {"figure-13": drawn["files"]}, [Table("figure-13", rows)]
     return Section("figure-13", "Figure 13: Safety", about, [claim], files, tables)
 
@@ -279,7 +277,7 @@ def planners_section(seeds: int, get: Get) -> Section:
     }
     about = (
         "Success, and return over that of the optimum: exact, first over all starts from which the task"
-        " is possible, then over those of them on which no constraint holds. `grounded` reads the"
+        " is possible, then over those of them on which no constraint holds. `product` reads the"
         " one-step world off the learned tables and plans on it: model-based planning on what was"
         " learned, which would do as well with every long-range value wiped out. `values` composes the"
         " learned long-range values, weighted by what comes after each goal; `paper` masks them by the"

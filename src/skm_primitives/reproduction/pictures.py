@@ -65,7 +65,7 @@ def machine(domain: str, task: str, gamma: float) -> dict[str, Any]:
             "state": mission.machine.names[state],
             "value": round(skill.value, 4),
             "reach": str(skill.reach),
-            "keep off": str(skill.avoid),
+            "avoid": str(skill.avoid),
         }
         for state, skill in skills.skills.items()
     ]

@@ -73,8 +73,8 @@ def findings_section(learning: Learning, get: Get) -> Section:
             "SM is near-optimal from the start",
             min(shares["sm-paper"]) >= 0.85,
             f"planner paper {spans['sm-paper']} of the best possible success, values"
-            f" {spans['sm-values']}, grounded {spans['sm']}",
-            "with the paper's planner not on task 4; grounded plans on a model that was learned (What"
+            f" {spans['sm-values']}, product {spans['sm']}",
+            "with the paper's planner not on task 4; product plans on a model that was learned (What"
             " plans)",
         ),
         Claim(

@@ -225,7 +225,9 @@ def _card_for(path: Path, data: bytes) -> Card:
 
 def _check_whole(path: Path, data: bytes) -> None:
     """Tell a truncated file from one of another kind, before the card is looked at."""
-    foreign = ForeignFileError(f"{path} is no safetensors file, so it is no checkpoint of skm.")
+    foreign = ForeignFileError(
+        f"{path} is not a safetensors file, so it is not a checkpoint of skm."
+    )
     if not data:
         raise TruncatedCheckpointError(f"{path} is empty; copy it again, or train anew.")
     length = int.from_bytes(data[:8], "little")
@@ -252,11 +254,15 @@ def _read_card(path: Path) -> Card:
     try:
         document = read_json(path.read_text("utf-8"))
     except ValueError:
-        raise ForeignFileError(f"{path} is no JSON, so it is no card of a checkpoint.") from None
+        raise ForeignFileError(
+            f"{path} is not JSON, so it is not the card of a checkpoint."
+        ) from None
     except OSError as error:
         raise CheckpointError(f"cannot read the card {path}: {error.strerror or error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ForeignFileError(f"{path} is no card of a checkpoint: it lacks 'format': '{FORMAT}'.")
+        raise ForeignFileError(
+            f"{path} is not the card of a checkpoint: it lacks 'format': '{FORMAT}'."
+        )
     if document.get("version") != VERSION:
         raise CheckpointVersionError(
             f"{path} has format version {document.get('version')}, this skm reads {VERSION};"
@@ -265,16 +271,18 @@ def _read_card(path: Path) -> Card:
     names = [entry.name for entry in fields(Card)]
     missing = [name for name in names if name not in document]
     if not isinstance(document.get("details", {}), dict):
-        raise ForeignFileError(f"{path} is no whole card: its details are no JSON object.")
+        raise ForeignFileError(f"{path} is not a complete card: its details are not a JSON object.")
     if missing:
-        raise ForeignFileError(f"{path} is no whole card: it lacks {', '.join(missing)}.")
+        raise ForeignFileError(f"{path} is not a complete card: it lacks {', '.join(missing)}.")
     for name, kind in _KINDS.items():
         if not isinstance(document[name], kind) or isinstance(document[name], bool):
             raise ForeignFileError(
-                f"{path} is no whole card: its {name} is {reprlib.repr(document[name])}."
+                f"{path} is not a complete card: its {name} is {reprlib.repr(document[name])}."
             )
     for name in ("propositions", "constraints"):
         found = document["details"].get(name, [])
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise ForeignFileError(f"{path} is no whole card: its {name} are no list of names.")
+            raise ForeignFileError(
+                f"{path} is not a complete card: its {name} are not a list of names."
+            )
     return Card(**{name: document[name] for name in names})

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from skm_primitives.skills.goals import Goal, pack
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
-from skm_sim.object_centric import Kinds, Things
+from skm_sim.object_centric import ObjectKinds, ObjectSets
 from skm_sim.spec import DomainSpec
 
 STRICT, FREE = 0, 1
@@ -242,12 +242,12 @@ class RelativeGoals(GoalSpace):
         self,
         propositions: tuple[str, ...],
         constraints: tuple[str, ...],
-        things: Things,
+        objects: ObjectSets,
         capacity: int,
         label_bits: Iterable[int] = (),
     ) -> None:
-        self.things = things
-        self._kind_bits = [1 << propositions.index(kind) for kind in things.kinds]
+        self.objects = objects
+        self._kind_bits = [1 << propositions.index(kind) for kind in objects.kinds]
         sets = [0]
         for bit in self._kind_bits:
             sets += [bits | bit for bits in sets]
@@ -267,7 +267,7 @@ class RelativeGoals(GoalSpace):
     def copy(self) -> RelativeGoals:
         """Return a space that can discover more without this one noticing."""
         names = self.propositions, self.constraints
-        return RelativeGoals(*names, self.things, self.capacity, self.label_bits)
+        return RelativeGoals(*names, self.objects, self.capacity, self.label_bits)
 
     @property
     def outputs(self) -> int:
@@ -279,7 +279,7 @@ class RelativeGoals(GoalSpace):
         indices: IntArray = self.learned[:, 1] * self.heads + self.learned[:, 2]
         return indices
 
-    def kept_off(self, heads: IntArray) -> BoolArray:
+    def avoided(self, heads: IntArray) -> BoolArray:
         """Return `(n, kinds)`: which kinds these heads forbid to touch."""
         forbidden: BoolArray = (self.violations[heads][:, None] & np.array(self._kind_bits)) == 0
         return forbidden
@@ -330,12 +330,12 @@ def goal_space(
 ) -> GoalSpace:
     """Return the goals of a domain, before any was seen."""
     names = spec.propositions, spec.constraints
-    if isinstance(spec.things, Kinds):
-        bits = {name: 1 << spec.propositions.index(name) for name in spec.things.kinds}
-        allowed = [sum(bits[name] for name in some) for some in spec.things.allowed]
+    if isinstance(spec.objects, ObjectKinds):
+        bits = {name: 1 << spec.propositions.index(name) for name in spec.objects.kinds}
+        allowed = [sum(bits[name] for name in some) for some in spec.objects.allowed]
         return GoalSpace(*names, capacity, (), allowed)
     if relative:
-        assert spec.things is not None
-        return RelativeGoals(*names, spec.things, capacity)
+        assert spec.objects is not None
+        return RelativeGoals(*names, spec.objects, capacity)
     violations = allowed_violations(*names, sets)
     return GoalSpace(*names, capacity, (), violations, momentary=momentary)

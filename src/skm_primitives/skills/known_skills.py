@@ -194,7 +194,7 @@ class KnownPrimitives:
         )
         self.action_space: Space[Any] = Discrete(self._successors.shape[1])
         near = arrays["near"].astype(np.int64) if "near" in arrays else None
-        self.behind_goals = KnownWorld(
+        self.world_model = KnownWorld(
             self._successors,
             label_ids,
             label_sets,
@@ -212,17 +212,19 @@ class KnownPrimitives:
         unknown = sorted(violated.difference(self.constraints))
         if unknown:
             hint = did_you_mean(unknown[0], self.constraints)
-            raise SkmError(f"'{unknown[0]}' is no constraint of '{self.domain}'{hint}")
+            raise SkmError(f"'{unknown[0]}' is not a constraint of '{self.domain}'{hint}")
         if not 0 <= observation < len(self._successors):
             last = len(self._successors) - 1
             raise SkmError(f"cell {observation} is not from 0 to {last} in '{self.domain}'")
         arrived = self._successors[observation]
-        labels = self.behind_goals.label_ids[arrived]
+        labels = self.world_model.label_ids[arrived]
         stop = (labels[None] == self._wanted[:, None]).astype(np.float32)
         beyond = self._successors[arrived]
-        onward = self._steps[:, beyond].astype(np.int64)
-        onward[self._forbidden[:, self.behind_goals.label_ids[beyond]] & (onward > 0)] = FAR
-        move = self._power[np.minimum(onward.min(axis=2) + 1, FAR)]
+        continuation = self._steps[:, beyond].astype(np.int64)
+        continuation[
+            self._forbidden[:, self.world_model.label_ids[beyond]] & (continuation > 0)
+        ] = FAR
+        move = self._power[np.minimum(continuation.min(axis=2) + 1, FAR)]
         move[self._forbidden[:, labels]] = 0.0
         if violated:
             broken = [self.constraints.index(name) for name in violated]

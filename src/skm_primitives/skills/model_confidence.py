@@ -152,8 +152,8 @@ class Survey:
     def act(self, state: IntArray, draws: FloatArray) -> IntArray:
         """Return the actions of agents in these states; `draws`, from 0 to 1, decide between equals."""
         here = self._missing[state] * draws
-        onward = self._toward[state] + 1e-6 * draws
+        continuation = self._toward[state] + 1e-6 * draws
         chosen: IntArray = np.where(
-            self._wanting[state], here.argmax(axis=1), onward.argmax(axis=1)
+            self._wanting[state], here.argmax(axis=1), continuation.argmax(axis=1)
         )
         return chosen

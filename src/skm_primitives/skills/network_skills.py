@@ -21,7 +21,7 @@ from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.networks import served_networks
 from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
-from skm_sim.object_centric import Kinds, Things
+from skm_sim.object_centric import ObjectKinds, ObjectSets
 from skm_sim.registry import get_domain
 from skm_sim.spec import DomainSpec
 
@@ -50,7 +50,7 @@ class BoxPrimitives:
             )
         self.goal_seen: IntArray = arrays["goal_seen"]
         relative = bool(details.get("relative"))
-        if relative and not isinstance(spec.things, Things):
+        if relative and not isinstance(spec.objects, ObjectSets):
             raise WrongDomainError(f"the domain '{spec.name}' does not say any more what it sees.")
         meant = details.get("sets", "two"), details.get("momentary", False)
         self.space = goal_space(spec, details["slots"], relative, *meant)
@@ -73,7 +73,7 @@ class BoxPrimitives:
         if "goal_ends" in arrays:
             expect_shape("goal_ends", arrays["goal_ends"], (len(self.space),))
             ended = arrays["goal_ends"].astype(np.bool_)[self.space.served() // self.space.heads]
-        self.behind_goals = GoalToGoal(behind * self.pursued, rows=rows, ended=ended)
+        self.world_model = GoalToGoal(behind * self.pursued, rows=rows, ended=ended)
         self._body = body_for(spec)
         if isinstance(self._body, GenericBody):
             self._body.restore(arrays)
@@ -114,7 +114,7 @@ class BoxPrimitives:
         strange = sorted(violated.difference(self.constraints))
         if strange:
             raise SkmError(
-                f"'{strange[0]}' is no constraint of '{self.domain}'"
+                f"'{strange[0]}' is not a constraint of '{self.domain}'"
                 f"{did_you_mean(strange[0], self.constraints)}"
             )
         bits = np.array([sum(1 << self.propositions.index(name) for name in violated)])
@@ -137,10 +137,10 @@ class BoxPrimitives:
         value = np.exp(self._power * log_value.mean(0)).astype(np.float32)
         value[~self.possible(violated)[0]] = 0
         stop = np.where(value > (1 + self.gamma) / 2, value, np.float32(0))
-        onward = self._networks.onward(features)
-        if onward is not None:
-            onward = (onward[0] ** self._power).astype(np.float32)
-        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop, onward)
+        continuation = self._networks.continuation(features)
+        if continuation is not None:
+            continuation = (continuation[0] ** self._power).astype(np.float32)
+        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop, continuation)
 
     def action_values(self, pictures: NDArray[Any]) -> Float32Array:
         """Return the values of every goal and choice of action, `(n, goals, actions)`, as learned."""
@@ -194,9 +194,9 @@ class BoxPrimitives:
 
 def _pursued(spec: DomainSpec, goals: Sequence[Goal]) -> BoolArray:
     """Return which goals the domain does not call unlikely."""
-    if not isinstance(spec.things, Kinds):
+    if not isinstance(spec.objects, ObjectKinds):
         return np.ones(len(goals), np.bool_)
-    return np.array([spec.things.pursued(goal.labels, goal.violated) for goal in goals], np.bool_)
+    return np.array([spec.objects.pursued(goal.labels, goal.violated) for goal in goals], np.bool_)
 
 
 def _chance(observations: NDArray[Any]) -> IntArray:

@@ -17,7 +17,7 @@ from skm_primitives.skills.encoders import Body, ImageBody, coarse_grid
 from skm_primitives.skills.goal_space import GoalSpace, RelativeGoals
 from skm_primitives.skills.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
-from skm_sim.object_centric import Kinds, Things
+from skm_sim.object_centric import ObjectKinds, ObjectSets
 from skm_sim.spec import DomainSpec
 
 # Networks at work without torch: the forward pass of an `EnsembleMLP` in plain NumPy.
@@ -74,11 +74,11 @@ class ServedImageNetwork:
         side = arrays.get(f"{prefix}.side")
         self._patch = 0 if side is None else int(side)
         """Pixels a side of the patches that lie side by side; 0: convolutions."""
-        onward = arrays.get(f"{prefix}.onward")
-        self._onward: tuple[Float32Array, Float32Array] | None = None
-        if onward is not None:
-            flat = onward.reshape(-1, *onward.shape[2:])
-            self._onward = flat, arrays[f"{prefix}.onward_bias"]
+        continuation = arrays.get(f"{prefix}.onward")
+        self._continuation: tuple[Float32Array, Float32Array] | None = None
+        if continuation is not None:
+            flat = continuation.reshape(-1, *continuation.shape[2:])
+            self._continuation = flat, arrays[f"{prefix}.onward_bias"]
         self._body = body
         fits = count > 0 and filters[0].shape[1] == body.planes
         self.inputs = body.inputs if fits else -1
@@ -87,13 +87,13 @@ class ServedImageNetwork:
         """Return `(members, n, outputs)` for bytes `(n, inputs)`."""
         return self._head.outputs(self._hidden(pixels))
 
-    def onward(self, pixels: NDArray[Any]) -> Float32Array | None:
-        """Return onward values `(n, label sets, goals)`, if they were learned."""
-        if self._onward is None:
+    def continuation(self, pixels: NDArray[Any]) -> Float32Array | None:
+        """Return continuation values `(n, label sets, goals)`, if they were learned."""
+        if self._continuation is None:
             return None
         hidden = self._hidden(pixels)
         flat = hidden.transpose(1, 0, 2).reshape(len(pixels), -1) / len(hidden)
-        weights, bias = self._onward
+        weights, bias = self._continuation
         logits = (np.tensordot(flat, weights, 1) + bias).astype(np.float32)
         values: Float32Array = np.float32(1) / (np.float32(1) + np.exp(-logits))
         return values
@@ -136,60 +136,64 @@ def _tiles(picture: Float32Array, side: int) -> Float32Array:
     return seen
 
 
-# What a network relative to a goal sees: the robot, the things to reach, those to keep off.
+# What a network relative to a goal sees: the robot, the things to reach, those to avoid.
 #
 # The values of reaching one kind are those of any other with the kinds renamed. So the network is
-# shown own motion, the things of the kind to reach, and the things of the kinds to keep off,
+# shown own motion, the things of the kind to reach, and the things of the kinds to avoid,
 # nearest first, whatever kinds these are; what may be touched it does not see at all.
 
 
 def relative_inputs(
-    things: Things, features: Float32Array, kind: IntArray, kept_off: BoolArray
+    objects: ObjectSets, features: Float32Array, kind: IntArray, avoided: BoolArray
 ) -> Float32Array:
     """Return `(n, relative_inputs)` for features `(n, inputs)`, the kind to reach, and `(n, kinds)`."""
-    count, kinds = kept_off.shape
+    count, kinds = avoided.shape
     rows = np.arange(count)
-    seen = features[:, things.own :].reshape(count, kinds, things.each, things.features)
+    seen = features[:, objects.own :].reshape(count, kinds, objects.each, objects.features)
     # All sizes are given: where no goal is asked about there are no rows to tell them from.
-    wanted = seen[rows, kind].reshape(count, things.each * things.features)
-    others = (seen * kept_off[..., None, None]).reshape(count, kinds * things.each, things.features)
-    order = np.argsort(-others[..., things.nearness], axis=1, kind="stable")[:, : things.kept_off]
+    wanted = seen[rows, kind].reshape(count, objects.each * objects.features)
+    others = (seen * avoided[..., None, None]).reshape(
+        count, kinds * objects.each, objects.features
+    )
+    order = np.argsort(-others[..., objects.nearness], axis=1, kind="stable")[:, : objects.avoided]
     nearest = np.take_along_axis(others, order[..., None], axis=1)
-    nearest = nearest.reshape(count, order.shape[1] * things.features)
-    return np.concatenate([features[:, : things.own], wanted, nearest], axis=1)
+    nearest = nearest.reshape(count, order.shape[1] * objects.features)
+    return np.concatenate([features[:, : objects.own], wanted, nearest], axis=1)
 
 
-def kept_off_inputs(kinds: Kinds, features: Float32Array, kept_off: BoolArray) -> Float32Array:
-    """Return `(n, relative_inputs)` for features `(n, inputs)` and the kinds to keep off, `(n, kinds)`.
+def avoid_inputs(kinds: ObjectKinds, features: Float32Array, avoided: BoolArray) -> Float32Array:
+    """Return `(n, relative_inputs)` for features `(n, inputs)` and the kinds to avoid, `(n, kinds)`.
 
     All features, then the things of those kinds once more, then which kinds these are.
     """
-    gate = kept_off.astype(np.float32)
-    things = features[:, kinds.own :] * np.repeat(gate, widths(kinds), axis=1)
-    return np.concatenate([features, things, gate], axis=1)
+    gate = avoided.astype(np.float32)
+    objects = features[:, kinds.own :] * np.repeat(gate, widths(kinds), axis=1)
+    return np.concatenate([features, objects, gate], axis=1)
 
 
-def widths(kinds: Kinds) -> list[int]:
+def widths(kinds: ObjectKinds) -> list[int]:
     """Return how many features the things of each kind have."""
     return [each * kinds.features for each in kinds.each]
 
 
-def kinds_kept_off(kinds: Kinds, propositions: tuple[str, ...], allowed: IntArray) -> BoolArray:
-    """Return `(n, kinds)`: which kinds are to be kept off where these bits `(n,)` may be touched."""
+def avoided_kinds(
+    kinds: ObjectKinds, propositions: tuple[str, ...], allowed: IntArray
+) -> BoolArray:
+    """Return `(n, kinds)`: which kinds are to be avoided where these bits `(n,)` may be touched."""
     bits = np.array([1 << propositions.index(kind) for kind in kinds.kinds])
-    kept_off: BoolArray = (allowed[:, None] & bits) == 0
-    return kept_off
+    avoided: BoolArray = (allowed[:, None] & bits) == 0
+    return avoided
 
 
 # Caution: of actions that lead to a goal about as well, one that risks nothing that is forbidden.
 #
 # A skill ends where its goal is reached, and its values look no further: to a robot that stays
-# there, as a standing order has it do, every action that shows the goal again in the next step is
+# there, as a recurring mission has it do, every action that shows the goal again in the next step is
 # as good as any other, also one after which it can no longer stop before what is forbidden.
 #
 # How much an action risks is known all the same, from all goals together. A goal that allows the
 # constraints V to be violated is worth at most what the same labels are worth where any may be;
-# by how much less, after an action, is what keeping off the others costs from there on: nothing
+# by how much less, after an action, is what avoiding the others costs from there on: nothing
 # far from them, everything where they can't be avoided any more. That logarithm, on average over
 # the labels that can be shown without touching them, is added to that of each action's value, for
 # every goal that allows V, or that does once it is reached: where a goal itself shows
@@ -201,7 +205,7 @@ CAUTION: Final = 1.0
 
 
 class _Kept(NamedTuple):
-    """The goals at which the same constraints are still to be kept off."""
+    """The goals at which the same constraints are still to be avoided."""
 
     cautious: BoolArray
     """Those goals: what they allow to be violated and what they show are the same set V together."""
@@ -281,7 +285,7 @@ class Networks(Protocol):
         """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
         ...
 
-    def onward(self, features: Float32Array) -> Float32Array | None:
+    def continuation(self, features: Float32Array) -> Float32Array | None:
         """Return each goal's value where each label set is shown next, `(n, label sets, goals)`.
 
         None where that was not learned.
@@ -307,7 +311,7 @@ class _Choosing(ABC):
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
 
-    def onward(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
+    def continuation(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
         """Return None: it was not learned."""
         return None
 
@@ -361,11 +365,11 @@ class _DqnNetworks(_Choosing):
         shaped: Float32Array = kinds[..., 0, :] if kinds.shape[3] == 1 else _of_shares(kinds)
         return shaped if len(outputs) == 2 else np.stack([shaped.min(0), shaped.max(0)])
 
-    def onward(self, features: Float32Array) -> Float32Array | None:
+    def continuation(self, features: Float32Array) -> Float32Array | None:
         """Return those of the network of pictures, if it learned them."""
         if not isinstance(self._network, ServedImageNetwork):
             return None
-        found = self._network.onward(features)
+        found = self._network.continuation(features)
         return None if found is None else found[:, : self._sets, : self._goals]
 
 
@@ -385,18 +389,18 @@ class _RelativeNetworks(_Choosing):
     def __init__(self, arrays: Arrays, body: Body, space: RelativeGoals) -> None:
         self._network = ServedMLP("network", arrays)
         self._actions = arrays["actions"]
-        self._things = space.things
-        self._kinds, self._kept_off = space.learned[:, 0], space.kept_off(space.learned[:, 2])
-        fits = self._network.inputs == self._things.relative_inputs
-        if not fits or body.inputs != self._things.inputs:
+        self._objects = space.objects
+        self._kinds, self._avoided = space.learned[:, 0], space.avoided(space.learned[:, 2])
+        fits = self._network.inputs == self._objects.relative_inputs
+        if not fits or body.inputs != self._objects.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
     def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
         asked = np.ones((len(features), len(self._kinds)), np.bool_) if wanted is None else wanted
         row, goal = np.nonzero(asked)
-        kinds, kept_off = self._kinds[goal], self._kept_off[goal]
-        shown = relative_inputs(self._things, features[row], kinds, kept_off)
+        kinds, avoided = self._kinds[goal], self._avoided[goal]
+        shown = relative_inputs(self._objects, features[row], kinds, avoided)
         logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
         logits[:, row, goal] = self._network(shown)
         return logits
@@ -407,15 +411,15 @@ class _RelativeNetworks(_Choosing):
         return smaller
 
 
-class _KeptOffNetworks(_Choosing):
+class _AvoidNetworks(_Choosing):
     """One network that is asked about every set V, and answers for all label sets."""
 
-    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace, kinds: Kinds) -> None:
+    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace, kinds: ObjectKinds) -> None:
         self._network = ServedMLP("network", arrays)
         self._actions = arrays["actions"]
         self._kinds = kinds
         self._caution = Caution(space.goals(), space.constraints)
-        self._kept_off = kinds_kept_off(kinds, space.propositions, space.violations)
+        self._avoided = avoided_kinds(kinds, space.propositions, space.violations)
         self._shape = len(space), space.heads
         self._free = int(space.violations.argmax())
         every = frozenset(space.constraints)
@@ -439,7 +443,7 @@ class _KeptOffNetworks(_Choosing):
             asked |= wanted @ self._risked
             asked[:, self._free] = True  # What is risked is told by comparing with it.
         row, head = np.nonzero(asked)
-        shown = kept_off_inputs(self._kinds, features[row], self._kept_off[head])
+        shown = avoid_inputs(self._kinds, features[row], self._avoided[head])
         actions = len(self._actions)
         logits = np.full((2, *asked.shape, sets, actions), UNASKED, np.float32)
         logits[:, row, head] = self._network(shown).reshape(2, len(row), -1, actions)[:, :, :sets]
@@ -468,7 +472,7 @@ class _Td3Networks:
         """There are none for each action: a choice is never learned by TD3."""
         raise SkmError("TD3 has no value for each of a choice of actions.")
 
-    def onward(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
+    def continuation(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
         """Return None: it was not learned."""
         return None
 
@@ -517,6 +521,6 @@ def served_networks(
         raise WrongDomainError(
             f"the checkpoint is of an algorithm '{algorithm}' that is not known."
         )
-    if isinstance(spec.things, Kinds):
-        return _KeptOffNetworks(arrays, body, space, spec.things)
+    if isinstance(spec.objects, ObjectKinds):
+        return _AvoidNetworks(arrays, body, space, spec.objects)
     return _DqnNetworks(arrays, body, space)

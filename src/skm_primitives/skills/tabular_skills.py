@@ -495,7 +495,7 @@ class TabularPrimitives:
         self._rows = {histories.names(bits): bits for bits in range(histories.sets)}
 
     @cached_property
-    def behind_goals(self) -> PlaceWorld | GoalToGoal:
+    def world_model(self) -> PlaceWorld | GoalToGoal:
         """What lies behind the goals, read off the learned values."""
         if self.goals and self.goals[0].place is None:
             return GoalToGoal(self._goal_to_goal(), approximate=False)
@@ -559,7 +559,7 @@ class TabularPrimitives:
         except KeyError:
             strange = sorted(violated.difference(self.constraints))
             raise SkmError(
-                f"'{strange[0]}' is no constraint of '{self.domain}'"
+                f"'{strange[0]}' is not a constraint of '{self.domain}'"
                 f"{did_you_mean(strange[0], self.constraints)}"
             ) from None
         return GoalValues(self._move[observation, row], self._stop[observation, row])

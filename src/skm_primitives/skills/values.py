@@ -13,7 +13,7 @@ from gymnasium.spaces import Space
 from skm_primitives.skills.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
-# Where actions lead by chance: how often each action led to each place, as sparse arrays.
+# Where actions lead at random: how often each action led to each place, as sparse arrays.
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class GoalValues:
     """`move[goal, action]`: the value of ⟨a, 0⟩."""
     stop: Float32Array
     """`stop[goal, action]`: the value of ⟨a, 1⟩."""
-    onward: Float32Array | None = None
+    continuation: Float32Array | None = None
     """`onward[label set, goal]`: the value that each goal will have where that label set of the goal
     buffer is shown next; None where only the mean, `GoalToGoal`, is known."""
 
@@ -214,7 +214,7 @@ class KnownWorld:
         )
 
 
-Behind: TypeAlias = PlaceWorld | GoalToGoal | KnownWorld
+WorldModel: TypeAlias = PlaceWorld | GoalToGoal | KnownWorld
 
 
 class Skills(Protocol):
@@ -244,7 +244,7 @@ class Skills(Protocol):
         ...
 
     @property
-    def behind_goals(self) -> Behind:
+    def world_model(self) -> WorldModel:
         """What can be done once a goal is achieved: exactly where goals are places or the world is
 
         known, else on average."""
@@ -303,7 +303,7 @@ class RemoteSkills:
     propositions: tuple[str, ...]
     constraints: tuple[str, ...]
     goals: tuple[Goal, ...]
-    behind_goals: Behind
+    world_model: WorldModel
     gamma: float
     observation_space: Space[Any]
     action_space: Space[Any]

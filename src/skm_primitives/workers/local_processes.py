@@ -13,7 +13,7 @@ from typing import Any, Final
 from skm_machine.errors import SkmError
 from skm_primitives.workers.jobs import MOST_LOSSES, Done, Job, call
 
-LAST_WORDS: Final = 60.0
+SHUTDOWN_GRACE: Final = 60.0
 """Seconds that workers have, after an interrupt, to save what they are at."""
 
 
@@ -78,7 +78,7 @@ def _end(workers: Sequence[_Worker]) -> None:
         if worker.job is not None:
             worker.process.terminate()
     for worker in workers:
-        worker.process.join(LAST_WORDS)
+        worker.process.join(SHUTDOWN_GRACE)
         if worker.process.is_alive():
             worker.process.kill()
             worker.process.join()

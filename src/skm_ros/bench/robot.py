@@ -12,11 +12,11 @@ from skm_primitives.evaluation.robot_trials import (
     LEAST_SECONDS,
     MAX_STEPS,
     SECONDS_A_METRE,
+    EmbodimentTrial,
     RobotRun,
-    RoleTrial,
     TrueJudge,
+    embodiment_trials,
     planned_metres,
-    role_trials,
 )
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.values import Primitives
@@ -76,7 +76,7 @@ def _judged_run(
     return RobotRun(mission, outcome, truth, seconds, judge.way, planned, wall=False)
 
 
-def real_time_roles(
+def real_time_embodiments(
     spec: DomainSpec,
     tasks: list[str],
     runs: int,
@@ -88,16 +88,16 @@ def real_time_roles(
     """Run tasks of a domain whose robot the real one plays, each with nodes of its own."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, trial in enumerate(role_trials(spec, tasks, runs, seed, Path(folder))):
-            run = _run_role(spec, trial, rate, seed + number)
+        for number, trial in enumerate(embodiment_trials(spec, tasks, runs, seed, Path(folder))):
+            run = _run_embodiment(spec, trial, rate, seed + number)
             say(run)
             found.append(run)
     return found
 
 
-def _run_role(spec: DomainSpec, trial: RoleTrial, rate: float, seed: int) -> RobotRun:
+def _run_embodiment(spec: DomainSpec, trial: EmbodimentTrial, rate: float, seed: int) -> RobotRun:
     mission = compile_mission(trial.task.formula, propositions=spec.propositions)
-    places = spec.part("role")(trial.objects).places
+    places = spec.part("embodiment")(trial.objects).places
     parameters: dict[str, dict[str, Value]] = {
         "car": {"start": " ".join(map(str, trial.start))},
         "bridge": {"objects": str(trial.objects)},

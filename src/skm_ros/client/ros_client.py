@@ -95,7 +95,7 @@ class RosClient:
         except InvalidNamespaceException as error:
             self._context.try_shutdown()
             reason = str(error).split("\n", maxsplit=1)[0]
-            raise SkmError(f"--namespace '{namespace}' is no ROS namespace: {reason}") from None
+            raise SkmError(f"--namespace '{namespace}' is not a ROS namespace: {reason}") from None
         self._executor = LeanExecutor(context=self._context)
         self._executor.add_node(self.node)
 

@@ -53,8 +53,8 @@ from skm_ros.nodes.sim_node import ActionTiming
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.robot_messages import fill_pose, fill_velocity, scan_value
 from skm_sim.robots.command_gate import CommandGate
-from skm_sim.robots.drive import Drive, Driving, Entered, Manner
-from skm_sim.robots.embodiment import Stage, make_stage
+from skm_sim.robots.drive import Drive, DriveConfig, Driving, Entered
+from skm_sim.robots.embodiment import DriveContext, make_drive_context
 from skm_sim.robots.path_follower import Point
 from skm_sim.robots.pose import REST, Limits, Velocity
 from skm_sim.robots.walls import Pose
@@ -200,7 +200,7 @@ SETTINGS: Final = (
 # Drives a robot by velocities: `geometry_msgs/Twist` or `TwistStamped`, once a period.
 
 
-LAST_WORDS: Final = 1.0
+SHUTDOWN_GRACE: Final = 1.0
 """Seconds for which zeros are sent after a stop; then the robot is left to others."""
 
 
@@ -226,7 +226,7 @@ class VelocityDriver:
     def halt(self, now: float, *, last: bool = False) -> None:
         """Send a zero, if the robot was driven a moment ago or this is the `last` that it will hear."""
         self._drive.halt()
-        if last or now - self._drove_at < LAST_WORDS:
+        if last or now - self._drove_at < SHUTDOWN_GRACE:
             self._send(REST)
 
     def problem(self) -> str:
@@ -370,15 +370,15 @@ class BridgeNode(SkmNode):
         self.create_timer(GUARD_SECONDS, self._guard, clock=self.steady_clock)
         self.get_logger().info(f"driving a robot through {self.setting('domain')}")
 
-    def _make_stage(self) -> Stage:
+    def _make_stage(self) -> DriveContext:
         get = self.setting
-        return make_stage(
+        return make_drive_context(
             get("domain"),
             get("objects"),
             get("axle"),
             get("radius"),
             Limits(get("speed"), get("turn"), get("acceleration"), get("turn_acceleration")),
-            Manner(
+            DriveConfig(
                 self._period,
                 get("sight"),
                 get("pose_trust"),

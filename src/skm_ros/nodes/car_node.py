@@ -52,7 +52,7 @@ SETTINGS: Final = (
     Setting(
         "start",
         "",
-        "x, y, heading at the start; empty: a cell by chance, in no constraint",
+        "x, y, heading at the start; empty: a cell at random, in no constraint",
         fixed=True,
     ),
     Setting("seed", 0, "seed of noise, losses and start", low=0, high=2**63 - 1, fixed=True),

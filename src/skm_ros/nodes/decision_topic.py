@@ -63,7 +63,7 @@ class DecisionTopic:
             target=run.target,
             goals=[_in_play(run, goal) for goal in why.goals],
             other_goals=why.others,
-            keep_off=why.keep_off,
+            avoid=why.avoid,
             dangers=[_in_play(run, goal) for goal in why.dangers],
             waiting=why.waiting,
             veto=why.veto,

@@ -106,7 +106,7 @@ class MissionEvents(EventInbox):
             "set_event",
             self._on_set,
             qos_profile=qos.REQUESTS,
-            callback_group=node.seldom,
+            callback_group=node.low_priority,
         )
         for name in self.names:
             _Sensor(node, name, self)
@@ -163,7 +163,7 @@ class _Sensor:
             self._on_latched,
             qos.LATCHED_EVENT,
             with_info=True,
-            callback_group=node.seldom,
+            callback_group=node.low_priority,
         )
         # The second, since the node warns of publishers that do not fit the last one: all do.
         node.create_subscription(Bool, topic, self._on_live, qos.EVENT, with_info=True)
@@ -948,7 +948,7 @@ class Execution:
 WATCH_SECONDS: Final = 0.1
 RESULT_SECONDS: Final = 60
 """How long a mission that is over can be asked about; until then the action's status lists it, too."""
-MOST_SELDOM_RATE: Final = 10.0
+MAX_LOW_PRIORITY_RATE: Final = 10.0
 """Feedback that is asked for more often is not left to those who are seldom called."""
 SETTINGS: Final = (
     Setting(
@@ -957,7 +957,7 @@ SETTINGS: Final = (
         "what a new goal does to the mission under way: take its place, or be rejected",
         choices=("preempt", "reject"),
     ),
-    Setting("planner", "grounded", "planner of goals that name none", choices=PLANNERS),
+    Setting("planner", "product", "planner of goals that name none", choices=PLANNERS),
     Setting(
         "max_steps",
         1000,
@@ -1025,7 +1025,7 @@ class MachineNode(SkmNode):
         self.decisions = DecisionTopic(self)
         self._query_client = self.create_client(QueryValues, "query")
         self.primitives = PrimitivesPeer(self, self._query_client)
-        self.reset_client = self.create_client(Reset, "reset", callback_group=self.seldom)
+        self.reset_client = self.create_client(Reset, "reset", callback_group=self.low_priority)
         self.events = MissionEvents(self)
         self.step_times = StepTimes()
         self.states = StateStream(self._on_state, self.drop)
@@ -1038,7 +1038,7 @@ class MachineNode(SkmNode):
             goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
-            callback_group=self.seldom,
+            callback_group=self.low_priority,
             goal_service_qos_profile=qos.REQUESTS,
             result_service_qos_profile=qos.REQUESTS,
             cancel_service_qos_profile=qos.REQUESTS,
@@ -1194,7 +1194,7 @@ class MachineNode(SkmNode):
         self._logs.publish(entry)
 
     def _set_feedback_rate(self, rate: float) -> None:
-        group = self.seldom if rate <= MOST_SELDOM_RATE else None
+        group = self.low_priority if rate <= MAX_LOW_PRIORITY_RATE else None
         self._feedback_timer = self.create_timer(
             1 / rate, self._publish_progress, clock=self.steady_clock, callback_group=group
         )
@@ -1274,7 +1274,7 @@ class MachineNode(SkmNode):
         return OK, "ready for missions", values
 
     @property
-    def has_last_words(self) -> bool:
+    def has_shutdown_grace(self) -> bool:
         """Whether a client may still be waiting for its result."""
         return self._ended_by_close
 

@@ -73,7 +73,7 @@ def exit_after(seconds: float, code: int) -> Callable[[], object]:
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 BAD_INPUT: Final = 2
 
-LAST_WORDS_SECONDS: Final = 0.5
+SHUTDOWN_GRACE_SECONDS: Final = 0.5
 """How long a node may go on answering once it has said its last word: its client wants the result."""
 ENDING_SECONDS: Final = 8.0
 """How long the end may take once it is asked for; then the process says where it hangs, and is gone."""
@@ -184,8 +184,8 @@ class _Spinner(threading.Thread):
         if self._error is not None:
             raise self._error
         self.node.close()
-        deadline = time.monotonic() + LAST_WORDS_SECONDS
-        while self.node.has_last_words and (left := deadline - time.monotonic()) > 0:
+        deadline = time.monotonic() + SHUTDOWN_GRACE_SECONDS
+        while self.node.has_shutdown_grace and (left := deadline - time.monotonic()) > 0:
             self.executor.spin_once(timeout_sec=min(left, 0.05))
 
 

@@ -45,7 +45,7 @@ class PrimitivesPeer:
             "primitives_info",
             self._on_info,
             qos.ALIVE,
-            callback_group=node.seldom,
+            callback_group=node.low_priority,
             event_callbacks=SubscriptionEventCallbacks(
                 liveliness=self._on_liveliness, use_default_callbacks=False
             ),

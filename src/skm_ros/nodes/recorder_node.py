@@ -49,7 +49,7 @@ class RecorderNode(SkmNode):
         return OK, "recording a mission" if busy else "waiting for a mission", values
 
     @property
-    def has_last_words(self) -> bool:
+    def has_shutdown_grace(self) -> bool:
         """Whether the end of a mission is still to come."""
         return self._recorder.unfinished
 

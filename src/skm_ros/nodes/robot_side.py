@@ -87,7 +87,7 @@ class RobotSide(StopRecord):
         self.gate = gate
         self._held_at = -1e9
         node.create_service(Trigger, "stop", self._on_stop)
-        node.create_service(Trigger, "resume", self._on_resume, callback_group=node.seldom)
+        node.create_service(Trigger, "resume", self._on_resume, callback_group=node.low_priority)
         topic = node.setting("deadman")
         self._watched = bool(topic)
         if topic:

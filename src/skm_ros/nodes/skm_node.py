@@ -34,7 +34,7 @@ from rclpy.timer import Timer
 
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
-from skm_ros.executor import SeldomGroup
+from skm_ros.executor import LowPriorityGroup
 
 NAMESPACE: Final = "/skm"
 """The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""
@@ -102,9 +102,9 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
     def __init__(self, name: str, settings: Sequence[Setting], **options: Any) -> None:  # noqa: ANN401
         self._profiles: dict[str, QoSProfile] = {}
         self._mismatched: set[str] = set()
-        self.seldom = SeldomGroup()
+        self.low_priority = LowPriorityGroup()
         """The group of what can wait for some hundredths of a second: see `lean_executor`."""
-        self._group: CallbackGroup = self.seldom
+        self._group: CallbackGroup = self.low_priority
         Node.__init__(self, name, namespace=NAMESPACE, **options)
         self._group = ReentrantCallbackGroup()  # one thread: nothing can be entered twice
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -131,9 +131,9 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         return self._group
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Call back every so many seconds, or some hundredths later: see `seldom`."""
+        """Call back every so many seconds, or some hundredths later: see `low_priority`."""
         return self.create_timer(
-            seconds, callback, clock=self.steady_clock, callback_group=self.seldom
+            seconds, callback, clock=self.steady_clock, callback_group=self.low_priority
         )
 
     def create_publisher(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
@@ -244,7 +244,7 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         """Return level, message and values for the diagnostics."""
 
     @property
-    def has_last_words(self) -> bool:
+    def has_shutdown_grace(self) -> bool:
         """Whether something that was said at the end is still on its way."""
         return False
 

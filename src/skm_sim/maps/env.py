@@ -50,7 +50,7 @@ class MapEnv(DrawnTabularEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Start in a cell drawn by chance, or as the options say."""
+        """Start in a cell drawn at random, or as the options say."""
         return super().reset(seed=seed, options=with_cell(self.building, options))
 
     def _make_renderer(self) -> PathRenderer:

@@ -158,7 +158,7 @@ def _read_image(path: Path) -> tuple[FloatArray, FloatArray, bool]:
     except MapError:
         raise
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        what = getattr(error, "strerror", None) or f"it is no PGM or PNG image ({error})"
+        what = getattr(error, "strerror", None) or f"it is not a PGM or PNG image ({error})"
         raise MapError(f"cannot read the map's image {path}: {what}") from error
     return shade[::-1], alpha[::-1], transparent
 

@@ -367,7 +367,7 @@ def read_places(path: Path | str) -> PlacesFile:
     for name in constraints:
         if name not in places.names:
             raise MapError(
-                f"{path}: the constraint '{name}' is no place{did_you_mean(str(name), places.names)}"
+                f"{path}: the constraint '{name}' is not a place{did_you_mean(str(name), places.names)}"
             )
     if len(constraints) > MOST_CONSTRAINTS:
         raise MapError(

@@ -125,7 +125,7 @@ def read_card(folder: Path) -> MapCard:
         return _checked(MapCard(**found))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise MapError(
-            f"{folder} is no domain on a map, its {CARD} cannot be used: {error}"
+            f"{folder} is not a map domain, its {CARD} cannot be used: {error}"
         ) from error
 
 

@@ -33,12 +33,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise MapError(f"cannot read {path}: {_reason(error)}") from error
     if len(data) > MOST_BYTES:
-        raise MapError(f"{path} is larger than {MOST_BYTES} bytes: this is no file of skm.")
+        raise MapError(f"{path} is larger than {MOST_BYTES} bytes: this is not a file of skm.")
     try:
         found = yaml.load(text, Loader=_UniqueKeys)
         _check_size(found)
     except RecursionError:
-        raise MapError(f"{path}: this is no usable YAML: it is nested too deep") from None
+        raise MapError(f"{path}: this is not valid YAML: it is nested too deep") from None
     except (
         yaml.YAMLError,
         ValueError,
@@ -47,7 +47,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         what = getattr(error, "problem", None) or str(error).split("\n", maxsplit=1)[0][:200]
-        raise MapError(f"{path}{where}: this is no usable YAML: {what}") from error
+        raise MapError(f"{path}{where}: this is not valid YAML: {what}") from error
     if not isinstance(found, dict):
         kind = "empty" if found is None else f"a {type(found).__name__}"
         raise MapError(f"{path} must hold keys with values, such as `cell: 0.25`; it is {kind}.")

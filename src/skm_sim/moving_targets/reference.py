@@ -8,7 +8,7 @@ collected. Where those will be is not known before it happens, so one that is ne
 `MEAN_DISTANCE` steps away (exact: the mean over all pairs of cells), and so does every object after
 it. The path is planned anew as soon as something is collected (nothing else changes what is known),
 and the policy is run in the true simulator on the boards that it is compared on. Where the machine makes
-promises, the path says which, and when; what was promised is kept, unless that is impossible.
+commitments, the path says which, and when; what was promised is kept, unless that is impossible.
 
 **Why that one.** It knows the true state and not the future, and each round is as short as can be
 promised from what is known: it is the paper's "optimal policy" wherever that is well defined (for a
@@ -16,7 +16,7 @@ mission of one object it is exactly the least number of steps). Of equally short
 that leaves the next round shortest. What it leaves out is longer preparation for rounds to come
 (minimising the length of two rounds instead of one was tried: −4 %, +1 %, +1 %, +4 % rounds on tasks
 1 to 4, 100 boards, standard error 1 to 2 %, in up to ten times the time) and respawns that may turn
-out well; when one does, the new plan uses it. A policy may thus beat it, by chance or by a little,
+out well; when one does, the new plan uses it. A policy may thus beat it, at random or by a little,
 hence ratios are of means over boards.
 The true optimum is a 50-step decision problem over all respawns, with some 58!/51! boards.
 """
@@ -60,8 +60,8 @@ def distances(targets: BoolArray, blocked: BoolArray) -> ByteArray:
     entered = np.where(targets & ~blocked, np.uint8(0), np.uint8(UNREACHABLE))
     steps = np.full_like(entered, UNREACHABLE)
     for _ in range(NUM_CELLS):
-        onward = np.minimum(entered, np.where(blocked, np.uint8(UNREACHABLE), steps))
-        best = onward[:, TRANSITIONS].min(axis=2)
+        continuation = np.minimum(entered, np.where(blocked, np.uint8(UNREACHABLE), steps))
+        best = continuation[:, TRANSITIONS].min(axis=2)
         longer = np.where(best == UNREACHABLE, best, best + 1).astype(np.uint8)
         if np.array_equal(longer, steps):
             break
@@ -103,7 +103,7 @@ _Node: TypeAlias = tuple[int, int, int]
 """Cell, machine state, and the kinds collected on the way as bits."""
 
 Move: TypeAlias = tuple[int, int]
-"""An action, and the machine state that it leads to: promises are choices of the path."""
+"""An action, and the machine state that it leads to: commitments are choices of the path."""
 
 
 class _Found(NamedTuple):
@@ -129,13 +129,13 @@ class Planner:
                 tuple(
                     (outcome.target, outcome.reward > 0)
                     for outcome in machine.options(state, labels)
-                    if outcome.target in machine.promised or state not in machine.promised
+                    if outcome.target in machine.committed or state not in machine.committed
                 )
                 for labels in touched
             ]
             for state in range(machine.num_states)
         ]
-        """For each machine state and kind touched, what may come of it that breaks no promise:
+        """For each machine state and kind touched, what may come of it that breaks no commitment:
 
         the next machine state, and whether that is a success.
         """

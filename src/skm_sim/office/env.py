@@ -224,7 +224,9 @@ class OfficeModel(TabularModel):
     def index_of(self, state: OfficeState) -> int:
         """Return the index of a state in the arrays."""
         if not all(0 <= value < count for value, count in zip(state, self.counts, strict=True)):
-            raise DomainError(f"{state} is no state here; its fields must be below {self.counts}.")
+            raise DomainError(
+                f"{state} is not a state of this world; its fields must be below {self.counts}."
+            )
         cell, mail, people = state
         return (cell * self.counts[1] + mail) * self.counts[2] + people
 

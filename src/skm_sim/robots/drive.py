@@ -15,8 +15,16 @@ from skm_sim.arrays import FloatArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import NO_CELL, Floor
 from skm_sim.maps.places import Places
-from skm_sim.robots.obstacles import ObstacleWatch, grown
-from skm_sim.robots.path_follower import END, Chassis, ClearWays, Point, follow, project, remaining
+from skm_sim.robots.obstacles import ObstacleMonitor, grown
+from skm_sim.robots.path_follower import (
+    END,
+    Chassis,
+    ClearancePlanner,
+    Point,
+    follow,
+    project,
+    remaining,
+)
 from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity
 from skm_sim.robots.walls import Pose, Walls, walls_of
 
@@ -37,18 +45,18 @@ class Entered:
 
 
 @dataclass(frozen=True)
-class Manner:
+class DriveConfig:
     """How to drive: all that is not the robot's own."""
 
     period: float = 0.05
     """Seconds between two velocities."""
-    sight: float = 0.15
+    lookahead_distance: float = 0.15
     """How far ahead on the path to aim, in metres."""
-    trust: float = 0.3
+    filter_gain: float = 0.3
     """The part of a difference by which a reading of the pose counts."""
-    late: float = 0.0
+    latency: float = 0.0
     """How old readings of the pose are when they arrive, in seconds."""
-    berth: float = 0.1
+    clearance: float = 0.1
     """Metres to keep from what is not on the map."""
     horizon: float = 0.5
     """Metres ahead of the robot at which a cell may count as reached: see `cell_walk`."""
@@ -62,7 +70,7 @@ class Driving(Protocol):
     """What the bridge asks of a drive: poses and scans in, states entered, velocities out."""
 
     tracker: PoseTracker
-    obstacles: ObstacleWatch
+    obstacles: ObstacleMonitor
 
     def scan(self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose) -> None:
         """Take a scan of a laser that is mounted there."""
@@ -98,11 +106,11 @@ class RobotDrive:
     """Where the robot is, what stands in its way, and how its velocity may change."""
 
     def __init__(
-        self, chassis: Chassis, limits: Limits, manner: Manner, known: Walls | None
+        self, chassis: Chassis, limits: Limits, config: DriveConfig, known: Walls | None
     ) -> None:
-        self.tracker = PoseTracker(manner.trust, manner.late)
-        self.obstacles = ObstacleWatch(known, chassis.radius, manner.berth)
-        self._chassis, self._limits, self._manner = chassis, limits, manner
+        self.tracker = PoseTracker(config.filter_gain, config.latency)
+        self.obstacles = ObstacleMonitor(known, chassis.radius, config.clearance)
+        self._chassis, self._limits, self._config = chassis, limits, config
         self._velocity = REST
         self._begun = False
 
@@ -133,7 +141,7 @@ class RobotDrive:
         """Return what can be asked for on the way to what is wanted."""
         if self.obstacles.blocked:
             wanted = Velocity(min(0.0, wanted.speed), wanted.turn)
-        self._velocity = self._limits.approach(self._velocity, wanted, self._manner.period)
+        self._velocity = self._limits.approach(self._velocity, wanted, self._config.period)
         most = self._allowed.speed
         if self._velocity.speed > most:
             self._velocity = Velocity(most, self._velocity.turn)
@@ -162,7 +170,7 @@ class CellWalk:
         self,
         floor: Floor,
         places: Places,
-        ways: ClearWays,
+        ways: ClearancePlanner,
         *,
         horizon: float,
         arrival: float = 0.05,
@@ -277,9 +285,14 @@ class Drive(RobotDrive):
     """Drives one robot; `walk` knows the cells, `tracker` the pose."""
 
     def __init__(
-        self, walk: CellWalk, chassis: Chassis, limits: Limits, manner: Manner, known: Walls | None
+        self,
+        walk: CellWalk,
+        chassis: Chassis,
+        limits: Limits,
+        config: DriveConfig,
+        known: Walls | None,
     ) -> None:
-        super().__init__(chassis, limits, manner, known)
+        super().__init__(chassis, limits, config, known)
         self.walk = walk
 
     def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
@@ -298,7 +311,7 @@ class Drive(RobotDrive):
             self._begun = True
             return [self.walk.begin(x, y)]
         entered = self.walk.pass_to(x, y)
-        lost = self.walk.away > self._manner.sight + self._chassis.radius
+        lost = self.walk.away > self._config.lookahead_distance + self._chassis.radius
         if lost or (resting and self.stands and len(self.walk.path) > 1):
             before = entered[-1] if entered else Entered(self.walk.cell, self.walk.labels)
             anew = self.walk.begin(x, y)
@@ -314,20 +327,22 @@ class Drive(RobotDrive):
     def velocity(self, now: float) -> Velocity:
         """Return the command for the next period of a robot that may move."""
         pose = self.tracker.at(now)
-        wanted = follow(pose, self.walk.path, self._chassis, self._allowed, self._manner.sight)
+        wanted = follow(
+            pose, self.walk.path, self._chassis, self._allowed, self._config.lookahead_distance
+        )
         return self._commanded(wanted)
 
 
-def drive_in(building: Building, chassis: Chassis, limits: Limits, manner: Manner) -> Drive:
+def drive_in(building: Building, chassis: Chassis, limits: Limits, config: DriveConfig) -> Drive:
     """Return the drive for a robot in a building."""
     floor, places = building.floor, building.places
-    ways = ClearWays(
+    ways = ClearancePlanner(
         floor,
         places,
         building.file.constraints,
-        margin=manner.margin,
+        margin=config.margin,
         walls=(building.occupancy, chassis.radius),
     )
-    walk = CellWalk(floor, places, ways, horizon=manner.horizon)
+    walk = CellWalk(floor, places, ways, horizon=config.horizon)
     known = grown(walls_of(building.occupancy, unknown=True), KNOWN_WIDTH)
-    return Drive(walk, chassis, limits, manner, known)
+    return Drive(walk, chassis, limits, config, known)

@@ -16,13 +16,13 @@ from skm_sim.maps.places import Places
 from skm_sim.maps.scene import building_scene
 from skm_sim.maps.spec import is_map_folder, load_building
 from skm_sim.registry import get_domain
-from skm_sim.robots.drive import Driving, Entered, Manner, RobotDrive, drive_in
+from skm_sim.robots.drive import DriveConfig, Driving, Entered, RobotDrive, drive_in
 from skm_sim.robots.path_follower import Chassis
 from skm_sim.robots.pose import REST, Limits, Velocity
 from skm_sim.robots.walls import Pose
 from skm_sim.scene import Shape
 
-# A robot that plays the part of a domain's own: learned skills for continuous control, driven.
+# A robot that stands in for a domain's own: learned skills for continuous control, driven.
 #
 # The skills were learned with another body. A *role* knows that body: what it would sense where
 # the real robot is, and where it would be a step later if it took an action there. Once a step
@@ -44,7 +44,7 @@ STIRRED: Final = (0.05, 0.1)
 """Metres and radians from where it was last shown at which a robot that nobody drives is shown anew."""
 
 
-class Role(Protocol):
+class Embodiment(Protocol):
     """What a domain knows of its own robot, for one that plays its part."""
 
     step_seconds: float
@@ -76,13 +76,15 @@ class Role(Protocol):
         ...
 
 
-class RoleDrive(RobotDrive):
-    """Drives one robot as a role has it; see the module."""
+class EmbodimentDrive(RobotDrive):
+    """Drives one robot as an embodiment has it; see the module."""
 
-    def __init__(self, role: Role, chassis: Chassis, limits: Limits, manner: Manner) -> None:
-        super().__init__(chassis, limits, manner, None)
-        self._role = role
-        self._pace = manner.step / role.step_seconds
+    def __init__(
+        self, embodiment: Embodiment, chassis: Chassis, limits: Limits, config: DriveConfig
+    ) -> None:
+        super().__init__(chassis, limits, config, None)
+        self._embodiment = embodiment
+        self._pace = config.step / embodiment.step_seconds
         """How many times slower the real robot is."""
         self.labels: frozenset[str] = frozenset()
         self._shown: Pose = (0.0, 0.0, 0.0)
@@ -100,15 +102,15 @@ class RoleDrive(RobotDrive):
     def begin(self, now: float) -> Entered:
         """Begin anew where the robot is."""
         self._begun = True
-        self._role.restart()
+        self._embodiment.restart()
         pose = self.tracker.at(now)
         self._place = pose[:2]
-        self.labels = self._role.places.labels_at(*self._place)
+        self.labels = self._embodiment.places.labels_at(*self._place)
         self._aim = None
         return self._enter(pose, [self.labels])[-1]
 
     def _enter(self, pose: Pose, label_sets: list[frozenset[str]]) -> list[Entered]:
-        observed = self._role.observe(pose, self._moving())
+        observed = self._embodiment.observe(pose, self._moving())
         self._shown, self._acted = pose, False
         return [Entered(observed, labels) for labels in label_sets]
 
@@ -120,7 +122,7 @@ class RoleDrive(RobotDrive):
         if not self._begun or math.dist(pose[:2], self._place) > LEAP:
             return [self.begin(now)]
         changes = []
-        for labels in self._role.places.label_sets_along(*self._place, *pose[:2]):
+        for labels in self._embodiment.places.label_sets_along(*self._place, *pose[:2]):
             if labels != self.labels:
                 self.labels = labels
                 changes.append(labels)
@@ -128,7 +130,7 @@ class RoleDrive(RobotDrive):
         if resting:
             due = self._is_stirred(pose)
         else:
-            due = self._acted and now - self._since >= self._manner.step - self._manner.period / 2
+            due = self._acted and now - self._since >= self._config.step - self._config.period / 2
         if not changes and not due:
             return []
         return self._enter(pose, changes or [self.labels])
@@ -143,7 +145,7 @@ class RoleDrive(RobotDrive):
         if self._acted and self._aim is not None:
             return
         self._start = self.tracker.at(now)
-        self._aim = self._role.ahead(self._start, self._moving(), action)
+        self._aim = self._embodiment.ahead(self._start, self._moving(), action)
         self._since, self._acted = now, True
 
     def halt(self) -> Velocity:
@@ -152,11 +154,11 @@ class RoleDrive(RobotDrive):
         return super().halt()
 
     def velocity(self, now: float) -> Velocity:
-        """Return the command for the next period: to be where the role has it, when it has it there."""
+        """Return the command for the next period: to be where the embodiment has it, when it has it there."""
         if self._aim is None:
             return self._commanded(REST)
         x, y, heading = self.tracker.at(now)
-        elapsed, step = now - self._since, self._manner.step
+        elapsed, step = now - self._since, self._config.step
         look = max(step - elapsed, LEAST_LOOK)
         part = min((elapsed + look) / step, 1.5)  # goes on while the next action is on its way
         ahead_x = self._start[0] + part * (self._aim[0] - self._start[0]) - x
@@ -174,7 +176,7 @@ USUAL_RADIUS: Final = 0.22
 
 
 @dataclass(frozen=True)
-class Stage:
+class DriveContext:
     """What a bridge needs to know of a domain, and the drive through it."""
 
     places: Places
@@ -186,9 +188,9 @@ class Stage:
     drive: Driving
 
 
-def make_stage(
-    domain: str, objects: str, axle: float, radius: float, limits: Limits, manner: Manner
-) -> Stage:
+def make_drive_context(
+    domain: str, objects: str, axle: float, radius: float, limits: Limits, config: DriveConfig
+) -> DriveContext:
     """Return the stage of a domain: a folder of `skm map`, or one whose robot can be played.
 
     `objects` is a file that says where things are, for the latter; `radius` 0 is the domain's own.
@@ -199,21 +201,27 @@ def make_stage(
         building = load_building(domain)
         chassis = Chassis(axle, radius or building.file.robot_radius)
         cells, actions = building.floor.moves.shape
-        return Stage(
+        return DriveContext(
             building.places,
             Discrete(cells),
             Discrete(actions),
             building_scene(building, (0.0, 0.0)),
-            drive_in(building, chassis, limits, manner),
+            drive_in(building, chassis, limits, config),
         )
     if not objects:
         raise SkmError(
             f"on a robot, the domain '{domain}' needs the parameter objects: a file that says where"
             " things are; docs/robots.md shows one"
         )
-    role: Role = get_domain(domain).part("role")(Path(objects))
-    drive = RoleDrive(role, Chassis(axle, radius or USUAL_RADIUS), limits, manner)
-    return Stage(role.places, role.observation_space, role.action_space, role.scene(), drive)
+    embodiment: Embodiment = get_domain(domain).part("embodiment")(Path(objects))
+    drive = EmbodimentDrive(embodiment, Chassis(axle, radius or USUAL_RADIUS), limits, config)
+    return DriveContext(
+        embodiment.places,
+        embodiment.observation_space,
+        embodiment.action_space,
+        embodiment.scene(),
+        drive,
+    )
 
 
 def is_on_map(domain: str) -> bool:
@@ -224,9 +232,9 @@ def is_on_map(domain: str) -> bool:
         found = get_domain(domain)
     except SkmError:
         return True  # then there is no such folder, which is what will be said
-    if not found.role:
+    if not found.embodiment:
         raise SkmError(
             f"the domain '{domain}' is on no map, and says nothing of how a real robot could play"
-            " its part: the bridge drives in domains of `skm map`, and in those with a `role`"
+            " its part: the bridge drives in domains of `skm map`, and in those with an `embodiment`"
         )
     return False

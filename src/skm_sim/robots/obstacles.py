@@ -26,7 +26,7 @@ def grown(walls: Walls, distance: float) -> Walls:
     return Walls(solid, walls.resolution, walls.origin)
 
 
-class ObstacleWatch:
+class ObstacleMonitor:
     """Looks at scans; `free_way` is how far the robot can go ahead before it meets the unknown."""
 
     def __init__(self, known: Walls | None, radius: float, margin: float = 0.1) -> None:

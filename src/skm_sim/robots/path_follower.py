@@ -131,13 +131,13 @@ def _speed_through(bend: float, chassis: Chassis, limits: Limits) -> float:
 
 
 def follow(
-    pose: Pose, path: Sequence[Point], chassis: Chassis, limits: Limits, sight: float
+    pose: Pose, path: Sequence[Point], chassis: Chassis, limits: Limits, lookahead_distance: float
 ) -> Velocity:
-    """Return the velocity with which to follow a path; `sight` is how far ahead on it to aim."""
+    """Return the velocity with which to follow a path; `lookahead_distance` is how far ahead on it to aim."""
     x, y, heading = pose
     point = x, y
     on_path = project(point, path)
-    target = ahead(on_path, path, sight)
+    target = ahead(on_path, path, lookahead_distance)
     to_target = math.dist(point, target)
     if to_target < END and on_path.left < END:
         return REST
@@ -172,7 +172,7 @@ PIECES: Final = 8
 """Of a way: as many as are looked at for what is near."""
 
 
-class ClearWays:
+class ClearancePlanner:
     """Points to go through, and ways between them; worked out where they are needed."""
 
     def __init__(

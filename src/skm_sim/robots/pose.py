@@ -95,12 +95,12 @@ def inverse(pose: Pose) -> Pose:
 
 
 class PoseTracker:
-    """The estimate of a pose; `late` is how old readings are when they arrive."""
+    """The estimate of a pose; `latency` is how old readings are when they arrive."""
 
-    def __init__(self, trust: float = 0.3, late: float = 0.0) -> None:
-        """`trust` is the part of a difference by which a reading pulls the estimate over, 0 to 1."""
-        self._trust = trust
-        self._late = late
+    def __init__(self, filter_gain: float = 0.3, latency: float = 0.0) -> None:
+        """`filter_gain` is the part of a difference by which a reading pulls the estimate over, 0 to 1."""
+        self._filter_gain = filter_gain
+        self._latency = latency
         self._pose: Pose | None = None
         self._when = -1e9
         self.velocity = REST
@@ -115,12 +115,12 @@ class PoseTracker:
     def read(self, pose: Pose, velocity: Velocity, now: float) -> bool:
         """Take a reading that arrives now; tell whether it is far off, and believed all the same."""
         self.read_at = now
-        part = self._trust
+        part = self._filter_gain
         self.velocity = Velocity(
             self.velocity.speed + part * (velocity.speed - self.velocity.speed),
             self.velocity.turn + part * (velocity.turn - self.velocity.turn),
         )
-        seen = moved(pose, self.velocity, self._late)
+        seen = moved(pose, self.velocity, self._latency)
         if self._pose is None:
             self._pose, self._when = seen, now
             return False

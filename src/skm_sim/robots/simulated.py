@@ -299,7 +299,7 @@ USUAL: Final = Noise(place=0.02, heading=0.02, speed=0.02, distance=0.01)
 
 
 @dataclass(frozen=True)
-class Senses:
+class SensorModel:
     """How well a robot knows where it is, and how well it hears."""
 
     noise: Noise = USUAL
@@ -309,11 +309,16 @@ class Senses:
     """Part of the readings, and of the commands, that get lost."""
 
 
-class Rig:
+class SimulatedRobot:
     """A robot and its driver in simulated time; `watch` is shown the true pose at 50 Hz."""
 
     def __init__(
-        self, car: Body, drive: Driving, senses: Senses, seed: int, watch: Callable[[Pose], None]
+        self,
+        car: Body,
+        drive: Driving,
+        senses: SensorModel,
+        seed: int,
+        watch: Callable[[Pose], None],
     ) -> None:
         self._car, self._drive, self._watch = car, drive, watch
         self._noise = senses.noise

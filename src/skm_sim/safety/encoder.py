@@ -18,7 +18,7 @@ from skm_sim.safety.layout import (
     Layout,
     sample_layouts,
 )
-from skm_sim.safety_gym.lidar import BINS, as_shown, fit_objects, things_seen
+from skm_sim.safety_gym.lidar import BINS, as_shown, fit_objects, objects_seen
 from skm_sim.safety_gym.physics import SENSORS
 
 # The point robot as the learner sees it: objects decoded from the lidars, and even actuators.
@@ -100,7 +100,7 @@ def decode(lidars: Float32Array) -> Float32Array:
     angle = (bins + share) * np.float32(2 * np.pi / BINS)
     distance = RANGE * (1 - closeness)
     near = np.exp(-distance / np.float32(0.4))
-    return things_seen(angle, distance, near, 0.3, closeness > 0)
+    return objects_seen(angle, distance, near, 0.3, closeness > 0)
 
 
 def _peel(lidars: Float32Array) -> tuple[Float32Array, ...]:
@@ -152,7 +152,7 @@ def _peel_few(lidars: Float32Array) -> tuple[Float32Array, ...]:
 def training_layouts(random: np.random.Generator, count: int) -> Layout:
     """Draw arenas for learning: half as they come, half with a button moved near a region.
 
-    What is rare by chance (a button in a region; a cylinder beyond the lidar's range) is learned
+    What is rare at random (a button in a region; a cylinder beyond the lidar's range) is learned
     from more often. Evaluation never uses these.
     """
     layout = sample_layouts(random, count)
@@ -196,7 +196,7 @@ def _mended(random: np.random.Generator, layout: Layout) -> Layout:
     return layout
 
 
-# The point robot as a learner sees it that has to keep off each kind of thing: lidars told
+# The point robot as a learner sees it that has to avoid each kind of thing: lidars told
 # exactly.
 
 
@@ -227,8 +227,8 @@ class FittedBody(SafetyBody):
         In steps, up to `MOST` where it would touch one if it went on like this for `AHEAD`; none where
         it is inside, or more than `STRIP` outside.
         """
-        own, things = features[:, :SENSORS], features[:, -sum(OBJECTS) * OBJECT_FEATURES :]
-        seen = things.reshape(len(features), -1, OBJECT_FEATURES)
+        own, objects = features[:, :SENSORS], features[:, -sum(OBJECTS) * OBJECT_FEATURES :]
+        seen = objects.reshape(len(features), -1, OBJECT_FEATURES)
         x, y = 3 * seen[..., 1], 3 * seen[..., 2]
         distance = np.maximum(np.hypot(x, y), np.float32(1e-6))
         towards = (own[:, 3:4] * x + own[:, 4:5] * y) / distance
@@ -246,7 +246,7 @@ class FittedBody(SafetyBody):
 def crowded_layouts(random: np.random.Generator, count: int) -> Layout:
     """Draw arenas as `training_layouts` does, in four of ten with a button moved near the cylinder.
 
-    A way to the cylinder between buttons, none of which may be touched, is rare by chance.
+    A way to the cylinder between buttons, none of which may be touched, is rare at random.
     """
     layout = training_layouts(random, count)
     moved = np.flatnonzero(random.random(count) < CROWDED)
@@ -279,4 +279,4 @@ def decode_fitted(lidars: Float32Array) -> Float32Array:
     angle = parts[0] * np.float32(2 * np.pi / BINS)
     distance = np.float32(RANGE) * (1 - parts[1])
     near = np.exp(-distance / np.float32(0.4))
-    return things_seen(angle, distance, near, 0.3, parts[1] > 0)
+    return objects_seen(angle, distance, near, 0.3, parts[1] > 0)

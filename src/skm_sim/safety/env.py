@@ -196,7 +196,7 @@ class SafetyEnv(ArenaEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
+        """Start an episode in an arena drawn at random, or in `options["layout"]`."""
         super().reset(seed=seed)
         given = given_layout(options, (), read_layout)
         layout = sample_layouts(self.np_random, 1) if given is None else given[None]

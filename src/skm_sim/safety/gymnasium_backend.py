@@ -88,7 +88,7 @@ class SafetyGymnasiumEnv(gymnasium.Env[FloatArray, FloatArray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
+        """Start an episode in an arena drawn at random, or in `options["layout"]`."""
         super().reset(seed=seed)
         given = given_layout(options, (), read_layout)
         self.layout = sample_layouts(self.np_random, 1)[0] if given is None else given

@@ -1,4 +1,4 @@
-"""Where things stand in the Safety domain: layouts drawn by chance, given, or the authors' own.
+"""Where things stand in the Safety domain: layouts drawn at random, given, or the authors' own.
 
 One `Layout` holds one arena or a batch of them: every array has the same leading shape.
 """
@@ -141,7 +141,7 @@ def place_robots(
 
 
 def authors_layouts(random: np.random.Generator, count: int, cylinder: int | None = None) -> Layout:
-    """Return the authors' fixed objects, with robots drawn by chance, and so the cylinder if None.
+    """Return the authors' fixed objects, with robots drawn at random, and so the cylinder if None.
 
     Button 2, at (0, d), is in a region; the others are not.
     """
@@ -283,7 +283,7 @@ AVOID_STAGES: dict[str, tuple[Arrival, ...]] = {
     ),
     "no_cylinder": 2 * (AVOID_SKILLS["button, no cylinder"], _REGION_NO_CYLINDER),
 }
-"""Those of the missions that keep off a button or the cylinder."""
+"""Those of the missions that avoid a button or the cylinder."""
 
 
 def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:

@@ -76,8 +76,8 @@ def _points(found: dict[str, object], name: str, most: int, path: Path) -> Float
     return np.array(points + points[-1:] * (most - len(points)))
 
 
-class SafetyRole:
-    """The point robot's part; see the module, and `skm_sim.robots.embodiment.Role`."""
+class SafetyEmbodiment:
+    """The point robot's part; see the module, and `skm_sim.robots.embodiment.Embodiment`."""
 
     step_seconds = SUBSTEPS * TIMESTEP
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skm_sim.object_centric import Kinds
+from skm_sim.object_centric import ObjectKinds
 from skm_sim.spec import DomainSpec, Registration, Task, task_table
 
 PROPOSITIONS = ("button", "cylinder", "region")
 PAPER_CONSTRAINTS = ("region",)
-"""What the paper's skills can keep off; those that come with skm keep off anything."""
+"""What the paper's skills can avoid; those that come with skm avoid anything."""
 
 _FORMULAS = {
     "1": "F(button & X F cylinder)",
@@ -26,7 +26,7 @@ AVOID = {
     "no_other_button": "F(region & X F cylinder) & G(!button | cylinder)",
     "no_cylinder": "G F button & G F region & G !cylinder",
 }
-"""Missions that keep off a button or the cylinder: `--task avoid`."""
+"""Missions that avoid a button or the cylinder: `--task avoid`."""
 
 _ALLOWED = tuple(
     (*others, *region)
@@ -56,7 +56,7 @@ SAFETY = DomainSpec(
     extra="safety: mujoco",
     checkpoint="skm_primitives:checkpoints/safety",
     body="skm_sim.safety.encoder:FittedBody",
-    things=Kinds(
+    objects=ObjectKinds(
         own=60,
         kinds=("cylinder", "button", "region"),
         each=(1, 4, 2),
@@ -68,7 +68,7 @@ SAFETY = DomainSpec(
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
     brake="skm_sim.safety.brake:brake",
-    role="skm_sim.safety.robot:SafetyRole",
+    embodiment="skm_sim.safety.robot:SafetyRole",
     settings={"horizon": 1_280_000, "batch": 512, "validation_layouts": 128},
     figures={"trajectories": "skm_sim.safety.drawing:SafetyPaths"},
     propositions=PROPOSITIONS,
@@ -96,7 +96,7 @@ SAFETY_REGION = replace(
     constraints=PAPER_CONSTRAINTS,
     checkpoint="skm_primitives:checkpoints/safety_region",
     body="skm_sim.safety.encoder:SafetyBody",
-    things=None,
+    objects=None,
     validation="skm_sim.safety.trials:PAPER_SKILL_TRIALS",
     settings={},
 )

@@ -23,7 +23,7 @@ from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 
 
 class SafetyTrials:
-    """Random feasible layouts, or the authors' objects with robots drawn by chance (`test`)."""
+    """Random feasible layouts, or the authors' objects with robots drawn at random (`test`)."""
 
     variants: tuple[str, ...] = ("random", "test")
 
@@ -34,7 +34,7 @@ class SafetyTrials:
     def tasks(self, spec: DomainSpec, name: str) -> list[Task]:
         """Return all tasks, or the one of that name.
 
-        `avoid` are missions that keep off a button or the cylinder, which are none of the paper's.
+        `avoid` are missions that avoid a button or the cylinder, which are none of the paper's.
         """
         if name == "avoid" or name in AVOID:
             asked = AVOID if name == "avoid" else {name: AVOID[name]}

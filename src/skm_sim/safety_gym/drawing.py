@@ -92,7 +92,7 @@ SIZE: Final = 3.4
 class ArenaPaths(ABC):
     """One arena a task; a domain says which, and how it is drawn."""
 
-    planner = "grounded"
+    planner = "product"
     formula_width = (7.5, 72 * SIZE - 20)
     legend: ClassVar[str]
 

@@ -37,7 +37,7 @@ def shown_in_bins(pose: FloatArray, objects: FloatArray) -> tuple[FloatArray, Fl
     return shown, distance
 
 
-def things_seen(
+def objects_seen(
     angle: Float32Array, distance: Float32Array, near: Float32Array, radius: float, there: BoolArray
 ) -> Float32Array:
     """Return 7 features for each of `(n, kinds, things)` that lidars show, as `(n, kinds · things · 7)`.

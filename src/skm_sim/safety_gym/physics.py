@@ -144,7 +144,7 @@ _MODEL = """
 
 
 class PointRobots(RobotBatch):
-    """A batch of point robots; `things` is what else is in the model, as MuJoCo's XML."""
+    """A batch of point robots; `objects` is what else is in the model, as MuJoCo's XML."""
 
     def __init__(
         self,

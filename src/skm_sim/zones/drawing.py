@@ -47,7 +47,7 @@ def picture(zones: FloatArray, path: FloatArray, pixels: int = 480) -> ByteArray
     return rendered(lambda axes: draw_zones(axes, zones, path), pixels)
 
 
-# A run of each task among zones drawn by chance, in the colours of the machine's states.
+# A run of each task among zones drawn at random, in the colours of the machine's states.
 
 
 class ZonesPaths(ArenaPaths):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_sim.arrays import Float32Array
-from skm_sim.safety_gym.lidar import BINS, fit_objects, things_seen
+from skm_sim.safety_gym.lidar import BINS, fit_objects, objects_seen
 from skm_sim.safety_gym.physics import SENSORS
 from skm_sim.zones.env import WALLS, observations
 from skm_sim.zones.layout import EACH, Arena, training_layouts
-from skm_sim.zones.spec import RAW_THINGS, things
+from skm_sim.zones.spec import RAW_OBJECTS, objects
 
 FORCE: Final = 0.05
 """The motor's force is limited to this: larger actions do the same."""
@@ -27,7 +27,7 @@ class ZonesBody:
     def __init__(self, colours: int = 4) -> None:
         self._arena = Arena(colours)
         self.observations = observations(colours)
-        self.inputs = things(colours).inputs
+        self.inputs = objects(colours).inputs
         pairs = [(force, turn) for force in (-FORCE, 0.0, FORCE) for turn in TURNS]
         self.actions: Float32Array = np.array(pairs, np.float32)
 
@@ -85,7 +85,7 @@ class RawZonesBody(ZonesBody):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inputs = RAW_THINGS.inputs
+        self.inputs = RAW_OBJECTS.inputs
 
     def _seen(self, lidars: Float32Array) -> Float32Array:
         seen: Float32Array = np.concatenate([lidars, lidars.max(-1, keepdims=True)], axis=-1)
@@ -104,4 +104,4 @@ def decode(lidars: Float32Array, radius: float) -> Float32Array:
     light = light.T.reshape(shape)
     distance = np.minimum(-2 * np.log(np.maximum(light, np.float32(1e-6))), _FARTHEST)
     near = np.exp(-np.maximum(distance - radius, 0) / np.float32(0.4))
-    return things_seen(angle, distance, near, radius, light > 0)
+    return objects_seen(angle, distance, near, radius, light > 0)

@@ -156,7 +156,7 @@ class ZonesEnv(ArenaEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Start an episode in an arena drawn by chance, or in `options["layout"]`."""
+        """Start an episode in an arena drawn at random, or in `options["layout"]`."""
         super().reset(seed=seed)
         colours = self.world.arena.colours
         given = given_layout(options, (), partial(read_layout, colours=colours))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from skm_sim.object_centric import Things
+from skm_sim.object_centric import ObjectSets
 from skm_sim.safety_gym.lidar import BINS
 from skm_sim.spec import DomainSpec, Registration, Task, task_table
 from skm_sim.zones.layout import EACH, Arena
@@ -17,15 +17,17 @@ OWN: Final = 11
 ZONE_FEATURES: Final = 7
 NEARNESS: Final = 3
 """Of these the one that falls with distance."""
-KEPT_OFF: Final = 6
-"""Zones to keep off that are looked at, the nearest: with four colours, all there can be."""
-RAW_THINGS: Final = Things(OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, kept_off=3)
+AVOIDED: Final = 6
+"""Zones to avoid that are looked at, the nearest: with four colours, all there can be."""
+RAW_OBJECTS: Final = ObjectSets(
+    OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, avoided=3
+)
 """Those of `RawZonesBody`."""
 
 
-def things(colours: int) -> Things:
+def objects(colours: int) -> ObjectSets:
     """Return those of `ZonesBody`."""
-    return Things(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, KEPT_OFF)
+    return ObjectSets(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, AVOIDED)
 
 
 COLOURS_OF_TASKS: Final = ("blue", "green", "magenta", "yellow")
@@ -52,7 +54,7 @@ HARD: Final = {
     "six_in_turn": "F(blue & F(green & F(magenta & F(yellow & F(blue & F green)))))",
     "eight_in_turn": "F(blue & F(green & F(magenta & F(yellow &"
     " F(blue & F(green & F(magenta & F yellow)))))))",
-    "five_two_kept_off": "!(yellow | magenta) U (blue & (!(yellow | green) U (magenta &"
+    "five_two_avoided": "!(yellow | magenta) U (blue & (!(yellow | green) U (magenta &"
     " (!(blue | green) U (yellow & (!(magenta | blue) U (green & (!(yellow | magenta) U blue))))))))",
     "four_any_order": "F blue & F green & F magenta & F yellow"
     " & F(yellow & (!(green | magenta) U blue))",
@@ -74,7 +76,7 @@ ZONES = DomainSpec(
     demo="phi15",
     extra="safety: mujoco",
     body="skm_sim.zones.encoder:ZonesBody",
-    things=things(len(COLOURS_OF_TASKS)),
+    objects=objects(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",
     brake="skm_sim.safety.brake:brake",

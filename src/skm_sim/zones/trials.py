@@ -59,14 +59,14 @@ class ReachAvoid:
 
 
 class ZonesSkillTrials:
-    """Reaching a colour, and keeping off some of the others; all colours are alike."""
+    """Reaching a colour, and avoiding some of the others; all colours are alike."""
 
-    def __init__(self, colours: int, kept_off: Iterable[int]) -> None:
+    def __init__(self, colours: int, avoided: Iterable[int]) -> None:
         first, *others = Arena(colours).names
         self._colours = colours
         self.skills: Mapping[str, GoalPredicate] = {
-            f"{first}, {count} kept off": ReachAvoid(first, frozenset([first, *others[count:]]))
-            for count in kept_off
+            f"{first}, {count} avoided": ReachAvoid(first, frozenset([first, *others[count:]]))
+            for count in avoided
         }
 
     def worlds(

@@ -9,24 +9,24 @@ import numpy as np
 
 from skm_sim.spec import Task, task_table
 from skm_sim.zones.layout import Arena
-from skm_sim.zones.spec import MAX_STEPS, RAW_THINGS, ZONES, things
+from skm_sim.zones.spec import MAX_STEPS, RAW_OBJECTS, ZONES, objects
 
 TEN: Final = Arena(10).names
 AVOIDED: Final = 3
-"""Colours that are kept off on each way of a task of ten colours."""
+"""Colours that are avoided on each way of a task of ten colours."""
 _SHAPES: Final = (
     "!({x}) U ({a} & F {b})",
     "!({x}) U (({a} | {b}) & (!({x}) U {c}))",
     "!({x}) U ({a} & (!({y}) U ({b} & F({c} & (!({z}) U {d})))))",
     "F({a} & (!({x}) U ({b} & F({c} & (!({y}) U {d})))))",
 )
-"""phi10, phi11, phi15 and phi16 with other colours, and more of them to keep off."""
+"""phi10, phi11, phi15 and phi16 with other colours, and more of them to avoid."""
 _EACH: Final = 5
 """Tasks of each shape."""
 
 
 def _ten_tasks() -> dict[str, str]:
-    """Return tasks with colours drawn by chance, always the same: places to go, and three kept off."""
+    """Return tasks with colours drawn at random, always the same: places to go, and three avoided."""
     random = np.random.default_rng(10)
     tasks = {}
     for index in range(_EACH * len(_SHAPES)):
@@ -59,7 +59,7 @@ ZONES_TEN = replace(
     ),
     demo="ten3",
     body="skm_sim.zones.encoder:TEN_COLOURS",
-    things=things(len(TEN)),
+    objects=objects(len(TEN)),
     validation="skm_sim.zones.trials:TEN_SKILL_TRIALS",
     trials="skm_sim.zones.trials:TEN_TRIALS",
     checkpoint="skm_primitives:checkpoints/zones_ten",
@@ -71,13 +71,13 @@ ZONES_TEN = replace(
         for name, formula in _ten_tasks().items()
     ),
 )
-"""Twenty zones in the arena of eight; a goal is one of ten colours with any of the others kept off."""
+"""Twenty zones in the arena of eight; a goal is one of ten colours with any of the others avoided."""
 
 ZONES_RAW = replace(
     ZONES,
     name="zones_raw",
     body="skm_sim.zones.encoder:RawZonesBody",
-    things=RAW_THINGS,
+    objects=RAW_OBJECTS,
     checkpoint="",
 )
 """The four colours seen by the lidars' bins as they are, as the peers see them: a variant to compare."""

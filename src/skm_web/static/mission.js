@@ -114,7 +114,7 @@ export class MissionBox {
     if (empty) found = this.domain.patterns.map((pattern) => ({ text: pattern.words, note: pattern.meaning, whole: true }));
     else if (word) {
       const fits = (text) => text.toLowerCase().startsWith(word.toLowerCase()) && text !== word;
-      found = this.domain.propositions.filter(fits).map((text) => ({ text, note: this.domain.constraints.includes(text) ? "can be kept off" : "proposition" }));
+      found = this.domain.propositions.filter(fits).map((text) => ({ text, note: this.domain.constraints.includes(text) ? "can be avoided" : "proposition" }));
       found.push(...WORDS.filter((text) => text.length > 1 && word.length > 1 && fits(text)).map((text) => ({ text, note: "" })));
     }
     this.offers = found.slice(0, empty ? 30 : 8);

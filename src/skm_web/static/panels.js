@@ -37,10 +37,10 @@ export function showWhy(why, mission, names) {
   byId("goals").tBodies[0].replaceChildren(...why.goals.map((goal) => goalRow(goal, why.goals, names)));
   const notes = [];
   if (why.others) notes.push(note("muted", `${why.others} further goals are worth less.`));
-  if (why.keep_off) {
+  if (why.avoid) {
     const near = why.dangers[0];
     const away = near && near.steps !== null ? ` The nearest is ${near.steps} ${near.steps === 1 ? "step" : "steps"} away.` : " None is in reach.";
-    notes.push(note("", element("strong", {}, "Keeps off "), element("code", {}, why.keep_off), `: it would fail the mission.${away}`));
+    notes.push(note("", element("strong", {}, "Avoids "), element("code", {}, why.avoid), `: it would fail the mission.${away}`));
   } else notes.push(note("muted", "Nothing can fail the mission from here."));
   if (why.veto) notes.push(note("warn", element("strong", {}, "Shield: "), `${why.veto}.`));
   else if (why.lost_actions.length) notes.push(note("", element("strong", {}, "Shield: "), `it keeps ${why.lost_actions.length === 1 ? "action" : "actions"} ${why.lost_actions.join(", ")} out: the mission could only fail after that.`));

@@ -44,7 +44,7 @@ from skm_sim.spec import DomainSpec
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 OnFrames: TypeAlias = Callable[[Frames], tuple[Float32Array, Float32Array]]
-"""Action values `(n, goals, actions)` and onward values `(n, label sets, goals)` of frames
+"""Action values `(n, goals, actions)` and continuation values `(n, label sets, goals)` of frames
 `(n, 84, 84, 3)`, in the discount of learning."""
 
 _SHAPE = (PIXELS, PIXELS, 3)
@@ -80,7 +80,7 @@ class PixelPrimitives:
         self.action_space: Space[Any] = Discrete(len(MOVES))
         self.goal_seen: IntArray = arrays["goal_seen"]
         expect_shape("goal_to_goal", arrays["goal_to_goal"], (len(self.goals), len(self.goals)))
-        self.behind_goals = GoalToGoal(arrays["goal_to_goal"])
+        self.world_model = GoalToGoal(arrays["goal_to_goal"])
         try:
             self._network = on_frames(arrays, details, self.goal_space)
         except KeyError as error:
@@ -101,12 +101,12 @@ class PixelPrimitives:
         the goal (stop), any other that more moves follow. Goals that forbid what has already
         happened are worth 0.
         """
-        values, onward = self._network(self._check(observation)[None])
+        values, continuation = self._network(self._check(observation)[None])
         best: Float32Array = values[0] ** self._power
         best[~self._still_possible(violated)] = 0
         stop = np.where(best > self._nearer, best, np.float32(0))
         move = np.minimum(best, np.float32(self.gamma))
-        return GoalValues(move, stop, onward[0] ** self._power)
+        return GoalValues(move, stop, continuation[0] ** self._power)
 
     def action_values(self, frames: Frames) -> Float32Array:
         """Return the action values of many frames, `(n, goals, actions)`, as they were learned."""
@@ -117,7 +117,7 @@ class PixelPrimitives:
             strange = sorted(violated.difference(self.constraints))
             if strange:
                 raise SkmError(
-                    f"'{strange[0]}' is no constraint of '{self.domain}'"
+                    f"'{strange[0]}' is not a constraint of '{self.domain}'"
                     f"{did_you_mean(strange[0], self.constraints)}"
                 )
             self._possible[violated] = self.goal_space.masked(violated)
@@ -154,10 +154,10 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
         for weight, shift in zip(matrix, bias, strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
         sigmoid = np.float32(1) / (np.float32(1) + np.exp(-hidden))
-        values, shares, onward = np.split(sigmoid, ends, axis=1)
+        values, shares, continuation = np.split(sigmoid, ends, axis=1)
         shares = shares.reshape(-1, len(goals), len(MOVES))
         best = values[:, :, None] / shares.max(axis=2, keepdims=True)
-        return best * shares, onward.reshape(len(frames), -1, len(goals))
+        return best * shares, continuation.reshape(len(frames), -1, len(goals))
 
     return outputs
 
@@ -175,7 +175,7 @@ def _on_frames_torch(
     def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
         with torch.no_grad():
             found = network(frames)
-            return found.action_values().numpy(), torch.sigmoid(found.onward).numpy()
+            return found.action_values().numpy(), torch.sigmoid(found.continuation).numpy()
 
     return outputs
 
@@ -253,8 +253,8 @@ class ExactPixelPrimitives:
         stop = wanted[:, entered].astype(np.float32)
         move = np.where(stop > 0, np.float32(self.gamma), move)
         possible = self.goal_space.masked(violated)[:, None]
-        onward = self._onward(state, steps)
-        return GoalValues((move * possible).astype(np.float32), stop * possible, onward)
+        continuation = self._continuation(state, steps)
+        return GoalValues((move * possible).astype(np.float32), stop * possible, continuation)
 
     def _ways(self, state: States) -> tuple[IntArray, BoolArray, BoolArray]:
         """Return `(goals, cells)`: the steps to each goal, and where it is achieved and ruled out."""
@@ -267,7 +267,7 @@ class ExactPixelPrimitives:
     def _discounted(self, steps: IntArray) -> FloatArray:
         return np.where(steps >= UNREACHABLE, 0.0, self.gamma ** (steps - 1.0))
 
-    def _onward(self, state: States, steps: IntArray) -> Float32Array:
+    def _continuation(self, state: States, steps: IntArray) -> Float32Array:
         """Return `(kinds, goals)`: the values where each kind is; its own, as it respawns: the mean."""
         there = self._discounted(steps[:, state[OBJECTS]]).T
         again = self._kind[None, :] == np.arange(len(KINDS))[:, None]
@@ -282,6 +282,6 @@ class ExactPixelPrimitives:
         return mean
 
     @cached_property
-    def behind_goals(self) -> GoalToGoal:
+    def world_model(self) -> GoalToGoal:
         """The mean value of each goal: where another was achieved is as good a place as any."""
         return GoalToGoal(np.tile(self._mean_of_goals, (len(self.goals), 1)))
