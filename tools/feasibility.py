@@ -3,10 +3,11 @@
     python tools/feasibility.py --missions 1000 --worlds 20
 
 Every answer of the planner is compared with a search on the product of machine and world that shares
-nothing with it (`test/helpers/feasibility_oracle.py`): whether the mission is refused as a whole, and from each
-place. In deterministic worlds what is not refused is also carried out from one place: in the fewest
-steps, or without end. In stochastic ones a mission counts as possible if some run is accepted with a
-positive probability, and the plan must have such a run. The exit code is 1 if an answer is wrong.
+nothing with it (`test/helpers/feasibility_oracle.py`): whether the mission is refused as a whole, and
+from each place. In deterministic worlds what is not refused is also carried out from one place: in the
+fewest steps, or without end. In stochastic ones a mission counts as possible if some run is accepted
+with a positive probability, and the plan must have such a run. The exit code is 1 if an answer is
+wrong.
 
     python tools/feasibility.py --far
 

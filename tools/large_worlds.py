@@ -2,8 +2,9 @@
 
     python tools/large_worlds.py --sides 40 100 200 --missions 20 --episodes 50 --json
 
-Each world is a square of cells with walls, eight places and a wet stripe, that of `test/helpers/large_grid.py`.
-It is learned and measured in a process of its own, so that the memory is its own, too.
+Each world is a square of cells with walls, eight places and a wet stripe, that of
+`test/helpers/large_grid.py`. It is learned and measured in a process of its own, so that the memory is
+its own, too.
 """
 
 from __future__ import annotations

@@ -340,7 +340,8 @@ def _events_meaning(verdict: EventVerdict) -> list[str]:
             )
         names = " and ".join(risk.events)
         lines.append(
-            f"{names} can make it fail whatever the robot does{where}: {counterexample_text(risk.counterexample)}"
+            f"{names} can make it fail whatever the robot does{where}: "
+            f"{counterexample_text(risk.counterexample)}"
         )
     blamed = {name for risk in verdict.risks for name in risk.events}
     others = [name for name in verdict.declared if name not in blamed]

@@ -54,7 +54,8 @@ class Mission:
     reading: Reading | None = None
     """How the formula was read; files say by themselves whether they have an end."""
     recurring: bool = False
-    """Whether it is a recurring mission; not so a mission that only starts over each time it succeeds."""
+    """Whether it is a recurring mission; not so a mission that only starts over each time it
+    succeeds."""
     events: tuple[str, ...] = ()
     """The propositions that it names and the robot does not control."""
     clocks: ClockTable | None = None
@@ -112,9 +113,9 @@ def compile_mission(
 
     `format` is one of `FORMATS`; "auto" tells by the text. Names outside of `propositions`, where these
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
-    a formula is a mission with an end ("finite") or a recurring mission ("infinite"); "auto" tells by the
-    rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`, or
-    with `clock` whoever runs the mission says when each state was entered.
+    a formula is a mission with an end ("finite") or a recurring mission ("infinite"); "auto" tells by
+    the rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`,
+    or with `clock` whoever runs the mission says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
     """

@@ -1,8 +1,9 @@
 """Recurring missions: missions with no end, of any formula.
 
-Recurrences `G F p` (p Boolean) are counted in any order; all other clauses are monitored by one automaton:
-the finite one, if a prefix decides each of them (safe, `G !c`, or co-safe, `F(a & X F b)`), else that of
-all of LTL (with the finite one of long bounds beside it). `rounds` makes the machine of both.
+Recurrences `G F p` (p Boolean) are counted in any order; all other clauses are monitored by one
+automaton: the finite one, if a prefix decides each of them (safe, `G !c`, or co-safe, `F(a & X F b)`),
+else that of all of LTL (with the finite one of long bounds beside it). `rounds` makes the machine of
+both.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from skm_machine.reward_machine import Outcome, RewardMachine, from_automaton
 
 # What a recurring mission asks for besides its recurrences, as one automaton that is monitored.
 #
-# Every move of it says what it is worth to the round under way (`AcceptanceMark`). Its ε-transitions commit to
-# commitments.
+# Every move of it says what it is worth to the round under way (`AcceptanceMark`). Its ε-transitions
+# make commitments.
 
 
 class AcceptanceMark(Enum):
@@ -69,7 +70,7 @@ class RecurrenceMonitor:
         return None if found is None or found in self.dead else found
 
     def epsilon_transitions_from(self, state: int) -> list[int]:
-        """Return where the run may move by an ε-transition to, if anything can be accepted from there."""
+        """Return the targets of the ε-transitions of a state from which something can be accepted."""
         return (
             [to for to in self.epsilon_transitions[state] if to not in self.dead]
             if self.epsilon_transitions
@@ -348,11 +349,9 @@ class _Product:
 # else is asked for has been accepted once more (`watch`). So a run satisfies the mission exactly
 # if it completes rounds for ever, without breaking a commitment again and again.
 #
-# **Commitments.** Where the automaton that is monitored ε-transitions, the machine does: its states then hold
-#   both the
-# state without a commitment and that under it. A step that breaks the commitment leads back to the
-#   former, and
-# the round starts anew; nothing is lost but time.
+# **Commitments.** Where the monitored automaton has an ε-transition, so has the machine: its states
+# then hold both the state without a commitment and that under it. A step that breaks the commitment
+# leads back to the former, and the round starts anew; nothing is lost but time.
 
 
 NO_COMMITMENT = -1
@@ -471,7 +470,8 @@ class Rounds:
         return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_promise(self, state: _State, target: int, where: int) -> int:
-        """Return the diagram of what is under a commitment, `where` what is without it goes to `target`."""
+        """Return the diagram of what is under a commitment, `where` what is without it goes to
+        `target`."""
         branch = self._leaf(self._state(target))
         for outcome, condition in self._conditions(state.commitment).items():
             kept = self.monitor.target(outcome)
@@ -527,7 +527,8 @@ class Clauses:
 
     @property
     def apart(self) -> tuple[Formula | None, Formula | None]:
-        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is small.
+        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is
+        small.
 
         Two where a prefix decides clauses with long bounds, and others only the whole run decides.
         """
@@ -614,8 +615,8 @@ def timed_recurring_machine(
 ) -> tuple[RewardMachine, ClockTable]:
     """Return the machine of a recurring mission with bounds in seconds, and its clocks.
 
-    All clauses that a prefix decides are monitored by one automaton with clocks. Of the others those with
-    bounds in seconds are, too: a round is complete when no obligation is pending.
+    All clauses that a prefix decides are monitored by one automaton with clocks. Of the others those
+    with bounds in seconds are, too: a round is complete when no obligation is pending.
     """
     limits = Limits(max_states, max_seconds)
     try:

@@ -34,7 +34,8 @@ class Edge:
     label: Formula
     reward: float
     commitment: bool = False
-    """Whether it reads nothing, and makes a commitment: `label` is then what keeps it in the next step."""
+    """Whether it reads nothing, and makes a commitment: `label` is then what keeps it in the next
+    step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class RewardMachine:
     """The states under a commitment."""
 
     quiescent: frozenset[int] = frozenset()
-    """States in which no obligation is pending: but for recurrences, doing nothing would be all right."""
+    """States in which no obligation is pending: but for recurrences, doing nothing would be all
+    right."""
 
     def commitments(self, state: int) -> tuple[int, ...]:
         """Return the states under a commitment that can be made in `state`."""
@@ -88,7 +90,8 @@ class RewardMachine:
         return state not in self.committed or outcome.target in self.committed
 
     def options(self, state: int, labels: Collection[str]) -> tuple[Outcome, ...]:
-        """Return what a step may do: first what it does without an ε-transition, then after each ε-transition.
+        """Return what a step may do: first what it does without an ε-transition, then after each
+        ε-transition.
 
         ε-transitions to commitments that the step would break are not among them.
         """

@@ -114,8 +114,8 @@ def transition_value(
 class Worth:
     """Q(u, σ) of each transition, for given values of the states: the best, and those worth nothing.
 
-    A state's transitions are also those under a commitment that can be made there; breaking a commitment is
-    worth nothing.
+    A state's transitions are also those under a commitment that can be made there; breaking a
+    commitment is worth nothing.
     """
 
     def __init__(self, machine: RewardMachine, values: tuple[float, ...], gamma: float) -> None:

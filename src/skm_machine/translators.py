@@ -54,8 +54,8 @@ def translate_omega(
     """Return a Büchi automaton of the infinite traces that satisfy `formula`: all of LTL.
 
     It is deterministic for all safe, co-safe, obligation and recurrence formulas, and for others where
-    one is found; else it is limit-deterministic: its only choices are its ε-transitions. A translation that
-    would take more states on its way, or more seconds of computing, is refused with the clause to
+    one is found; else it is limit-deterministic: its only choices are its ε-transitions. A translation
+    that would take more states on its way, or more seconds of computing, is refused with the clause to
     blame; with little time left, one that is not as small, or not deterministic, may be given.
     `translator="spot"` asks Spot instead, whose automata may be nondeterministic.
     """

@@ -1,4 +1,5 @@
-"""Whether a recurring mission's machine accepts an ultimately periodic trace, by any choice of commitments."""
+"""Whether a recurring mission's machine accepts an ultimately periodic trace, by any choice of
+commitments."""
 
 
 def accepted_forever(machine, prefix, loop):

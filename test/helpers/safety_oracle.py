@@ -1,7 +1,8 @@
 """Roll-outs that both simulators of the Safety domain can be put through, and a way to record them.
 
-`python test/helpers/safety_oracle.py` runs them in the real safety-gymnasium (see the README for how to install
-it) and writes what it observed to `test/data/safety_gymnasium.npz`, which the tests compare with.
+`python test/helpers/safety_oracle.py` runs them in the real safety-gymnasium (see the README for how to
+install it) and writes what it observed to `test/data/safety_gymnasium.npz`, which the tests compare
+with.
 """
 
 from pathlib import Path

@@ -715,8 +715,8 @@ MAX_ATTEMPTS: Final = 300
 def merge_equivalent(graph: Graph, limits: Limits) -> Graph:
     """Return a smaller automaton of the same language, if one is found.
 
-    Compared are the states that no ε-transition can follow; an ε-transition that accepts no more than another one
-    from the same state is dropped first.
+    Compared are the states that no ε-transition can follow; an ε-transition that accepts no more than
+    another one from the same state is dropped first.
     """
     compared = _deterministic_part(graph)
     if len(compared) > MAX_STATES:

@@ -46,8 +46,8 @@ from skm_machine.logic.normal_forms import negation_normal_form
 #
 # The residuals of the formula are a deterministic structure. Components of it on which marks can
 # tell what is accepted (`marking`) get them; if all do, the automaton is deterministic. From
-# every other component, runs move by ε-transitions to the acceptors of commitments (`commitments`): a limit-
-# deterministic automaton, as in Sickert, Esparza, Jaax and Křetínský (CAV 2016).
+# every other component, runs move by ε-transitions to the acceptors of commitments (`commitments`): a
+# limit-deterministic automaton, as in Sickert, Esparza, Jaax and Křetínský (CAV 2016).
 
 
 MAX_COMPARED: Final = 24
@@ -70,7 +70,8 @@ class Translation:
         self.marking = Marking(self.residuals)
 
     def graph(self, formula: Formula) -> Graph:
-        """Return a small Büchi automaton of `formula`; it has ε-transitions unless it is deterministic."""
+        """Return a small Büchi automaton of `formula`; it has ε-transitions unless it is
+        deterministic."""
         if self.plain:
             structure = residual_structure(self.residuals, self.residuals.function(formula))
             graph = with_epsilon_transitions(
@@ -123,7 +124,8 @@ class Translation:
         return None
 
     def _limit_deterministic(self, structure: Structure, marks: Marks) -> Graph:
-        """Return an automaton with ε-transitions, the smallest of some that take them sooner or later."""
+        """Return an automaton with ε-transitions, the smallest of some that take them sooner or
+        later."""
         if len(structure.rows) <= MAX_COMPARED:
             structure, marks = self.limits.attempt(lambda: self._merged(structure, marks)) or (
                 structure,

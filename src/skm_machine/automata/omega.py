@@ -1,7 +1,7 @@
 """Automata on infinite traces: deterministic, limit-deterministic, or as other tools write them.
 
-A limit-deterministic Büchi automaton reads deterministically but for *ε-transitions*: moves that read nothing,
-each of which commits the run to a commitment about the rest of the trace. Once a run has jumped there is
+A limit-deterministic Büchi automaton reads deterministically but for *ε-transitions*: moves that read
+nothing, each of which commits the run to something about the rest of the trace. After that there is
 nothing left to choose.
 """
 
@@ -144,8 +144,8 @@ class OmegaAutomaton:
     def to_hoa(self, name: str = "") -> str:
         """Return the automaton as HOA text with marks on its edges.
 
-        An ε-transition is written as the edges of where it leads to, as the format has no moves that read
-        nothing.
+        An ε-transition is written as the edges of where it leads to, as the format has no moves that
+        read nothing.
         """
         number = {name: str(index) for index, name in enumerate(self.propositions)}
         kind = ["acc-name: Buchi"] if self.acceptance == BUCHI else []

@@ -1,9 +1,9 @@
 """What a method has to learn: one or more missions in a tabular world, as arrays.
 
 Machine states of all missions are numbered together. The agent sees ⟨cell, u⟩; hidden counters of the
-world it does not. In machines with commitments (recurring missions such as `F G a`) the agent also chooses
-whether to make one: an *action* is then a move of the world together with a choice, 0 for none. A broken
-commitment is the end.
+world it does not. In machines with commitments (recurring missions such as `F G a`) the agent also
+chooses whether to make one: an *action* is then a move of the world together with a choice, 0 for none.
+A broken commitment is the end.
 """
 
 from __future__ import annotations

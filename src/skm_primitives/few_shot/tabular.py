@@ -96,8 +96,8 @@ def tabular_mission(
 ) -> TabularMission:
     """Return the product of a mission, its constraint histories and a tabular world.
 
-    Where a mission has commitments, what a step does is for a policy to say: the `committer`. A commitment
-    that it gives up is the end, as it is for learners (`skm_primitives.baselines.problem`).
+    Where a mission has commitments, what a step does is for a policy to say: the `committer`. A
+    commitment that it gives up is the end, as it is for learners (`skm_primitives.baselines.problem`).
     """
     machine, histories = mission.machine, Histories(model.constraints)
     if machine.epsilon_transitions and committer is None:

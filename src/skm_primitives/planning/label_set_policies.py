@@ -76,7 +76,8 @@ def without_risk(outcomes: GoalOutcomes, mission: Mission, skills: Skills) -> Go
 
 
 def paying_debts(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
-    """Return the outcomes of the mission to be where no obligation is pending: 1 on arrival, then the end.
+    """Return the outcomes of the mission to be where no obligation is pending: 1 on arrival, then the
+    end.
 
     Where a goal leads there at once, no other is gone to before it: what lies behind goals is known on
     average only, and would make detours look short.

@@ -546,7 +546,8 @@ MOST_LOST: Final = 500.0
 
 
 class _Plan(NamedTuple):
-    """The best lasso by the actions of a product, and the way to where no obligation is pending by the same."""
+    """The best lasso by the actions of a product, and the way to where no obligation is pending by
+    the same."""
 
     lasso: Lasso
     pursued: IntArray

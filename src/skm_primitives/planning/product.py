@@ -88,7 +88,8 @@ class MissionProduct:
     labels: tuple[tuple[frozenset[str], ...], ...]
     """The labels that the arrival shows, `[place][counter]`."""
     kept: BoolArray
-    """Whether the arrival breaks no commitment, and does not end the world before the mission is over."""
+    """Whether the arrival breaks no commitment, and does not end the world before the mission is
+    over."""
     commitments: tuple[tuple[int, tuple[int, ...]], ...]
     """The machine states in which commitments can be made, with the states under each."""
     allowed: BoolArray | None = None
@@ -160,7 +161,8 @@ class MissionProduct:
     def following(self, action: IntArray, way: IntArray) -> tuple[IntArray, FloatArray]:
         """Return, for each [u, place, counter], the flat index of what follows, and the reward.
 
-        A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself.
+        A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon
+        itself.
         """
         u, place, counter = np.indices(self.reward.shape)
         reached = self.world.successors[place, action]

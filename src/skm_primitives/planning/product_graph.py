@@ -1,9 +1,9 @@
 """Machine × places × visit counts backwards: what can be reached or forced, each arc looked at once.
 
 To be somewhere is a *node* [u, place, counter]. An action leads from it to an *arrival* [u, place',
-counter]. An arrival is *read* in u, or under a commitment that can be made in u, while some events happen:
-each reading leads to one node. Regions are found by worklists over the arcs backwards, so the cost is in
-proportion to the arcs, however far a region reaches.
+counter]. An arrival is *read* in u, or under a commitment that can be made in u, while some events
+happen: each reading leads to one node. Regions are found by worklists over the arcs backwards, so the
+cost is in proportion to the arcs, however far a region reaches.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ class EventGame:
 
     @property
     def sure(self) -> MissionProduct:
-        """The same, where no commitment is made that events can break, if the mission can be kept without.
+        """The same, where no commitment is made that events can break, if the mission can be kept
+        without.
 
         What leads out of where it can be kept is taken for a broken commitment.
         """
@@ -295,7 +296,8 @@ def _arrivals(
 
 
 class Reaction:
-    """From machine states in which an obligation is pending, the way to the quiescent ones, with no event."""
+    """From machine states in which an obligation is pending, the way to the quiescent ones, with no
+    event."""
 
     def __init__(self, product: MissionProduct, machine: RewardMachine, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
@@ -328,7 +330,8 @@ class Reaction:
         return int(self._steps[state, place, counter])
 
     def decide(self, state: int, place: int, counter: int) -> tuple[int, int, int] | None:
-        """Return the action, the steps to go and where they end; None if no obligation is pending or helps.
+        """Return the action, the steps to go and where they end; None if no obligation is pending or
+        helps.
 
         Where is the flat index `place * counters + counter` of that arrival.
         """

@@ -133,7 +133,8 @@ def _speed_through(bend: float, chassis: Chassis, limits: Limits) -> float:
 def follow(
     pose: Pose, path: Sequence[Point], chassis: Chassis, limits: Limits, lookahead_distance: float
 ) -> Velocity:
-    """Return the velocity with which to follow a path; `lookahead_distance` is how far ahead on it to aim."""
+    """Return the velocity with which to follow a path; `lookahead_distance` is how far ahead on it
+    to aim."""
     x, y, heading = pose
     point = x, y
     on_path = project(point, path)

@@ -35,7 +35,8 @@ CASES = [json.loads(line) for line in ORACLE.read_text().splitlines()]
 def test_all_of_spots_verdicts_with_machines_as_small_as_spots():
     """300 formulas of 20 lassos each; where Spot has a deterministic Büchi automaton, so have we.
 
-    Elsewhere ours may have ε-transitions, and half of them have no more states than Spot's parity automata.
+    Elsewhere ours may have ε-transitions, and half of them have no more states than Spot's parity
+    automata.
     """
     assert len(CASES) == 300
     others = [], []

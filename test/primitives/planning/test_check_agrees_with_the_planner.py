@@ -2,7 +2,8 @@
 
 Random missions, with an event and without, in random finite worlds. The search shares nothing with the
 planner but the machine: naive fixed points over sets of pairs, and breadth-first search.
-`SKM_TRIALS=2000 pytest test/primitives/planning/test_check_agrees_with_the_planner.py` tries more of them.
+`SKM_TRIALS=2000 pytest test/primitives/planning/test_check_agrees_with_the_planner.py` tries more of
+them.
 """
 
 import os
