@@ -1,10 +1,11 @@
 """Looking ahead from where the robot is: what a goal is worth, given where it leaves the next ones.
 
-On average, what lies behind a goal is known from `GoalToGoal`. Primitives that also serve *continuation* values
-values say it for the state at hand: which of two goals leaves the one after it nearer. So the goals of
-the next few moves of the machine are planned together, over all sequences of label sets:
+On average, what lies behind a goal is known from `GoalToGoal`. Primitives that also serve
+*continuation* values say it for the state at hand: which of two goals leaves the one after it
+nearer. So the goals of the next few moves of the machine are planned together, over all sequences of
+label sets:
 
-    w(l₁ l₂ l₃) = r₁ + γ · onward(l₁, l₂) · (r₂ + γ · onward(l₂, l₃) · (r₃ + γ · the rest on average))
+    w(l₁ l₂ l₃) = r₁ + γ · next(l₁, l₂) · (r₂ + γ · next(l₂, l₃) · (r₃ + γ · the rest on average))
 
 What is shown once is taken to be elsewhere afterwards (an object that was collected), so a second time
 in a sequence it counts as on average. A way that is allowed to touch what the sequence needs later
@@ -269,7 +270,8 @@ class Lookahead:
         self._plans: dict[int, tuple[list[_Place], FloatArray]] = {}
 
     def log_weights(self, state: int, continuation: Float32Array) -> FloatArray:
-        """Return log of what achieving each goal is worth in a machine state, where `continuation` holds.
+        """Return log of what achieving each goal is worth in a machine state, where `continuation`
+        holds.
 
         It is worked out in units of what the state is worth, which may be too small for a number.
         """

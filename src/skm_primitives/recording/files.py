@@ -61,6 +61,11 @@ def require_mcap() -> None:
         ) from None
 
 
+RENAMED_FIELDS: Final[dict[str, dict[str, str]]] = {"decision": {"keep_off": "avoid"}}
+"""By topic, fields of messages that had another name in recordings of older versions: 0.1 wrote
+`keep_off`. Recordings outlive names, so readers ask for the present one only."""
+
+
 @dataclass(frozen=True)
 class Channel:
     """A topic of a recording, with what its messages look like."""
@@ -110,8 +115,12 @@ class Recorded:
 
     @cached_property
     def value(self) -> Message:
-        """The message, an attribute for each field."""
-        return self.channel.codec.decode(self.data)
+        """The message, an attribute for each field, under the name that it has today."""
+        value = self.channel.codec.decode(self.data)
+        for old, new in RENAMED_FIELDS.get(self.name, {}).items():
+            if hasattr(value, old):
+                setattr(value, new, getattr(value, old))
+        return value
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""Pictures whose labels are of single steps: tiles, whole episodes, continuation values; stepping alone."""
+"""Pictures whose labels are of single steps: tiles, whole episodes, continuation values; stepping
+alone."""
 
 import itertools
 

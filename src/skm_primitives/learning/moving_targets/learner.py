@@ -253,8 +253,8 @@ class StateReplay:
 #   until nothing changes, as in value iteration. The target network is asked only where something
 #   is collected: there the board becomes another one.
 #
-# Both learn besides the values *continuation* values: the value that each goal will have where a label set is
-# shown next. It is learned once, for all missions, and lets a planner see which of two goals
+# Both learn besides the values *continuation* values: the value that each goal will have where a label
+# set is shown next. It is learned once, for all missions, and lets a planner see which of two goals
 # leaves the one after it nearer.
 
 
