@@ -34,7 +34,7 @@ class Slippery(Corridor):
 
 
 def _spec(name):
-    where = Registration(f"test/{name}-v0", f"primitives.plain_corridor:{name}", 50)
+    where = Registration(f"test/{name}-v0", f"plain_corridor:{name}", 50)
     return DomainSpec(
         name=name.lower(),
         env_id=f"test/{name}-v0",

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from primitives.plain_corridor import CORRIDOR, SLIPPERY
 
+from plain_corridor import CORRIDOR, SLIPPERY
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.baselines import METHODS, best_return, make_problem, run_method
@@ -58,7 +58,7 @@ def test_a_plain_environment_of_ones_own_is_explored(corridor):
     found = explored_model(CORRIDOR)
     assert np.array_equal(found.transitions, corridor.transitions)
     assert np.array_equal(found.labels, corridor.labels)
-    experiment = Experiment("primitives.plain_corridor:CORRIDOR", (("F(a & X F b)", False),))
+    experiment = Experiment("plain_corridor:CORRIDOR", (("F(a & X F b)", False),))
     settings = METHODS["ql-sm"].settings(steps=2000, test_epsilon=0.0, episode_steps=60)
     scores = run_method("ql-sm", experiment.problem(), CORRIDOR, [0], settings).scores
     assert scores.min() == 1.0

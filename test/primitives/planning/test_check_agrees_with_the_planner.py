@@ -8,17 +8,16 @@ them.
 
 import os
 import signal
-import sys
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from lasso_semantics import random_formula
 from skm_machine import SkmError, UnachievableMissionError, compile_mission
 from skm_machine.events import subsets
 from skm_machine.tracker import MissionTracker, Status
@@ -26,9 +25,6 @@ from skm_primitives.planning.outlook import outlook
 from skm_primitives.planning.place_policies import RecurringPolicy
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.values import Chances, GoalValues, KnownWorld, PlaceWorld, RemoteSkills
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "machine"))
-from lasso_semantics import random_formula
 
 TRIALS = int(os.environ.get("SKM_TRIALS", "240"))
 BATCH = 40

@@ -12,7 +12,7 @@ import pytest
 from skm_machine.errors import SkmError
 from skm_primitives.workers import Job, check_workers, run_jobs, run_kept
 
-HERE = "primitives.lost_jobs"
+HERE = "lost_jobs"
 
 
 def done_by(jobs, workers):
@@ -55,7 +55,7 @@ def test_an_interrupt_ends_the_workers_too(tmp_path):
     )
     path = tmp_path / "script.py"
     path.write_text(script)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "helpers")}
     begin = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     begin += "os.execv(sys.executable, [sys.executable, sys.argv[1]])"
     parent = subprocess.Popen(  # Who was started in the background is deaf to interrupts.
