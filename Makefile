@@ -2,32 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt web.txt dev.txt ros.txt ros-build.txt)
-ORACLE := requirements/safety-gymnasium.txt  # its own pins do not install: hence --no-deps
-EXAMPLES := $(wildcard examples/*/requirements.txt)  # what else they need is pinned above: --no-deps
+# Their own pins do not install beside ours; what else they need is pinned above.
+OTHERS := requirements/safety-gymnasium.txt $(wildcard examples/*/requirements.txt)
 
 .PHONY: help
 help:
-	@echo "make setup   create $(VENV) with everything, pinned, and build the ROS interfaces"
-	@echo "make demo    set up, then run a mission through the three nodes"
+	@echo "make demo    install what the demo needs into $(VENV), then run a mission through the three nodes"
+	@echo "make setup   install everything into $(VENV): for learning, tests, examples"
 	@echo "make test    set up, then run all tests"
 	@echo "make lint    formatter, linter, type checker, imports between the packages"
 	@echo "make test-core   the core's tests in an environment without any ROS package"
 	@echo "make clean   remove what the above have made"
 
+# Two steps, so that a first look does not wait for PyTorch, compilers of learners and test tools.
+$(VENV)/.demo: requirements/demo.txt requirements/core.txt requirements/ros.txt requirements/ros-build.txt tools/install.py pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skm needs Python 3.11 or newer")'
+	@$(PYTHON) tools/install.py $(VENV) demo
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.demo $(REQUIREMENTS) $(OTHERS)
+	@$(PYTHON) tools/install.py $(VENV) all $(OTHERS)
+	@touch $@
+
 .PHONY: setup
 setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
-
-$(VENV)/.installed: $(REQUIREMENTS) $(ORACLE) $(EXAMPLES) pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skm needs Python 3.11 or newer")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the pinned packages into $(VENV) (about a minute)"
-	@$(PIP) $(addprefix -r ,$(REQUIREMENTS))
-	@$(PIP) --no-deps -r $(ORACLE) $(addprefix -r ,$(EXAMPLES))
-	@$(PIP) --no-deps --editable .
-	@touch $@
 
 # The nodes' tests measure time, so they run alone; the others share the cores, a file each at a time.
 SHARED := -n 2 --dist loadfile --ignore test/ros
@@ -44,7 +44,8 @@ test: setup
 	@$(call tests,$(BIN)/python -m pytest test/ros)
 
 .PHONY: demo
-demo: setup
+demo: $(VENV)/.demo
+	@$(BIN)/python tools/build_interfaces.py
 	@$(BIN)/skm demo
 
 .PHONY: lint
@@ -63,10 +64,10 @@ test-core: $(CORE)/.installed
 	@$(call tests,$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/repository)
 
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
-$(CORE)/.installed: $(REQUIREMENTS) $(ORACLE) pyproject.toml
+$(CORE)/.installed: $(REQUIREMENTS) requirements/safety-gymnasium.txt pyproject.toml
 	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
 	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/web.txt -r requirements/dev.txt
-	@$(CORE_PIP) --no-deps -r $(ORACLE)
+	@$(CORE_PIP) --no-deps -r requirements/safety-gymnasium.txt
 	@$(CORE_PIP) --no-deps --editable .
 	@touch $@
 

@@ -231,13 +231,16 @@ class Progress:
     def __init__(self) -> None:
         self._moves = sys.stderr.isatty()
         self._shown = 0
+        self._began = time.monotonic()
 
     def __call__(self, percentage: int) -> None:
         """Show that `percentage` of the build is done."""
         if percentage < self._shown + (1 if self._moves else 25):
             return
         self._shown = percentage
-        text = f"interfaces: {percentage:3d} % built"
+        elapsed = time.monotonic() - self._began
+        left = f", about {elapsed * (100 / percentage - 1):.0f} s left" if percentage < 100 else ""
+        text = f"interfaces: {percentage:3d} % built{left:24}"
         print(f"\r{text}" if self._moves else f"{text}\n", end="", file=sys.stderr, flush=True)
 
 
@@ -262,6 +265,7 @@ def build(prefix: Path, folder: Path, jobs: int, stamp: Path) -> list[Path]:
         "Python3_EXECUTABLE": sys.executable,
         "BUILD_TESTING": "OFF",
         "SKM_INSTALL_PYTHON": "OFF",
+        "SKM_PYTHON_INTERFACES_ONLY": "ON",  # 45 in place of 99 CPU s
     }
     definitions = [f"-D{name}={value}" for name, value in options.items()]
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Unix Makefiles"]
@@ -296,7 +300,7 @@ def build_if_changed(folder: Path, jobs: int, force: bool) -> None:
         say("up to date")
         return
     require_tools(shutil.which, os.environ)
-    say(f"building into {prefix} (the first time about 100 s on one core)")
+    say(f"building into {prefix} (the first time about 45 s on one core)")
     import numpy as np  # noqa: PLC0415  (slow to import, and not needed when nothing changed)
 
     patched = patch_exports(prefix, python_include, np.get_include())
