@@ -18,7 +18,7 @@ from skm_cli.output import console, plain_table, track
 from skm_machine import compile_mission, parse
 from skm_machine.logic.semantics import holds_forever
 from skm_primitives import MissionRun, load_primitives, make_policy
-from skm_primitives.planning.place_policies import RecurringPolicy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.solvers import FAR
 from skm_sim import get_domain
 
@@ -56,7 +56,7 @@ class Scripted:
         return frozenset(name for name, first, last in self.spans if first <= step <= last)
 
 
-def play(policy: RecurringPolicy, skills: Any, env: Any, script: Scripted, cell: int) -> Any:  # noqa: ANN401
+def play(policy: ProductPolicy, skills: Any, env: Any, script: Scripted, cell: int) -> Any:  # noqa: ANN401
     """Run until the robot goes in a circle; return the trace, where that begins, late reactions."""
     observation, info = env.reset(options={"cell": cell})
     run = MissionRun(policy, skills, MOST)
@@ -88,7 +88,7 @@ def measure(text: str, events: tuple[str, ...], scripts: int) -> dict[str, Any]:
     skills, env = load_primitives(spec), spec.make()
     mission = compile_mission(text, propositions=spec.propositions, events=events)
     policy = make_policy(mission, skills)
-    assert isinstance(policy, RecurringPolicy)
+    assert isinstance(policy, ProductPolicy)
     assert policy.game is not None
     formula = parse(text)
     keepable = policy.game.kept[mission.machine.initial, :, 0]

@@ -24,11 +24,11 @@ import skm_sim.maps
 from skm_machine import compile_mission
 from skm_primitives import load_primitives
 from skm_primitives.planning.map_domains import make_map_domain
-from skm_primitives.planning.place_policies import KnownWorldPolicy
-from skm_primitives.skills.values import KnownWorld
+from skm_primitives.planning.policies import ProductPolicy
 from skm_ros.bench.processes import BenchSystem, RobotSystem
 from skm_ros.bench.seconds import SecondsBench, TimedResult, arena_missions, robot_missions
 from skm_sim import get_domain
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.maps.spec import load_building
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall"
@@ -45,9 +45,9 @@ class Ways:
         spec = get_domain(str(folder))
         self._floor = load_building(folder).floor
         skills = load_primitives(spec)
-        assert isinstance(skills.world_model, KnownWorld)
+        assert isinstance(skills.world_model, FiniteWorld)
         self._policies = {
-            name: KnownWorldPolicy(
+            name: ProductPolicy(
                 compile_mission(f"F {name}", propositions=spec.propositions),
                 skills,
                 skills.world_model,

@@ -8,7 +8,7 @@ import pytest
 
 from skm_cli.main import main
 from skm_sim import check_domain, get_domain
-from skm_sim.finite_world import finite_world
+from skm_sim.true_world import finite_world
 
 FOLDER = Path(__file__).parent
 STATES = {"TAXI_CITY": 404, "DRY_CLIFF": 38, "SLIPPERY_CLIFF": 38, "FROZEN_LAKE": 16}

@@ -108,6 +108,15 @@ class RewardMachine:
         """Return the next state and the reward on entering an environment state with `labels`."""
         return self.outcomes[self.table.outcome(state, labels)]
 
+    def tabulated(self, label_sets: Sequence[Collection[str]]) -> list[list[Outcome]]:
+        """Return δ as rows `[state][label set]`; a state in which the mission ends stays as it is."""
+        return [
+            [Outcome(state, 0.0)] * len(label_sets)
+            if state in self.terminal
+            else [self.step(state, labels) for labels in label_sets]
+            for state in range(self.num_states)
+        ]
+
     def successors(self, state: int) -> list[Outcome]:
         """Return what can happen in `state`, also under a commitment made there, each outcome once."""
         found = [self.outcomes[index] for index in self.table.outcomes(state)]

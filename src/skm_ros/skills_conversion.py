@@ -13,19 +13,12 @@ from skm.msg import Observation, PlaceLabels, PrimitivesInfo
 
 from skm_primitives.recording.introduction import introduction
 from skm_primitives.skills.goals import Goal, label_sets_of
-from skm_primitives.skills.values import (
-    UNKNOWN,
-    Chances,
-    GoalToGoal,
-    KnownWorld,
-    PlaceWorld,
-    Primitives,
-    RemoteSkills,
-    WorldModel,
-)
+from skm_primitives.skills.known_skills import cells_of
+from skm_primitives.skills.values import UNKNOWN, GoalToGoal, Primitives, RemoteSkills, WorldModel
 from skm_ros.conversions import ConversionError, goal_value, observation_kind, table
 from skm_ros.step_time import decision_steps
 from skm_sim.arrays import BoolArray, IntArray
+from skm_sim.finite_world import Chances, FiniteWorld
 
 MOST_NUMBERS: Final = 100_000_000
 """The largest observation that anyone could mean."""
@@ -80,7 +73,7 @@ def _remote_skills(info: PrimitivesInfo) -> RemoteSkills:
     )
 
 
-def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> KnownWorld:
+def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> FiniteWorld:
     """Return the world that is known as a whole, checked: nothing in it leads out of it."""
     cells = int(info.observation_shape[0]) if len(info.observation_shape) == 1 else 0
     successors = np.array(info.state_successors, np.int64)
@@ -96,15 +89,8 @@ def _known_world(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> KnownWorld:
         )
     label_sets = label_sets_of(goals)
     label_ids = np.array([label_sets.index(goal.labels) for goal in goals])[shown]
-    end = None
-    if ends.any():  # One more cell, as the primitives have it: what comes after the end.
-        end = cells
-        leads = np.vstack([np.where(ends[:, None], end, leads), np.full((1, leads.shape[1]), end)])
-        label_sets = tuple(dict.fromkeys([*label_sets, frozenset[str]()]))
-        label_ids = np.append(label_ids, label_sets.index(frozenset()))
-        near = np.append(near, 0) if near.size else near
-    return KnownWorld(
-        leads, label_ids, label_sets, tuple(info.constraints), near if near.size else None, end
+    return cells_of(
+        leads, label_ids, label_sets, tuple(info.constraints), near if near.size else None
     )
 
 
@@ -136,13 +122,13 @@ def _world_model(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> WorldModel:
     leads = successors.reshape(len(places), -1)
     tried = leads != UNKNOWN
     leads = np.where(tried, leads, np.arange(len(places))[:, None])
-    return PlaceWorld(
+    return FiniteWorld.showing(
         places,
         leads,
         visit_labels,
-        probability,
-        _chances(info, leads),
+        chances=_chances(info, leads),
         tried=None if tried.all() else tried,
+        goal_probability=probability,
     )
 
 

@@ -1,342 +1,241 @@
-"""A finite world as it is: what each action may lead to, how likely, and where it ends.
+"""A finite world: what each action may lead to and how likely, what is shown where, where it ends.
 
-Unlike a `TabularModel` it may be stochastic and it may end. It is read from a domain, never from what
-was learned there: from a `TabularModel`; from the table `P[state][action] = [(probability, next,
-reward, ended), …]` that Gymnasium's toy-text environments have, checked against what the environment
-does; or by trying every action in every state that the starts lead to (once in a deterministic world,
-else until the transition probabilities are known well enough).
+There is one kind of finite world, whoever made it: the true one of a domain (`TabularModel.world`,
+`skm_sim.exploration`), the places that were learned with their visits, and the cells of a map.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Discrete
 
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.faults import environment_faults
-from skm_sim.spec import DomainError, DomainSpec
-from skm_sim.tabular import TabularModel
-
-# How well transition probabilities are known from counts: Weissman's bound, and what it asks for.
-#
-# After n tries of an action that has k possible outcomes, the estimated distribution is, with
-# probability 1 − δ, within √(2 ln((2^k − 2)/δ) / n) of the true one in the L1 norm (Weissman et
-# al., 2003). An action with one outcome needs one try.
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 
-DOUBT: Final = 0.05
-"""δ: the probability, for each action in each state, that the bound does not hold."""
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """The outcomes of actions that are stochastic, by `pair` = state × actions + action, in order."""
 
+    pair: IntArray
+    place: IntArray
+    """The state that the outcome leads to."""
+    chance: FloatArray
+    """How likely that is; those of a pair add up to 1. Learned ones are in single precision, so that
+    they can be sent as they are."""
 
-def _spread(outcomes: int) -> float:
-    """Return 2 ln((2^k − 2)/δ), without the overflow of 2^k."""
-    choices = math.log(2**outcomes - 2) if outcomes < 60 else outcomes * math.log(2)
-    return 2 * (choices - math.log(DOUBT))
+    @classmethod
+    def counted(cls, counts: IntArray) -> Chances:
+        """Return the chances from `counts[state, action, state]`; what was never tried leads nowhere."""
+        states, actions, _ = counts.shape
+        tried = counts.sum(axis=2)
+        here, action = np.nonzero(tried == 0)
+        known = counts.copy()
+        known[here, action, here] = 1
+        pair, place = np.nonzero(known.reshape(states * actions, -1))
+        total = np.maximum(tried, 1).reshape(-1)[pair]
+        share = known.reshape(states * actions, -1)[pair, place] / total
+        return cls(pair, place, share.astype(np.float32).astype(np.float64))
 
+    @classmethod
+    def of_table(cls, table: Float32Array) -> Chances:
+        """Return the chances of a table `[state, action, state]`, as `table` makes it."""
+        rows = table.reshape(-1, table.shape[2])
+        pair, place = np.nonzero(rows)
+        return cls(pair, place, rows[pair, place].astype(np.float64))
 
-def tries_needed(outcomes: int, error: float) -> int:
-    """Return how many tries bring the bound on the L1 error down to `error`; 1 for one outcome."""
-    return 1 if outcomes < 2 else math.ceil(_spread(outcomes) / error**2)
+    def table(self, states: int, actions: int) -> Float32Array:
+        """Return `[state, action, state]`: how likely each action leads to each state."""
+        table: Float32Array = np.zeros((states * actions, states), np.float32)
+        table[self.pair, self.place] = self.chance
+        return table.reshape(states, actions, states)
 
+    @cached_property
+    def _first(self) -> IntArray:
+        """Where the outcomes of each pair begin."""
+        first: IntArray = np.searchsorted(self.pair, np.arange(self.pair[-1] + 1))
+        return first
 
-def error_bound(tries: IntArray, outcomes: int) -> FloatArray:
-    """Return the bound on the L1 error after so many tries; never more than 2, the largest there is."""
-    if outcomes < 2:
-        return np.where(tries > 0, 0.0, 2.0)
-    bound: FloatArray = np.sqrt(_spread(outcomes) / np.maximum(tries, 1))
-    return np.where(tries > 0, np.minimum(bound, 2.0), 2.0)
+    def expected(self, arriving: FloatArray) -> FloatArray:
+        """Return `[u, state, action, …]`: the mean of `arriving[u, state, …]` over what follows."""
+        weights = self.chance.reshape(-1, *(1,) * (arriving.ndim - 2))
+        mean = np.add.reduceat(arriving[:, self.place] * weights, self._first, axis=1)
+        shaped: FloatArray = mean.reshape(len(arriving), arriving.shape[1], -1, *arriving.shape[2:])
+        return shaped
 
-
-MOST_STATES: Final = 100_000
-"""Observation spaces of more values are not explored."""
-MOST_STEPS: Final = 2_000_000
-"""Steps after which exploring is given up."""
-VAIN_STARTS: Final = 1000
-"""Episodes in a row that may bring nothing before exploring is given up."""
-SURE_STEPS: Final = 2000
-"""Random steps in a world that looks deterministic, to see whether it is."""
-TARGET_ERROR: Final = 0.1
-"""The L1 error of transition probabilities that are estimated here."""
+    def log_expected(self, arriving: FloatArray) -> FloatArray:
+        """Return the same of logarithms: no mean is too small for a number."""
+        chance = np.log(self.chance).reshape(-1, *(1,) * (arriving.ndim - 2))
+        mean = np.logaddexp.reduceat(arriving[:, self.place] + chance, self._first, axis=1)
+        shaped: FloatArray = mean.reshape(len(arriving), arriving.shape[1], -1, *arriving.shape[2:])
+        return shaped
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteWorld:
-    """States with labels, and the outcomes of actions, sorted by `pair` = state × actions + action."""
+    """States `0 … n − 1` with what they show, and where actions lead; a planner needs no more."""
 
-    actions: int
+    successors: IntArray
+    """`[state, action]`: the state that it leads to (the likeliest, where there are several); the same
+    state where that is not known."""
     label_sets: tuple[frozenset[str], ...]
     label_ids: IntArray
-    """`(states,)`: the index in `label_sets` of what each state shows."""
-    pair: IntArray
-    following: IntArray
-    """The state that the outcome leads to."""
-    chance: FloatArray
-    """How likely it is; the chances of a pair add up to 1."""
-    ends: BoolArray
-    """Whether the world ends with this outcome. A state without outcomes is never left."""
-    state_of: Mapping[int, int]
-    """The state in which an episode that starts with an observation begins."""
+    """`[state]`: the index in `label_sets` of what is shown there, at the first visit of an episode."""
+    visits: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of states that show something else from one visit to the next, what they show at the k-th; the
+    last holds from then on."""
+    state_of: Mapping[int, int] | None = None
+    """The state in which an episode begins that starts with an observation; None: what is observed is
+    the number of the state."""
+    chances: Chances | None = None
+    """Where actions lead to several states: to which, how often. None in a deterministic world."""
+    tried: BoolArray | None = None
+    """`[state, action]`: whether it is known where the action leads; None: everywhere."""
+    ended: BoolArray | None = None
+    """`[state]`: whether the world ends on arriving there (a run may begin there all the same); None: it
+    ends nowhere."""
+    constraints: tuple[str, ...] = ()
+    near: IntArray | None = None
+    """`[state]`: bits over `constraints` that it does not show but comes close to; None: none."""
+    goal_probability: Float32Array | None = None
+    """For each goal of the skills that know this world, the chance that arriving at its place shows its
+    labels (1 as a rule); None where goals are label sets."""
+    goal_values: Float32Array | None = None
+    """`[g, h]`: the value of goal h at the place of goal g; None where it is not known."""
     exact: bool = True
     """Whether the chances are those of the world, not estimates."""
+
+    @classmethod
+    def showing(
+        cls,
+        places: Sequence[int],
+        successors: IntArray,
+        visit_labels: Mapping[int, Sequence[frozenset[str]]],
+        **fields: Any,  # noqa: ANN401 - the other fields
+    ) -> FiniteWorld:
+        """Return a world from what is observed in each state, and what that shows at each visit."""
+        numbers: dict[frozenset[str], int] = {}
+        shown = [
+            tuple(numbers.setdefault(labels, len(numbers)) for labels in visit_labels[place])
+            for place in places
+        ]
+        number = {place: state for state, place in enumerate(places)}
+        return cls(
+            successors,
+            tuple(numbers),
+            np.array([row[0] for row in shown], np.int64),
+            {state: row for state, row in enumerate(shown) if len(row) > 1},
+            {place: number[place] for place in visit_labels},
+            **fields,
+        )
 
     @property
     def states(self) -> int:
         """The number of states."""
         return len(self.label_ids)
 
+    @property
+    def actions(self) -> int:
+        """The number of actions."""
+        return int(self.successors.shape[1])
+
     @cached_property
     def deterministic(self) -> bool:
         """Whether every action has one outcome."""
-        return bool((np.diff(self.pair) > 0).all())
+        return self.chances is None or bool((np.diff(self.chances.pair) > 0).all())
 
-    @classmethod
-    def of_model(cls, model: TabularModel) -> FiniteWorld:
-        """Return a tabular model as a finite world: deterministic, without an end."""
-        count = model.transitions.size
-        return cls(
-            actions=model.num_actions,
-            label_sets=model.label_sets,
-            label_ids=model.label_ids,
-            pair=np.arange(count),
-            following=model.transitions.reshape(-1),
-            chance=np.ones(count),
-            ends=np.zeros(count, np.bool_),
-            state_of=dict(enumerate(model.start_states.tolist())),
-        )
+    def state(self, observation: int, unknown: int = -1) -> int:
+        """Return the state in which an episode begins that starts with an observation; or `unknown`."""
+        if self.state_of is not None:
+            return self.state_of.get(observation, unknown)
+        return observation if 0 <= observation < self.states else unknown
 
+    @cached_property
+    def visit_labels(self) -> dict[int, tuple[frozenset[str], ...]]:
+        """By what is observed: the labels at the k-th visit of an episode."""
+        numbers = enumerate(range(self.states)) if self.state_of is None else self.state_of.items()
+        return {
+            observed: tuple(self.label_sets[index] for index in self.shown(state))
+            for observed, state in numbers
+        }
 
-def finite_world(spec: DomainSpec, seeds: Iterable[int]) -> FiniteWorld | None:
-    """Return the part of a domain's world that its starts with these seeds lead to; None: not finite.
+    def shown(self, state: int) -> tuple[int, ...]:
+        """Return the label sets that a state shows at its first visit, its second, …"""
+        return self.visits.get(state, (int(self.label_ids[state]),))
 
-    None, too, where what is observed does not determine the labels, or where exploring does not come to
-    an end: then nobody can say what the optimum is.
-    """
-    env = spec.make()
-    try:
-        model = getattr(env.unwrapped, "model", None)
-        if isinstance(model, TabularModel):
-            return FiniteWorld.of_model(model)
-        spaces = env.observation_space, env.action_space
-        if not all(isinstance(space, Discrete) and space.start == 0 for space in spaces):
-            return None
-        if env.observation_space.n > MOST_STATES:  # type: ignore[attr-defined]
-            return None
-        table = transition_table(env)
-        for known in (table, None) if table is not None else (None,):
-            try:
-                return _Explorer(spec.name, env, known).world(list(seeds))
-            except _WrongTableError:
-                continue
-            except _UnknownError:
-                return None
-        return None
-    finally:
-        env.close()
+    @property
+    def present(self) -> list[frozenset[str]]:
+        """The label sets that some state shows."""
+        found = set(self.label_ids.tolist()).union(*self.visits.values())
+        return [self.label_sets[index] for index in sorted(found)]
 
+    @cached_property
+    def outcomes(self) -> Chances:
+        """All that can follow on an action of which that is known."""
+        known = self.chances
+        if known is None:
+            pair = np.arange(self.successors.size)
+            known = Chances(pair, self.successors.reshape(-1), np.ones(len(pair)))
+        if self.tried is None:
+            return known
+        there = self.tried.reshape(-1)[known.pair]
+        return Chances(known.pair[there], known.place[there], known.chance[there])
 
-Table = Mapping[tuple[int, int], Mapping[tuple[int, bool], float]]
-"""`[state, action][next, ended]`: the probability."""
+    @cached_property
+    def before(self) -> Predecessors:
+        """Which actions lead where as a rule, backwards."""
+        return Predecessors(self.successors)
 
-
-class _WrongTableError(Exception):
-    """The environment did what its table rules out."""
+    @cached_property
+    def before_by_chance(self) -> Predecessors:
+        """Which actions may lead where, backwards."""
+        if self.chances is None:
+            return self.before
+        return Predecessors(self.successors, (self.chances.pair, self.chances.place))
 
 
-class _UnknownError(Exception):
-    """The world cannot be found out."""
+class Predecessors:
+    """The moves `state × actions + action` that lead to each state: one array, a slice for each."""
+
+    def __init__(
+        self, successors: IntArray, moves: tuple[IntArray, IntArray] | None = None
+    ) -> None:
+        """`successors[state, action]`; or `moves` and the state that each of them leads to.
+
+        Where actions are stochastic, a move has several entries: one for each state that it may lead to.
+        """
+        states, self._actions = successors.shape
+        pairs = np.arange(successors.size)
+        target = successors.reshape(-1)
+        if moves is not None:
+            pairs, target = moves
+        self._first, order = inverse(target, states)
+        self._moves: IntArray = pairs[order]
+
+    def of(self, states: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the predecessors of some states, and for each of them the index of its state there."""
+        moves, owner = self.moves_to(states)
+        return moves // self._actions, owner
+
+    def moves_to(self, states: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the moves that lead to some states, and for each the index of its state there."""
+        return expand(self._first, self._moves, states)
 
 
-def transition_table(env: gymnasium.Env[Any, Any]) -> Table | None:
-    """Return the table `P` of an environment, or of the one that it labels; None: it has none."""
-    inner: Any = env.unwrapped
-    while not hasattr(inner, "P") and isinstance(getattr(inner, "env", None), gymnasium.Env):
-        inner = inner.env.unwrapped
-    rows = getattr(inner, "P", None)
-    if not isinstance(rows, Mapping):
-        return None
-    table: dict[tuple[int, int], Counter[tuple[int, bool]]] = {}
-    try:
-        for state, actions in rows.items():
-            for action, outcomes in actions.items():
-                chances: Counter[tuple[int, bool]] = Counter()
-                for probability, following, _, ended in outcomes:
-                    if probability > 0:
-                        chances[int(following), bool(ended)] += probability
-                if abs(sum(chances.values()) - 1) > 1e-6:
-                    return None
-                table[int(state), int(action)] = chances
-    except (TypeError, ValueError, AttributeError):
-        return None  # something else that is called P
-    return table
+def inverse(targets: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return which entries lead to each target: where its slice begins, and all slices."""
+    order = np.argsort(targets, kind="stable")
+    counts = np.bincount(targets, minlength=size)
+    return np.concatenate([[0], np.cumsum(counts)]), order
 
 
-class _Explorer:
-    """Goes to the nearest thing that is not known well enough, until there is none."""
-
-    def __init__(self, name: str, env: gymnasium.Env[Any, Any], table: Table | None) -> None:
-        self._name, self._env, self._table = name, env, table
-        self._actions = range(int(env.action_space.n))  # type: ignore[attr-defined]
-        self._random = np.random.default_rng(0)
-        self._labels: dict[int, frozenset[str]] = {}
-        self._counts: dict[tuple[int, int], Counter[tuple[int, bool]]] = {}
-        self._starts: set[int] = set()
-        self._tries: dict[int, list[int]] = {}
-        self._most_outcomes = self._need = 1
-        self._gained = self._steps = 0
-        self._cell = 0
-
-    def world(self, seeds: Sequence[int]) -> FiniteWorld:
-        """Explore all that the starts lead to, and return it."""
-        for seed in seeds:
-            self._begin(seed)
-            self._starts.add(self._cell)
-        vain = 0
-        while True:
-            gained = self._gained
-            self._begin(int(self._random.integers(2**31)))
-            self._episode()
-            vain = 0 if self._gained > gained else vain + 1
-            if vain and self._complete():
-                break  # which takes a while to find out, so only where there may be nothing more
-            if vain > VAIN_STARTS:
-                raise _UnknownError
-        return self._arrays()
-
-    def _episode(self) -> None:
-        """Explore until the episode ends or there is nothing more to do."""
-        going = True
-        while going and (way := self._way()):
-            for action, expected in way:
-                going = self._step(action)
-                if not going or self._cell != expected:
-                    break
-        if self._table is None and self._most_outcomes == 1:
-            for _ in range(SURE_STEPS if going else 0):
-                if not self._step(int(self._random.integers(len(self._actions)))):
-                    break
-
-    def _outcomes(self, cell: int, action: int) -> Mapping[tuple[int, bool], float]:
-        if self._table is not None:
-            return self._table.get((cell, action), {})
-        return self._counts.get((cell, action), {})
-
-    def _wanting(self, cell: int) -> int | None:
-        """Return the action of a cell that was tried least, if that is not often enough."""
-        tries = self._tries.setdefault(cell, [0] * len(self._actions))
-        fewest = min(tries)
-        return tries.index(fewest) if fewest < self._need else None
-
-    def _complete(self) -> bool:
-        """Tell whether all that the starts lead to is known."""
-        queue, met = deque(self._starts), set(self._starts)
-        while queue:
-            cell = queue.popleft()
-            if cell not in self._labels or (
-                self._table is None and self._wanting(cell) is not None
-            ):
-                return False
-            for action in self._actions:
-                for following, ended in self._outcomes(cell, action):
-                    if ended and following not in self._labels:
-                        return False
-                    if not ended and following not in met:
-                        met.add(following)
-                        queue.append(following)
-        return True
-
-    def _way(self) -> list[tuple[int, int]]:
-        """Return the actions to the nearest thing that is not known, with where each should lead."""
-        queue: deque[tuple[int, list[tuple[int, int]]]] = deque([(self._cell, [])])
-        met = {self._cell}
-        while queue:
-            cell, way = queue.popleft()
-            if self._table is None and (action := self._wanting(cell)) is not None:
-                return [*way, (action, -1)]
-            for action in self._actions:
-                for following, ended in self._outcomes(cell, action):
-                    if following not in self._labels:
-                        return [*way, (action, following)]
-                    if not ended and following not in met:
-                        met.add(following)
-                        queue.append((following, [*way, (action, following)]))
-        return []
-
-    def _begin(self, seed: int) -> None:
-        with environment_faults(self._name, "reset()"):
-            cell, info = self._env.reset(seed=seed)
-        self._cell = int(cell)
-        self._look(info)
-
-    def _step(self, action: int) -> bool:
-        """Take an action and note what it does; tell whether the episode goes on."""
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise _UnknownError
-        with environment_faults(self._name, "step()"):
-            found, _, ended, cut, info = self._env.step(action)
-        outcome = int(found), bool(ended)
-        if self._table is not None and outcome not in self._outcomes(self._cell, action):
-            raise _WrongTableError
-        counts = self._counts.setdefault((self._cell, action), Counter())
-        counts[outcome] += 1
-        tries = self._tries.setdefault(self._cell, [0] * len(self._actions))
-        tries[action] += 1
-        self._gained += tries[action] <= self._need
-        if len(counts) > self._most_outcomes:
-            self._most_outcomes = len(counts)
-            self._need = tries_needed(self._most_outcomes, TARGET_ERROR)
-        self._cell = outcome[0]
-        self._look(info)
-        return not (ended or cut)
-
-    def _look(self, info: Mapping[str, Any]) -> None:
-        shown = frozenset(info["labels"])
-        self._gained += self._cell not in self._labels
-        if self._labels.setdefault(self._cell, shown) != shown:
-            raise _UnknownError
-
-    def _arrays(self) -> FiniteWorld:
-        """Return what was found, with the states numbered as they were met."""
-        number = {cell: index for index, cell in enumerate(self._labels)}
-        label_sets = tuple(sorted(set(self._labels.values()), key=sorted))
-        actions = len(self._actions)
-        pair, following, chance, ends = [], [], [], []
-        for cell, state in number.items():
-            for action in self._actions:
-                outcomes = self._outcomes(cell, action)
-                total = sum(outcomes.values())
-                for (reached, ended), often in sorted(outcomes.items()):
-                    if reached in number:  # The table may have states that no start leads to.
-                        pair.append(state * actions + action)
-                        following.append(number[reached])
-                        chance.append(often / total)
-                        ends.append(ended)
-        return FiniteWorld(
-            actions=actions,
-            label_sets=label_sets,
-            label_ids=np.array([label_sets.index(shown) for shown in self._labels.values()]),
-            pair=np.array(pair, np.int64),
-            following=np.array(following, np.int64),
-            chance=np.array(chance, np.float64),
-            ends=np.array(ends, np.bool_),
-            state_of=number,
-            exact=self._table is not None or self._most_outcomes == 1,
-        )
-
-
-def known_start(world: FiniteWorld, observation: int) -> int:
-    """Return the state of a start; one that was never met is an error of the environment's."""
-    try:
-        return world.state_of[observation]
-    except KeyError:
-        raise DomainError(
-            f"an episode started in {observation} where it did not before with the same seed."
-        ) from None
+def expand(first: IntArray, values: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the slices `values[first[r]:first[r + 1]]` of some rows, joined; and whose each is."""
+    counts = first[rows + 1] - first[rows]
+    owner = np.repeat(np.arange(len(rows)), counts)
+    before = np.cumsum(counts) - counts
+    inside = np.arange(len(owner)) - before[owner]
+    return values[first[rows][owner] + inside], owner

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skm_machine.errors import did_you_mean
 from skm_sim.arrays import BoolArray, ByteArray, IntArray
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.spec import DomainError, DomainSpec, name_problems
 from skm_sim.vector import BatchEnv, checked_choices
 
@@ -109,6 +110,12 @@ class TabularModel:
         ids = ids.reshape(-1).astype(np.int64)
         ids.setflags(write=False)
         return tuple(self.label_set(row) for row in rows), ids
+
+    @cached_property
+    def world(self) -> FiniteWorld:
+        """The world itself, hidden states and all: deterministic, without an end."""
+        starts = dict(enumerate(self.start_states.tolist()))
+        return FiniteWorld(self.transitions, self.label_sets, self.label_ids, state_of=starts)
 
     def label_set(self, row: BoolArray) -> frozenset[str]:
         """Return a row of bools over the propositions as a set of names."""

@@ -16,7 +16,8 @@ from skm_machine import SkmError, Status, UnachievableMissionError, compile_miss
 from skm_machine.tracker import MissionTracker
 from skm_primitives import make_policy
 from skm_primitives.skills.goals import Goal
-from skm_primitives.skills.values import Chances, GoalValues, KnownWorld, PlaceWorld, RemoteSkills
+from skm_primitives.skills.values import GoalValues, RemoteSkills
+from skm_sim.finite_world import Chances, FiniteWorld
 
 NAMES = ("a", "b", "c", "d")
 KINDS = ("deterministic", "stochastic", "terminal", "absorbing", "visits", "cells", "corridor")
@@ -108,7 +109,7 @@ def skills_of(world):
         sets = tuple(dict.fromkeys(shown[0] for shown in world.labels))
         ids = np.array([sets.index(shown[0]) for shown in world.labels])
         goals = tuple(Goal(labels, frozenset(), None) for labels in sets)
-        behind = KnownWorld(likeliest, ids, sets)
+        behind = FiniteWorld(likeliest, sets, ids)
     else:
         goals = tuple(
             dict.fromkeys(
@@ -125,12 +126,12 @@ def skills_of(world):
                     for after, chance in found or ((place, 1.0),):
                         table[place, action, after] = chance
             chances = Chances.of_table(table)
-        behind = PlaceWorld(
-            tuple(range(places)),
+        behind = FiniteWorld.showing(
+            range(places),
             likeliest,
             dict(enumerate(world.labels)),
-            np.ones(len(goals), np.float32),
-            chances,
+            goal_probability=np.ones(len(goals), np.float32),
+            chances=chances,
             tried=None if tried.all() else tried,
             ended=np.isin(range(places), sorted(world.ends)) if world.ends else None,
         )

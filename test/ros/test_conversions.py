@@ -17,11 +17,13 @@ from skm.srv import QueryValues
 from skm_machine.tracker import Transition
 from skm_primitives.planning.map_domains import make_map_domain
 from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.known_skills import cells_of
 from skm_primitives.skills.loading import load_primitives
-from skm_primitives.skills.values import Chances, ContinuousGoalValues, GoalValues
+from skm_primitives.skills.values import UNKNOWN, ContinuousGoalValues, GoalValues
 from skm_ros import conversions as convert
 from skm_ros.nodes.sim_node import transform
 from skm_ros.skills_conversion import primitives_info, remote_skills
+from skm_sim.finite_world import Chances
 from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 
 SPACES = [
@@ -333,19 +335,16 @@ def test_a_known_world_comes_over_the_wire_whole(tmp_path):
 def test_a_known_world_that_ends_comes_over_the_wire_without_what_comes_after(tmp_path):
     primitives = known_world(tmp_path)
     world = primitives.world_model
-    cells, actions = world.successors.shape
-    leads = np.vstack([world.successors, np.full((1, actions), cells)])
-    leads[[3, 7]] = cells
-    labels = np.append(world.label_ids, world.label_sets.index(frozenset()))
-    primitives.world_model = replace(
-        world, successors=leads, label_ids=labels, near=None, end=cells
-    )
-    info = primitives_info(primitives, "skills", Discrete(cells))
+    leads = world.successors.copy()
+    leads[[3, 7]] = UNKNOWN
+    shown = world.label_ids, world.label_sets
+    primitives.world_model = world = cells_of(leads, *shown, world.constraints, None)
+    info = primitives_info(primitives, "skills", Discrete(len(leads)))
     found = remote_skills(deserialize_message(serialize_message(info), PrimitivesInfo)).world_model
-    assert found.end == cells
-    np.testing.assert_array_equal(found.successors, leads)
-    shown = [found.label_sets[index] for index in found.label_ids]
-    assert shown == [world.label_sets[index] for index in labels]
+    assert np.flatnonzero(found.ended).tolist() == [3, 7]
+    for name in ("successors", "tried", "ended"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(world, name))
+    assert found.visit_labels == world.visit_labels
 
 
 @pytest.mark.parametrize(

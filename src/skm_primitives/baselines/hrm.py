@@ -70,6 +70,7 @@ def _edges(
 ) -> set[tuple[int, int, float]]:
     """Return (u, target, reward) of the edges that are no self-loops and do not fail."""
     edges: set[tuple[int, int, float]] = set()
+    shown = machine.tabulated(problem.model.label_sets)
     for u in range(machine.num_states):
         if u in machine.terminal or u in machine.failure:
             continue
@@ -77,7 +78,7 @@ def _edges(
         outcomes = (
             [(way, outcome) for way in ways for outcome in _all(machine, way)]
             if unachievable
-            else [(way, machine.step(way, s)) for way in ways for s in problem.model.label_sets]
+            else [(way, outcome) for way in ways for outcome in shown[way]]
         )
         for way, (target, reward) in outcomes:
             kept = way not in machine.committed or target in machine.committed

@@ -22,9 +22,10 @@ from skm_primitives.baselines.problem import Curves, LearningSettings, Problem, 
 from skm_primitives.learning.tabular import TabularLearner
 from skm_primitives.learning.training import learner_class
 from skm_primitives.skills.checkpoint import checkpoint_path
+from skm_primitives.skills.known_skills import KnownPrimitives
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.tabular_skills import TabularPrimitives
-from skm_primitives.skills.values import KnownWorld, Primitives
+from skm_primitives.skills.values import Primitives
 from skm_primitives.workers import Job
 from skm_sim import get_domain
 from skm_sim.arrays import FloatArray
@@ -127,7 +128,7 @@ def pretrained(spec: DomainSpec, seed: int) -> Primitives:
     key = spec.name, seed
     if key not in _LEARNED:
         shipped = load_primitives(spec) if spec.checkpoint else None
-        if shipped and (seed == 0 or isinstance(shipped.world_model, KnownWorld)):
+        if shipped and (seed == 0 or isinstance(shipped, KnownPrimitives)):
             _LEARNED[key] = shipped
         else:
             _LEARNED[key] = _learned(spec, seed)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
-from skm_machine.reward_machine import Outcome, RewardMachine
+from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import optimal_values
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.tabular import TabularModel
@@ -303,12 +303,12 @@ def _table(
     shape = machine.num_states, choices, len(model.label_sets)
     target, reward = np.zeros(shape, np.int64), np.zeros(shape)
     over = np.ones(shape, np.bool_)
+    rows = machine.tabulated(model.label_sets)
     for u in range(machine.num_states):
         ways = (u, *machine.commitments(u))
         for choice in range(choices):
             way = ways[choice] if choice < len(ways) else u
-            for labels, shown in enumerate(model.label_sets):
-                outcome = machine.step(way, shown) if u not in machine.terminal else Outcome(u, 0)
+            for labels, outcome in enumerate(rows[way]):
                 kept = machine.keeps(way, outcome)
                 target[u, choice, labels] = outcome.target if kept else u
                 reward[u, choice, labels] = outcome.reward if kept else 0.0

@@ -14,9 +14,9 @@ from skm_primitives.evaluation.task_trials import (
     TrialsEvaluation,
     evaluate_trials,
 )
-from skm_sim.finite_world import finite_world
 from skm_sim.spec import DomainSpec
 from skm_sim.tabular import is_tabular, tabular_model
+from skm_sim.true_world import finite_world
 
 __all__ = [
     "Evaluation",

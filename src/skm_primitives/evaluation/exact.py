@@ -22,7 +22,7 @@ from skm_sim.tabular import TabularModel
 # The best that any policy can do in a finite world: a search on the product of machine and world.
 #
 # Nothing here is shared with any planner or learner: the machine is stepped state by state over
-# the true world (`skm_sim.finite_world`), which may be stochastic and may end. What ends
+# the true world (`skm_sim.true_world`), which may be stochastic and may end. What ends
 # before the mission is accepted is lost.
 
 
@@ -41,15 +41,18 @@ class TrueProduct:
     @cached_property
     def _tables(self) -> tuple[IntArray, BoolArray]:
         world, machine = self.world, self.machine
-        shape = machine.num_states, len(world.label_sets)
-        target, pays = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-        for u in range(machine.num_states):
-            for index, labels in enumerate(world.label_sets):
-                outcome = machine.step(u, labels)
-                target[u, index] = outcome.target
-                pays[u, index] = outcome.reward > 0 and u not in machine.terminal
-        entered = world.label_ids[world.following]
+        rows = machine.tabulated(world.label_sets)
+        target = np.array([[outcome.target for outcome in row] for row in rows], np.int64)
+        pays = np.array([[outcome.reward > 0 for outcome in row] for row in rows], np.bool_)
+        entered = world.label_ids[world.outcomes.place]
         return target[:, entered], pays[:, entered]
+
+    @cached_property
+    def _ends(self) -> BoolArray:
+        """Whether the world ends with each outcome."""
+        ended = self.world.ended
+        there = self.world.outcomes.place
+        return np.zeros(len(there), np.bool_) if ended is None else ended[there]
 
     @property
     def target(self) -> IntArray:
@@ -67,7 +70,7 @@ class TrueProduct:
         −1 where there is none: the mission is impossible from there. Breadth-first, backwards.
         """
         world, states = self.world, self.world.states
-        here = world.pair // world.actions
+        here = world.outcomes.pair // world.actions
         total = self.machine.num_states * states
         steps = np.full(total, IMPOSSIBLE)
         edge_from, edge_to, first = [], [], []
@@ -76,9 +79,9 @@ class TrueProduct:
                 continue
             pays = self.pays[u]
             first.append(u * states + here[pays])
-            continuation = ~pays & ~world.ends
+            continuation = ~pays & ~self._ends
             edge_from.append((u * states + here)[continuation])
-            edge_to.append((self.target[u] * states + world.following)[continuation])
+            edge_to.append((self.target[u] * states + world.outcomes.place)[continuation])
         if not first:
             return steps[:states]
         source, arrival = np.concatenate(edge_from), np.concatenate(edge_to)
@@ -101,13 +104,14 @@ class TrueProduct:
         By backward induction. With `epsilon`, that share of the actions is random.
         """
         world, states = self.world, self.world.states
-        pairs, first = np.unique(world.pair, return_index=True)
+        outcomes = world.outcomes
+        pairs, first = np.unique(outcomes.pair, return_index=True)
         acting, first_pair = np.unique(pairs // world.actions, return_index=True)
         value = np.zeros((self.machine.num_states, states))
-        goes_on = ~self.pays & ~world.ends
+        goes_on = ~self.pays & ~self._ends
         for _ in range(max_steps):
-            continuation = value[self.target, world.following] * goes_on + self.pays
-            options = np.add.reduceat(continuation * world.chance, first, axis=1)
+            continuation = value[self.target, outcomes.place] * goes_on + self.pays
+            options = np.add.reduceat(continuation * outcomes.chance, first, axis=1)
             better = np.maximum.reduceat(options, first_pair, axis=1)
             if epsilon:
                 mean = np.add.reduceat(options, first_pair, axis=1) / world.actions
@@ -123,16 +127,14 @@ class TrueProduct:
 
 def optimal_steps(model: TabularModel, machine: RewardMachine) -> IntArray:
     """Return the fewest steps to the first reward from every start cell; −1 where there is none."""
-    found = TrueProduct(FiniteWorld.of_model(model), machine).fewest_steps()
-    return found[model.start_states]
+    return TrueProduct(model.world, machine).fewest_steps()[model.start_states]
 
 
 def best_success(
     model: TabularModel, machine: RewardMachine, epsilon: float, max_steps: int
 ) -> FloatArray:
     """Return the best chance of success from every start cell, if actions slip with `epsilon`."""
-    found = TrueProduct(FiniteWorld.of_model(model), machine).best_success(max_steps, epsilon)
-    return found[model.start_states]
+    return TrueProduct(model.world, machine).best_success(max_steps, epsilon)[model.start_states]
 
 
 # Exact evaluation in tabular domains: every start cell, beside the optimum of the true world.
@@ -282,12 +284,10 @@ def most_rounds(machine: RewardMachine, model: TabularModel, steps: int) -> IntA
     lost = machine.num_states
     shape = machine.num_states, len(model.label_sets), choices
     target, reward = np.full(shape, lost), np.zeros(shape, np.int64)
-    for state in range(machine.num_states):
-        if state in machine.terminal:
-            continue
-        for index, labels in enumerate(model.label_sets):
-            for choice, way in enumerate((state, *machine.commitments(state))):
-                outcome = machine.step(way, labels)
+    rows = machine.tabulated(model.label_sets)
+    for state in set(range(machine.num_states)) - machine.terminal:
+        for choice, way in enumerate((state, *machine.commitments(state))):
+            for index, outcome in enumerate(rows[way]):
                 if machine.keeps(way, outcome) and outcome.target not in machine.terminal:
                     target[state, index, choice] = outcome.target
                     reward[state, index, choice] = outcome.reward > 0

@@ -31,14 +31,15 @@ from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.evaluation.statistics import Interval, mean_interval, proportion_interval
 from skm_primitives.execution.episodes import Episode, run_episode
-from skm_primitives.planning.place_policies import UnseenPlaceError
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policies import UnseenPlaceError
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import Primitives
 from skm_sim.arrays import IntArray
-from skm_sim.finite_world import FiniteWorld, finite_world, known_start
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import TabularModel, is_tabular, tabular_model
+from skm_sim.true_world import finite_world, known_start
 
 STARTS: Final = 100
 """Starts of a mission, if nobody says; and the starts that decide whether it is drawn."""

@@ -154,9 +154,7 @@ def _steps(
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Return δ_u, δ_r and whether a commitment is broken, `[u, state, action]`: as a policy prefers."""
     machine = mission.machine
-    plain = [
-        [machine.step(u, labels) for labels in model.label_sets] for u in range(machine.num_states)
-    ]
+    plain = machine.tabulated(model.label_sets)
     entered = model.label_ids[model.transitions]
     target = np.array([[o.target for o in row] for row in plain], np.int64)[:, entered]
     reward = np.array([[o.reward for o in row] for row in plain], np.float64)[:, entered]

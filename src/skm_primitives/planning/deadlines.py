@@ -1,6 +1,6 @@
-"""Deadlines where the world is known: the soonest success, with every clock of the mission running.
+"""Deadlines in a deterministic finite world: the soonest success, with every clock of the mission running.
 
-The plan of `known_policy` takes the shortest way, and knows no time. Where the clock can make a mission
+The plan of `policies` takes the shortest way, and knows no time. Where the clock can make a mission
 fail, its way is sought here instead: forwards from where the robot is, one step after the other, each as
 long as a step takes. What is kept is every pair of a cell and what the mission has come to there, its
 clocks included; so the first success is the soonest, and if nothing is left before one is found, no way
@@ -10,18 +10,19 @@ is fast enough. The robot may also stand still, as long as it likes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from skm_machine.clocks import Clocks, Stand
+from skm_machine.errors import UnachievableMissionError
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome
-from skm_primitives.skills.values import KnownWorld
 from skm_sim.arrays import BoolArray
+from skm_sim.finite_world import FiniteWorld
 
 MOST_SECONDS: Final = 1.5
 """Of computing; what is not found by then is not known."""
@@ -78,9 +79,59 @@ def can_be_late(mission: Mission) -> bool:
     return False
 
 
+class Deadlines:
+    """The deadlines of a mission in a world: what its policy asks before it begins, and on the way."""
+
+    def __init__(self, timed: Mission, world: FiniteWorld) -> None:
+        self.timed, self._world = timed, world
+        self._late = can_be_late(timed)
+        self._pace = timed.step_seconds or timed.expected_step_seconds
+        self._forecasts: dict[int, Forecast] = {}
+        self.actions: dict[tuple[int, int], int] = {}
+        """The action in each machine state and cell of a way that is fast enough."""
+        self.warning = ""
+        """What is to be feared of the clock, as a sentence; empty if nothing is."""
+
+    def look_ahead_from(self, cell: int) -> None:
+        """Look for a way in time from where the mission will begin, while there is time for that."""
+        if self._late and self._pace:
+            self._forecasts[cell] = soonest(self.timed, self._world, cell, self._pace)
+
+    def share_in_time(self, cells: Sequence[int], step_seconds: float) -> float | None:
+        """Return the share of these cells from which no deadline passes; None if there is none."""
+        if not self._late or not len(cells):
+            return None
+        found = [soonest(self.timed, self._world, cell, step_seconds) for cell in cells]
+        return sum(each.seconds is not None for each in found) / len(found)
+
+    def plan_from(self, cell: int, steps: float) -> None:
+        """Look for a way on which no deadline passes, and say so if there is none.
+
+        `steps` are those of the shortest way, whatever the clock says.
+        """
+        self.actions, self.warning = {}, ""
+        if not self._late or not self._pace:
+            return
+        exact = self.timed.step_seconds
+        if cell not in self._forecasts:
+            patience = MOST_SECONDS if exact else WHILE_IT_WAITS
+            found = soonest(self.timed, self._world, cell, self._pace, patience)
+            self._forecasts[cell] = found
+        self.actions = self._forecasts[cell].actions
+        if self._forecasts[cell].impossible:
+            text = (
+                f"from here (cell {cell}) the mission cannot be achieved in time: without its"
+                f" deadlines it takes {steps:.0f} steps, {steps * self._pace:.1f} s of"
+                f" {self._pace:.2g} s a step"
+            )
+            if exact:
+                raise UnachievableMissionError(text)
+            self.warning = text.replace("cannot be", "is not expected to be")
+
+
 def soonest(
     mission: Mission,
-    world: KnownWorld,
+    world: FiniteWorld,
     cell: int,
     step_seconds: float,
     patience: float = MOST_SECONDS,
@@ -94,7 +145,7 @@ def soonest(
 
 class _Search:
     def __init__(
-        self, mission: Mission, world: KnownWorld, step_seconds: float, patience: float
+        self, mission: Mission, world: FiniteWorld, step_seconds: float, patience: float
     ) -> None:
         assert mission.clocks is not None
         self._patience = patience

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from skm_primitives.planning.place_policies import KnownWorldPolicy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills import checkpoint
 from skm_primitives.skills.known_skills import LEARNER, compute_skills
@@ -160,13 +160,13 @@ def on_building(spec: DomainSpec, policy: Policy | None) -> Journeys | None:
 
     None in other domains, and where the way depends on events or commitments.
     """
-    if not isinstance(policy, KnownWorldPolicy):
+    if not isinstance(policy, ProductPolicy) or not np.isfinite(policy.steps).any():
         return None
     building = building_of(spec)
     return None if building is None else journeys(building, policy)
 
 
-def journeys(building: Building, policy: KnownWorldPolicy) -> Journeys:
+def journeys(building: Building, policy: ProductPolicy) -> Journeys:
     """Follow the ways of a plan from cells that are drawn at random, the same each time."""
     lengths = np.array([policy.steps_from(cell) for cell in range(building.floor.num_cells)])
     possible = np.flatnonzero(np.isfinite(lengths))

@@ -21,15 +21,24 @@ from skm_machine.possible import LabelSet, possible_outcomes, shown_everywhere
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import TOLERANCE, Skill, SkillMachine, plan_possible
 from skm_primitives.planning.keeping import Keeping, keeping
-from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy, WantsGoals
-from skm_primitives.planning.product import MissionProduct, mission_product
-from skm_primitives.planning.product_graph import FAR, ProductGraph
-from skm_primitives.planning.solvers import EventGame, event_game
+from skm_primitives.planning.product import Node, Product, mission_product
+from skm_primitives.planning.solvers import (
+    FAR,
+    EventGame,
+    event_game,
+    first_steps,
+    paid_in,
+    recurring,
+    steps_to,
+    without_events,
+)
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.loading import load_primitives
-from skm_primitives.skills.values import GoalToGoal, KnownWorld, PlaceWorld, Skills
+from skm_primitives.skills.values import GoalToGoal, Skills
 from skm_sim.arrays import BoolArray, IntArray
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.spec import DomainSpec
 
 MOST_NODES: Final = 300_000
@@ -109,10 +118,8 @@ def _with_clocks(found: Outlook, mission: Mission, skills: Skills) -> Outlook:
     told of the machine itself, where any label set may follow on any other.
     """
     behind = skills.world_model
-    if isinstance(behind, KnownWorld):
-        own = [behind.label_sets[index] for index in np.unique(behind.label_ids).tolist()]
-    else:
-        own = _own(skills)
+    cells = isinstance(behind, FiniteWorld) and behind.goal_probability is None
+    own = behind.present if isinstance(behind, FiniteWorld) and cells else _own(skills)
     ticks = () if mission.clocks is None else mission.clocks.names
     happening = [*subsets(_named_events(mission)), *(frozenset({tick}) for tick in ticks)]
     shown = shown_everywhere(mission.machine, own, happening)
@@ -134,7 +141,7 @@ def outlook_in(spec: DomainSpec, mission: Mission) -> Outlook | None:
 def risks_from(policy: Policy, skills: Skills, observation: Any) -> tuple[Risk, ...]:  # noqa: ANN401
     """Return how events can make a mission fail from an observed place, whatever the robot does."""
     mission = policy.mission
-    if isinstance(policy, RecurringPolicy):
+    if isinstance(policy, ProductPolicy):
         risk = policy.risk_from(observation)
         return () if risk is None else (risk,)
     if not _named_events(mission) or not isinstance(skills.world_model, GoalToGoal):
@@ -152,12 +159,9 @@ def _found(mission: Mission, skills: Skills, policy: Policy | None, blocked: str
     behind = skills.world_model
     if isinstance(behind, GoalToGoal):
         return _of_label_sets(mission, skills, policy, blocked, _own(skills))
-    places = len(behind.successors)
-    if isinstance(behind, KnownWorld):
-        if mission.machine.num_states * places > MOST_NODES:
-            present = [behind.label_sets[index] for index in np.unique(behind.label_ids).tolist()]
-            return _of_label_sets(mission, skills, policy, blocked, present)
-        behind = behind.as_places(len(skills.goals))
+    cells = behind.goal_probability is None
+    if cells and mission.machine.num_states * behind.states > MOST_NODES:
+        return _of_label_sets(mission, skills, policy, blocked, behind.present)
     return _InPlaces(mission, skills, behind, policy, blocked).outlook()
 
 
@@ -184,8 +188,8 @@ def _of_label_sets(
             if state not in machine.terminal
         }
     planned = plan_possible(machine, shown, skills.gamma, pursued, mission.events)
-    if isinstance(policy, KnownWorldPolicy):
-        analysis = _with(analysis, witness=policy.shortest_trace())
+    if isinstance(policy, ProductPolicy) and (shortest := policy.shortest_trace()) is not None:
+        analysis = _with(analysis, witness=shortest)
     if blocked:
         analysis = _with(analysis, witness=None)
         planned = SkillMachine(machine, {}, planned.values, planned.planner, planned.gamma)
@@ -210,46 +214,34 @@ class _InPlaces:
         self,
         mission: Mission,
         skills: Skills,
-        world: PlaceWorld,
+        world: FiniteWorld,
         policy: Policy | None,
         blocked: str,
     ) -> None:
         self.mission, self.machine, self.skills = mission, mission.machine, skills
-        self.world, self.policy, self.blocked = world, policy, blocked
+        self.world, self.blocked = world, blocked
+        self.policy = policy if isinstance(policy, ProductPolicy) else None
         events = _named_events(mission)
-        self.game: EventGame | None = None
-        if isinstance(policy, RecurringPolicy) and policy.game is not None:
-            self.game = policy.game
-            self.products, self.happenings = self.game.products, self.game.happenings
-        else:
-            self.happenings = subsets(events)
-            self.products = tuple(
-                mission_product(self.machine, world, some, always_paid=True)
-                for some in self.happenings
-            )
-        self.freely = ProductGraph(self.products, every_chance=True)
-        self.shape = self.freely.shape
-        numbers: dict[LabelSet, int] = {}
-        ids = [
-            [numbers.setdefault(labels, len(numbers)) for labels in row]
-            for row in self.products[0].labels
-        ]
-        self.label_ids: IntArray = np.array(ids, np.int64)
-        self.label_sets = tuple(numbers)
-        self.achievable = self.freely.recurring()
+        self.game = None if self.policy is None else self.policy.game
+        self.product = (
+            mission_product(self.machine, world, subsets(events), always_paid=True)
+            if self.game is None
+            else self.game.product
+        )
+        self.happenings = self.product.happenings
+        self.shape = self.product.shape
+        self.achievable = recurring(self.product)
         """From where the mission can be done at all, if events were to help."""
         self.starts = np.flatnonzero(self._possible()[self.machine.initial, :, 0])
 
     def _possible(self) -> BoolArray:
-        if isinstance(self.policy, RecurringPolicy):
-            return self.policy.possible
-        return self.achievable
+        return self.achievable if self.game is None or self.policy is None else self.policy.possible
 
     def outlook(self) -> Outlook:
         machine = self.machine
         begun = np.zeros(self.shape, np.bool_)
         begun[machine.initial, self.starts if len(self.starts) else slice(None), 0] = True
-        nodes, arrivals = self._gone_through(begun)
+        nodes, arrivals = self.product.gone_through(begun)
         shown = self._shown(nodes, arrivals)
         steps, witness = self._success()
         counterexample = self._failure()
@@ -291,10 +283,7 @@ class _InPlaces:
                         tuple(shown[state]),
                         frozenset(self.mission.events),
                     )
-                if (
-                    isinstance(self.policy, RecurringPolicy)
-                    and (self.policy.waiting[state] & there[state]).any()
-                ):
+                if self.game is not None and (self.policy.waiting[state] & there[state]).any():
                     waits.append(state)
         values = tuple(skills[u].value if u in skills else 0.0 for u in range(machine.num_states))
         planned = SkillMachine(machine, skills, values, "product", self.skills.gamma)
@@ -310,18 +299,11 @@ class _InPlaces:
             tuple(waits),
         )
 
-    def _gone_through(self, begun: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Return the nodes that anything can lead to, and the arrivals."""
-        over = np.array(
-            [u in self.machine.terminal or u in self.machine.failure for u in range(self.shape[0])]
-        )
-        return self.freely.gone_through(begun & ~over[:, None, None], over)
-
     def _shown(self, nodes: BoolArray, arrivals: BoolArray) -> dict[int, tuple[LabelSet, ...]]:
         shown: dict[int, tuple[LabelSet, ...]] = {}
         for state in np.flatnonzero(nodes.any(axis=(1, 2))).tolist():
-            ids = np.unique(self.label_ids[arrivals[state]]).tolist()
-            found = {self.label_sets[i] | some for i in ids for some in self.happenings}
+            ids = np.unique(self.product.label_ids[arrivals[state]]).tolist()
+            found = {self.world.label_sets[i] | some for i in ids for some in self.happenings}
             shown[state] = tuple(sorted(found, key=lambda labels: (len(labels), sorted(labels))))
         return shown
 
@@ -330,27 +312,24 @@ class _InPlaces:
 
         Without events, if that can be; without risk, if that can be.
         """
-        allowed = None if self.game is None else self.game.allowed
-        ways: list[tuple[tuple[MissionProduct, ...], BoolArray | None]] = [
-            (self.products[:1], allowed)
-        ]
+        everything = self.product
+        ways = [without_events(everything)]
         if self.game is not None:
-            ways += [(self.products[:1], None), (self.products, allowed), (self.products, None)]
+            careful = replace(everything, allowed=self.game.allowed)
+            ways = [self.game.quiet, *ways, careful, everything]
         steps = np.full(self.shape, FAR)
         trace: Trace | None = None
-        for products, permitted in ways:
-            graph = ProductGraph(products, permitted, every_chance=True)
-            region = graph.recurring()
-            paid = graph.paid(region)
-            found, arriving = graph.reached(np.zeros(self.shape, np.bool_), paid)
+        for product in ways:
+            region = recurring(product)
+            paid = paid_in(product, region)
+            found, arriving = steps_to(product, paid=paid, by_chance=True)
             steps = np.where(steps >= FAR, found, steps)
             first = found[self.machine.initial, self.starts, 0]
             if trace is None and len(first) and first.min() < FAR:
                 start = self.machine.initial, int(self.starts[first.argmin()]), 0
-                trace = self._followed(graph, start, found, arriving, paid)
-        if isinstance(self.policy, KnownWorldPolicy):
-            trace = self.policy.shortest_trace()
-        return steps, trace
+                trace = self._followed(product, start, found, arriving, region)
+        shortest = None if self.policy is None else self.policy.shortest_trace()
+        return steps, trace if shortest is None else shortest
 
     def _failure(self) -> Trace | None:
         """Return a shortest trace after which the mission cannot succeed any more."""
@@ -361,29 +340,28 @@ class _InPlaces:
         lost[sorted(machine.failure)] = True
         if not machine.epsilon_transitions:
             lost |= ~self.achievable
-        graph = self.freely.without_commitments()
-        found, arriving = graph.reached(lost, keeping=False)
+        plain = replace(self.product, commitments=())
+        found, arriving = steps_to(plain, lost, keeping=False, by_chance=True)
         first = found[machine.initial, self.starts, 0]
         if first.min() >= FAR:
             return None
         start = machine.initial, int(self.starts[first.argmin()]), 0
-        return self._followed(graph, start, found, arriving, [])
+        return self._followed(plain, start, found, arriving)
 
     def _followed(
         self,
-        graph: ProductGraph,
-        start: tuple[int, int, int],
+        product: Product,
+        start: Node,
         steps: IntArray,
         arriving: IntArray,
-        paid: Sequence[BoolArray],
+        again: BoolArray | None = None,
     ) -> Trace:
         """Return the labels of a shortest way, few in each step, and few events."""
         trace, node = [], start
         while steps[node] > 0:
-            ways = graph.onward(node, steps, arriving, paid)
             shown = [
-                (self.products[0].labels[place][node[2]] | self.happenings[number], after)
-                for place, number, after in ways
+                (product.labels(place, node[2]) | self.happenings[number], after)
+                for place, number, after in first_steps(product, node, steps, arriving, again)
             ]
             labels, after = min(shown, key=lambda way: (len(way[0]), sorted(way[0])))
             trace.append(labels)
@@ -394,17 +372,18 @@ class _InPlaces:
 
     def _gone_for(self, state: int, there: BoolArray) -> tuple[Outcome, ...]:
         """Return what the plan makes the machine do next, from one node or another."""
-        policy, product = self.policy, self.products[0]
-        if not isinstance(policy, RecurringPolicy | GroundedPolicy | KnownWorldPolicy):
+        product = self.product
+        if self.policy is None:
             return ()
-        actions = policy.actions[state].reshape(self.shape[1:])
+        actions = self.policy.actions_in(state)
         place, counter = np.nonzero(there)
         arrived = self.world.successors[place, actions[place, counter]]
         found: dict[Outcome, None] = {}
         for way in (state, *self.machine.commitments(state)):
-            rows = way, arrived, counter
-            kept = product.kept[rows]
-            pairs = np.stack([product.machine_state[rows], product.reward[rows] > 0], axis=1)[kept]
+            readings = product.reading(way, arrived, counter)
+            readings = readings[product.keeps(readings)]
+            after = product.lands(readings) // (self.shape[1] * self.shape[2])
+            pairs = np.stack([after, product.pays(readings) > 0], axis=1)
             for target, rewarded in np.unique(pairs, axis=0).tolist():
                 if target in self.machine.failure:
                     continue
@@ -419,10 +398,9 @@ class _InPlaces:
 
     def _verdict(self) -> EventVerdict:
         events = self.mission.events
-        if not _named_events(self.mission) or not isinstance(self.policy, RecurringPolicy):
+        if not _named_events(self.mission) or self.game is None:
             return EventVerdict(events, (), FROM_ANYWHERE)
         proved = FROM_ANYWHERE if self.world.chances is None else AS_A_RULE
-        assert self.game is not None
         risks: list[Risk] = []
         if len(self._unkept(self.game)):
             named = _named_events(self.mission)
@@ -442,8 +420,8 @@ class _InPlaces:
 
     def _risk(self, events: tuple[str, ...], game: EventGame, unkept: IntArray) -> Risk:
         """Return the counterexample from where the robot is lost soonest."""
-        assert isinstance(self.policy, RecurringPolicy)
+        assert self.policy is not None
         doom = game.doom[self.machine.initial, unkept, 0]
         node = self.machine.initial, int(unkept[doom.argmin()]), 0
-        counterexample = game.counterexample(node, self.policy.actions)
+        counterexample = game.counterexample(node, self.policy.action_at)
         return Risk(events, counterexample, (len(unkept), len(self.starts)))

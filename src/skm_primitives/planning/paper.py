@@ -22,7 +22,6 @@ from skm_primitives.skills.values import (
     ContinuousGoalValues,
     GoalToGoal,
     GoalValues,
-    PlaceWorld,
     Skills,
 )
 from skm_sim.arrays import Float32Array
@@ -160,7 +159,7 @@ def _between_goals(skills: Skills) -> GoalToGoal:
     behind = skills.world_model
     if isinstance(behind, GoalToGoal):
         return behind
-    if isinstance(behind, PlaceWorld) and behind.goal_values is not None:
+    if behind.goal_values is not None:
         return GoalToGoal(behind.goal_values, approximate=False)
     raise SkmError(
         f"the skills of '{skills.domain}' are not served with the values between their goals; use"

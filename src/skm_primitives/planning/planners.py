@@ -14,9 +14,10 @@ from skm_primitives.planning.label_set_policies import (
     goals_of_mission,
 )
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
-from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
-from skm_primitives.skills.values import KnownWorld, PlaceWorld, Skills
+from skm_primitives.skills.values import Skills
+from skm_sim.finite_world import FiniteWorld
 
 PLANNERS: Final = ("product", "paper")
 """Those of every domain, in process and in the machine node."""
@@ -60,16 +61,9 @@ def _make_policy(
     if planner in ("paper", "printed"):
         printed = planner == "printed"
         return PaperPolicy(mission, skills, possible_only=possible_only, printed=printed)
-    if isinstance(skills.world_model, PlaceWorld):
-        sure = not slip and skills.world_model.chances is None
-        if mission.events or (mission.machine.endless and sure):
-            return RecurringPolicy(mission, skills, skills.world_model)
-        return GroundedPolicy(mission, skills, skills.world_model, slip)
-    if isinstance(skills.world_model, KnownWorld):
-        if mission.machine.epsilon_transitions or mission.events:
-            return RecurringPolicy(mission, skills, skills.world_model.as_places(len(skills.goals)))
-        return KnownWorldPolicy(mission, skills, skills.world_model)
     behind = skills.world_model
+    if isinstance(behind, FiniteWorld):
+        return ProductPolicy(mission, skills, behind, slip)
     kept = goals_of_mission(mission, skills)
     if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
         return NarrowedPolicy(mission, skills, behind, kept)

@@ -1,20 +1,60 @@
-"""The product of a mission's machine with a world of places and visit counts, solved exactly."""
+"""The product of a mission's machine with a finite world and counters of visits, as a sparse graph.
+
+To be somewhere is a *node* [u, place, counter]: the machine's state, the state of the world, and how
+often the places were visited whose labels change with that. An action leads from it to an *arrival*
+[u, place', counter]. An arrival is *read* in u, or in a state under a commitment that can be made in u,
+while some events happen: each *reading* leads to one node, for a reward. A reading that breaks a commitment,
+or ends the world before the mission is over, leads nowhere: it is not *kept*.
+
+Nodes, arrivals and readings are numbers: `(u · places + place) · counters + counter`, and for readings
+that plus `event choice · nodes`. What a reading does depends on the machine's table over the label sets
+that the world shows, so nothing is stored for each node. The graph is walked backwards as arrays
+(`before`, `sources`), which is all that the solvers need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
-from skm_primitives.skills.known_skills import expand
-from skm_primitives.skills.values import PlaceWorld
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.finite_world import FiniteWorld, expand, inverse
 
-# Counters of visits, for places whose labels change with them: the mail is fetched, people leave.
+Node = tuple[int, int, int]
+"""[u, place, counter]"""
+
+MAX_NODES: Final = 40_000_000
+"""The largest product that is planned over."""
+MAX_DENSE: Final = 5_000_000
+"""The largest one where plans need all actions of all nodes at once: recurrences, games, slipping."""
+RISK_STEPS: Final = 40.0
+"""How many steps more it counts to enter a cell that comes close to what would fail the mission, where
+the robot may stray from the centre of its cell: it makes a detour of that length instead, and takes the
+step where there is no other way."""
+
+
+def machine_table(
+    machine: RewardMachine, label_sets: Sequence[frozenset[str]]
+) -> tuple[IntArray, FloatArray]:
+    """Return δ_u and δ_r as arrays `[machine state, label set]`."""
+    rows = machine.tabulated(label_sets)
+    shape = len(rows), len(label_sets)
+    target = np.array([[o.target for o in row] for row in rows], np.int64).reshape(shape)
+    reward = np.array([[o.reward for o in row] for row in rows], np.float64).reshape(shape)
+    return target, reward
+
+
+def members(states: int, some: frozenset[int]) -> BoolArray:
+    """Return which machine states are among some."""
+    found: BoolArray = np.zeros(states, np.bool_)
+    found[sorted(some)] = True
+    return found
 
 
 @dataclass(frozen=True)
@@ -24,9 +64,9 @@ class VisitCounters:
     Only places at which the machine can tell the difference are counted.
     """
 
-    places: tuple[int, ...]
+    places: tuple[int, ...] = ()
     """The places that are counted."""
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...] = ()
     """How many counts of each are told apart."""
 
     @property
@@ -34,271 +74,437 @@ class VisitCounters:
         """How many values the number takes."""
         return int(np.prod(self.sizes, initial=1))
 
-    def after_visit(self, counter: int, place: int) -> int:
-        """Return the number after one more visit to `place`."""
-        if place not in self.places:
-            return counter
-        index = self.places.index(place)
-        unit = int(np.prod(self.sizes[:index], initial=1))
-        visits = counter // unit % self.sizes[index]
-        return counter + unit if visits + 1 < self.sizes[index] else counter
+    def visits(self, index: int) -> IntArray:
+        """Return, for each value of the number, how often the counted place `index` was visited."""
+        numbers = np.arange(self.combinations)
+        found: IntArray = numbers // self._unit(index) % self.sizes[index]
+        return found
 
-    def visits(self, counter: int, place: int) -> int:
-        """Return how often `place` was visited so far, as far as that is told apart."""
-        if place not in self.places:
-            return 0
-        index = self.places.index(place)
-        return counter // int(np.prod(self.sizes[:index], initial=1)) % self.sizes[index]
+    def after_visit(self, index: int) -> IntArray:
+        """Return, for each value, the one after one more visit to that place."""
+        more = self.visits(index) + 1 < self.sizes[index]
+        return np.arange(self.combinations) + np.where(more, self._unit(index), 0)
+
+    def _unit(self, index: int) -> int:
+        return int(np.prod(self.sizes[:index], initial=1))
 
 
-def visit_counters(world: PlaceWorld, machine: RewardMachine) -> VisitCounters:
-    """Return the counters of the places at which the machine can tell one visit from another."""
-    states = range(machine.num_states)
-    counted = {
-        place: len(labels)
-        for place, labels in world.visit_labels.items()
-        if len(labels) > 1
-        and any(len({machine.step(u, shown) for shown in set(labels)}) > 1 for u in states)
-    }
-    return VisitCounters(tuple(counted), tuple(counted.values()))
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Machine × world × visits, under each of some choices of events; the first is that of no event."""
 
-
-# The product of a mission's machine with the world that the primitives imply, solved exactly.
-
-
-MAX_STATES: Final = 5_000_000
-"""The largest product of machine states, places and visit counts that is planned over."""
-
-CONVERGED: Final = 1e-12
-"""The change of a value that no longer counts. It decides nothing else: see `reachability`."""
-
-
-@dataclass(frozen=True)
-class MissionProduct:
-    """What arriving at a place does to a mission; arrays are indexed by [u, place, counter]."""
-
-    world: PlaceWorld
-    counters: VisitCounters
+    machine: RewardMachine
+    world: FiniteWorld
+    happenings: tuple[frozenset[str], ...]
+    target: IntArray
+    """δ_u of each reading: `[choice of events, u, label set]`."""
     reward: FloatArray
-    """The reward δ_r on arriving at the place in machine state u, with that many visits before."""
-    machine_state: IntArray
-    """The machine state δ_u after that arrival."""
-    counter: IntArray
-    """The counter after that arrival, `[place, counter]`."""
-    labels: tuple[tuple[frozenset[str], ...], ...]
-    """The labels that the arrival shows, `[place][counter]`."""
-    kept: BoolArray
-    """Whether the arrival breaks no commitment, and does not end the world before the mission is
-    over."""
-    commitments: tuple[tuple[int, tuple[int, ...]], ...]
-    """The machine states in which commitments can be made, with the states under each."""
+    """δ_r of it."""
+    counters: VisitCounters
+    label_ids: IntArray
+    """`[place, counter]`: the label set that an arrival shows, with that many visits before it."""
+    counter_after: IntArray
+    """`[place, counter]`: the counter after it."""
+    extra: FloatArray
+    """`[u, kind of place]`: how many steps more it counts to enter such a place."""
+    kind: IntArray
+    """`[place]`"""
     allowed: BoolArray | None = None
     """`[u, place, action, counter]`: whether an action may be taken; None: all."""
-
-    def options(self, arriving: FloatArray) -> FloatArray:
-        """Return the value of each action, `[u, place, action, counter]`: −1 if it is not allowed."""
-        chances = self.world.chances
-        options = (
-            arriving[:, self.world.successors] if chances is None else chances.expected(arriving)
-        )
-        return options if self.allowed is None else np.where(self.allowed, options, -1.0)
-
-    def log_options(self, arriving: FloatArray, rows: Sequence[int] | slice) -> FloatArray:
-        """Return the same of logarithms, in some machine states: −∞ if it is not allowed."""
-        chances = self.world.chances
-        options = (
-            arriving[:, self.world.successors]
-            if chances is None
-            else chances.log_expected(arriving)
-        )
-        return options if self.allowed is None else np.where(self.allowed[rows], options, -np.inf)
+    barred: BoolArray | None = None
+    """`[u, place, counter]`: readings that lead nowhere besides those that are not kept; None: none."""
+    commitments: tuple[tuple[int, tuple[int, ...]], ...] = field(default=())
+    """The machine states in which commitments can be made, with the states under each."""
 
     @property
-    def positive(self) -> bool:
-        """Whether no reward is below 0: then values have logarithms."""
-        return bool((self.reward >= 0).all())
+    def shape(self) -> tuple[int, int, int]:
+        """Machine states, places, counters."""
+        places, counters = self.label_ids.shape
+        return self.target.shape[1], places, counters
 
-    def solve(self, gamma: float, slip: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return the value of being at, and the value of arriving at each [u, place, counter].
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return int(np.prod(self.shape))
 
-        Value iteration, for machines with rewards below 0: all others are solved in `reachability`,
-        where no value is too small. With `slip`, a random action is taken that often instead of the
-        best one.
-        """
-        value = np.zeros(self.reward.shape)
-        while True:
-            arriving = self.arriving(value, gamma)
-            options = self.options(arriving)
-            best = (1 - slip) * options.max(axis=2) + slip * options.mean(axis=2)
-            if self.allowed is not None:
-                best = np.where(self.allowed.any(axis=2), best, 0.0)
-            change = float(np.abs(best - value).max(initial=0.0))
-            value = best
-            if change <= CONVERGED:
-                return value, arriving
+    def labels(self, place: int, counter: int) -> frozenset[str]:
+        """Return the labels that an arrival shows."""
+        return self.world.label_sets[int(self.label_ids[place, counter])]
 
-    def arriving_directly(self, value: FloatArray, gamma: float) -> FloatArray:
-        """Return the value of arriving with no commitment made on arrival; nothing if one is broken."""
-        place = np.arange(self.reward.shape[1])[:, None]
-        after = self.reward + gamma * value[self.machine_state, place, self.counter]
-        return after if self.kept.all() else np.where(self.kept, after, 0.0)
+    def ways(self, state: int) -> tuple[int, ...]:
+        """Return the machine states in which an arrival in `state` can be read: itself first."""
+        return (state, *self._ways.get(state, ()))
 
-    def arriving(self, value: FloatArray, gamma: float) -> FloatArray:
-        """Return the value of arriving, if `value` is that of being there."""
-        arriving = self.arriving_directly(value, gamma)
+    @cached_property
+    def _ways(self) -> dict[int, tuple[int, ...]]:
+        return dict(self.commitments)
+
+    # One reading, or many at once.
+
+    def reading(
+        self, state: IntArray | int, place: IntArray | int, counter: IntArray | int
+    ) -> IntArray:
+        """Return the number of some readings with no event: it is that of the arrivals, and of nodes."""
+        _, places, counters = self.shape
+        number: IntArray = np.asarray((state * places + place) * counters + counter)
+        return number
+
+    def node(self, number: int) -> Node:
+        """Return the node of a number."""
+        state, rest = divmod(int(number), self.shape[1] * self.shape[2])
+        return (state, *divmod(rest, self.shape[2]))
+
+    def _parts(self, readings: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return the choice of events × states + u, the place, the counter and the label set."""
+        _, places, counters = self.shape
+        row, rest = np.divmod(readings, places * counters)
+        if counters == 1:
+            return row, rest, np.zeros_like(rest), self.label_ids[rest, 0]
+        place, counter = np.divmod(rest, counters)
+        return row, place, counter, self.label_ids[place, counter]
+
+    @cached_property
+    def _targets(self) -> IntArray:
+        return self.target.reshape(-1, self.target.shape[2])
+
+    @cached_property
+    def _rewards(self) -> FloatArray:
+        return self.reward.reshape(self._targets.shape)
+
+    @cached_property
+    def _keeps(self) -> BoolArray:
+        """`[choice of events × states + u, label set]`: whether that breaks no commitment."""
+        committed = members(self.shape[0], self.machine.committed)
+        source = np.tile(committed, len(self.happenings))[:, None]
+        kept: BoolArray = ~source | committed[self._targets]
+        return kept
+
+    @cached_property
+    def _over(self) -> BoolArray:
+        return members(self.shape[0], self.machine.terminal)
+
+    def lands(self, readings: IntArray) -> IntArray:
+        """Return the nodes that readings lead to."""
+        _, places, counters = self.shape
+        row, place, counter, label = self._parts(readings)
+        landed: IntArray = (self._targets[row, label] * places + place) * counters
+        return landed if counters == 1 else landed + self.counter_after[place, counter]
+
+    def pays(self, readings: IntArray) -> FloatArray:
+        """Return the rewards of readings."""
+        row, _, _, label = self._parts(readings)
+        found: FloatArray = self._rewards[row, label]
+        return found
+
+    def keeps(self, readings: IntArray) -> BoolArray:
+        """Return which readings lead anywhere."""
+        row, place, _, label = self._parts(readings)
+        kept: BoolArray = self._keeps[row, label]
+        if self.world.ended is not None:
+            kept = kept & (~self.world.ended[place] | self._over[self._targets[row, label]])
+        if self.barred is not None:
+            kept = kept & ~self.barred.reshape(-1)[readings % self.size]
+        return kept
+
+    @property
+    def _all_kept(self) -> bool:
+        return not self.machine.committed and self.world.ended is None and self.barred is None
+
+    def added(self, readings: IntArray) -> FloatArray:
+        """Return how many steps more each of them counts."""
+        row, place, _, _ = self._parts(readings)
+        found: FloatArray = self.extra[row % self.shape[0], self.kind[place]]
+        return found
+
+    @property
+    def wary(self) -> bool:
+        """Whether some steps count as more than one."""
+        return bool(self.extra.any())
+
+    # Backwards.
+
+    @cached_property
+    def paid(self) -> IntArray:
+        """All readings that are kept and have a reward above 0."""
+        _, places, counters = self.shape
+        first, shown = inverse(self.label_ids.reshape(-1), self.target.shape[2])
+        row, label = np.nonzero(self._rewards > 0)
+        rest, owner = expand(first, shown, label)
+        readings = row[owner] * (places * counters) + rest
+        return readings if self._all_kept else readings[self.keeps(readings)]
+
+    @cached_property
+    def _rows_before(self) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
+        """For each `label set · states + u'`, the rows of the table that lead there: all, unrewarded."""
+        states, _, _ = self.shape
+        labels = self.target.shape[2]
+
+        def found(some: BoolArray) -> tuple[IntArray, IntArray]:
+            row, label = np.nonzero(some)
+            first, order = inverse(label * states + self._targets[row, label], states * labels)
+            return first, row[order]
+
+        return found(np.ones(self._targets.shape, np.bool_)), found(self._rewards <= 0)
+
+    @cached_property
+    def _counters_before(self) -> tuple[IntArray, IntArray]:
+        """For each `place · counters + counter'`, the counters before an arrival there."""
+        _, places, counters = self.shape
+        place = np.arange(places)[:, None] * counters
+        first, order = inverse((place + self.counter_after).reshape(-1), places * counters)
+        return first, order % counters
+
+    def before(self, nodes: IntArray, *, unrewarded: bool = False) -> tuple[IntArray, IntArray]:
+        """Return the readings that lead to some nodes, and to which of them; kept or not."""
+        states, places, counters = self.shape
+        first, rows = self._rows_before[unrewarded]
+        state, rest = np.divmod(nodes, places * counters)
+        if counters == 1:
+            row, owner = expand(first, rows, self.label_ids[rest, 0] * states + state)
+            return row * places + rest[owner], owner
+        counter, mine = expand(*self._counters_before, rest)
+        place, state = rest[mine] // counters, state[mine]
+        row, owner = expand(first, rows, self.label_ids[place, counter] * states + state)
+        return (row * places + place[owner]) * counters + counter[owner], mine[owner]
+
+    @cached_property
+    def _readers(self) -> tuple[IntArray, IntArray]:
+        """For each machine state, those whose arrivals can be read in it."""
+        readers = [[u] for u in range(self.shape[0])]
         for state, ways in self.commitments:
-            np.maximum(arriving[state], arriving[list(ways)].max(axis=0), out=arriving[state])
-        return arriving
+            for way in ways:
+                readers[way].append(state)
+        first = np.concatenate([[0], np.cumsum([len(some) for some in readers])])
+        return first, np.array([u for some in readers for u in some], np.int64)
 
-    def best_way(self, direct: FloatArray) -> IntArray:
-        """Return, for each arrival, the state to read it from: its own, or one under a commitment."""
-        way = np.zeros(direct.shape, np.int64) + np.arange(len(direct))[:, None, None]
-        for state, ways in self.commitments:
-            candidates = np.array([state, *ways])
-            way[state] = candidates[direct[candidates].argmax(axis=0)]
-        return way
+    def arrivals(self, readings: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the arrivals that can be read so, plus `event choice · nodes`; and whose each is."""
+        if not self.commitments:
+            return readings, np.arange(len(readings))
+        per_state = self.shape[1] * self.shape[2]
+        row, rest = np.divmod(readings, per_state)
+        event, state = np.divmod(row, self.shape[0])
+        reader, owner = expand(*self._readers, state)
+        return (event[owner] * self.shape[0] + reader) * per_state + rest[owner], owner
 
-    def following(self, action: IntArray, way: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return, for each [u, place, counter], the flat index of what follows, and the reward.
+    def sources(self, arrivals: IntArray, *, by_chance: bool) -> tuple[IntArray, IntArray]:
+        """Return the nodes that an allowed action leads from to some arrivals, and to which of them.
 
-        A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon
-        itself.
+        `by_chance`: wherever an action may lead; else where it leads as a rule.
         """
-        u, place, counter = np.indices(self.reward.shape)
-        reached = self.world.successors[place, action]
-        read = way[u, reached, counter]
-        after = self.machine_state[read, reached, counter]
-        index = np.ravel_multi_index(
-            (after, reached, self.counter[reached, counter]), self.reward.shape
+        _, places, counters = self.shape
+        state, rest = np.divmod(arrivals % self.size, places * counters)
+        place, counter = (rest, 0) if counters == 1 else np.divmod(rest, counters)
+        backwards = self.world.before_by_chance if by_chance else self.world.before
+        if self.allowed is None:
+            source, owner = backwards.of(place)
+            return self._numbers(state[owner], source, counter, owner), owner
+        move, owner = backwards.moves_to(place)
+        source, action = np.divmod(move, self.world.actions)
+        at = counter if isinstance(counter, int) else counter[owner]
+        may = self.allowed[state[owner], source, action, at]
+        source, owner = source[may], owner[may]
+        return self._numbers(state[owner], source, counter, owner), owner
+
+    def _numbers(
+        self, state: IntArray, place: IntArray, counter: IntArray | int, owner: IntArray
+    ) -> IntArray:
+        _, places, counters = self.shape
+        number: IntArray = (state * places + place) * counters
+        return number if isinstance(counter, int) else number + counter[owner]
+
+    def one_step_before(self, nodes: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return from where unrewarded steps may lead to some nodes; to which; and how long each is."""
+        readings, landed = self.before(nodes, unrewarded=True)
+        if not self._all_kept:
+            kept = self.keeps(readings)
+            readings, landed = readings[kept], landed[kept]
+        length = 1.0 + self.added(readings) if self.wary else np.ones(len(readings))
+        arrivals, read = self.arrivals(readings)
+        sources, owner = self.sources(arrivals, by_chance=True)
+        mine = read[owner]
+        return sources, landed[mine], length[mine]
+
+    # Forwards.
+
+    def gone_through(self, begun: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Return the nodes that anything may lead to from some, and the arrivals on the way.
+
+        Nothing goes on where the mission is over, or the world.
+        """
+        _, places, counters = self.shape
+        over = self._over | members(self.shape[0], self.machine.failure)
+        outcomes = self.world.outcomes
+        first, order = inverse(outcomes.pair // self.world.actions, places)
+        leads = outcomes.place[order]
+        met, arrived = begun.reshape(-1).copy(), np.zeros(self.size, np.bool_)
+        nodes = np.flatnonzero(met)
+        while len(nodes):
+            nodes = nodes[~over[nodes // (places * counters)]]
+            state, rest = np.divmod(nodes, places * counters)
+            place, counter = np.divmod(rest, counters)
+            reached, owner = expand(first, leads, place)
+            arrivals = (state[owner] * places + reached) * counters + counter[owner]
+            arrivals = np.unique(arrivals[~arrived[arrivals]])
+            arrived[arrivals] = True
+            found = []
+            for event in range(len(self.happenings)):
+                read = [arrivals]
+                for promising, ways in self.commitments:
+                    some = arrivals[arrivals // (places * counters) == promising]
+                    committed = [some + (way - promising) * places * counters for way in ways]
+                    read += [each[self.keeps(event * self.size + each)] for each in committed]
+                found += [self.lands(event * self.size + each) for each in read]
+            nodes = np.unique(np.concatenate(found))
+            if self.world.ended is not None:
+                ended = self.world.ended[nodes // counters % places]
+                met[nodes[ended]] = True
+                nodes = nodes[~ended]
+            nodes = nodes[~met[nodes]]
+            met[nodes] = True
+        return met.reshape(self.shape), arrived.reshape(self.shape)
+
+    def shown_labels(self) -> dict[int, set[frozenset[str]]]:
+        """Return, for each machine state that any start leads to with no commitment, what can show in it."""
+        begun: BoolArray = np.zeros(self.shape, np.bool_)
+        begun[self.machine.initial, :, 0] = True
+        nodes, arrivals = replace(self, commitments=()).gone_through(begun)
+        return {
+            state: {
+                self.world.label_sets[index]
+                for index in np.unique(self.label_ids[arrivals[state]]).tolist()
+            }
+            for state in np.flatnonzero(nodes.any(axis=(1, 2))).tolist()
+        }
+
+    # All nodes at once, for plans that look at all actions of all nodes.
+
+    def dense(self, event: int = 0) -> Dense:
+        """Return what all readings under one choice of events do, as arrays."""
+        return self._dense[event]
+
+    @cached_property
+    def _dense(self) -> tuple[Dense, ...]:
+        if self.size > MAX_DENSE:
+            raise self._too_large(MAX_DENSE)
+        found = []
+        for event in range(len(self.happenings)):
+            readings = event * self.size + np.arange(self.size)
+            found.append(
+                Dense(
+                    self.lands(readings).reshape(self.shape),
+                    self.pays(readings).reshape(self.shape),
+                    self.keeps(readings).reshape(self.shape),
+                )
+            )
+        return tuple(found)
+
+    def _too_large(self, most: int) -> SkmError:
+        states, places, counters = self.shape
+        return SkmError(
+            f"planning would take {states} machine states × {places} places × {counters} visit counts,"
+            f" more than {most:,} in all: make the cells larger, or use planner 'paper'"
         )
-        kept = self.kept[read, reached, counter]
-        if self.allowed is not None:
-            kept = kept & self.allowed[u, place, action, counter]
-        here = np.arange(self.reward.size).reshape(self.reward.shape)
-        reward = np.where(kept, self.reward[read, reached, counter], 0.0)
-        return np.where(kept, index, here), reward
 
-    def shown_labels(self, initial: int) -> dict[int, set[frozenset[str]]]:
-        """Return, for each machine state that any start leads to, the labels that can show in it."""
-        reached = np.zeros(self.reward.shape, np.bool_)
-        frontier = np.zeros_like(reached)
-        frontier[initial, :, 0] = True
-        shown: dict[int, set[frozenset[str]]] = {}
-        world = self.world
-        pair = np.arange(world.successors.size)
-        leads_to = world.successors.reshape(-1)
-        if world.chances is not None:
-            pair, leads_to = world.chances.pair, world.chances.place
-        if world.tried is not None:
-            tried = world.tried.reshape(-1)[pair]
-            pair, leads_to = pair[tried], leads_to[tried]
-        source = pair // world.successors.shape[1]
-        first = np.searchsorted(source, np.arange(len(world.places) + 1))
-        while frontier.any():
-            reached |= frontier
-            state, place, counter = np.nonzero(frontier)
-            arrival, owner = expand(first, leads_to, place)
-            state, counter = state[owner], counter[owner]
-            for u, s, k in np.unique(np.stack([state, arrival, counter], axis=1), axis=0).tolist():
-                shown.setdefault(u, set()).add(self.labels[s][k])
-            frontier = np.zeros_like(reached)
-            if world.ended is not None:
-                on = ~world.ended[arrival]
-                for u in np.unique(self.machine_state[state, arrival, counter][~on]).tolist():
-                    shown.setdefault(u, set())
-                state, arrival, counter = state[on], arrival[on], counter[on]
-            after = self.machine_state[state, arrival, counter]
-            frontier[after, arrival, self.counter[arrival, counter]] = True
-            frontier &= ~reached
-        return shown
+    def checked(self) -> Product:
+        """Return it if it can be planned over."""
+        if self.size > MAX_NODES:
+            raise self._too_large(MAX_NODES)
+        return self
 
-    def next_moves(self, action: IntArray, way: IntArray) -> tuple[IntArray, IntArray]:
-        """Return, for each [u, place, counter], in how many steps the machine moves next, and where.
 
-        Where is the flat index `place * counters + counter` of that arrival; both are −1 if never.
-        """
-        following, reward = self.following(action, way)
-        u, place, counter = np.indices(self.reward.shape)
-        target = following // (self.reward.shape[1] * self.reward.shape[2])
-        moved = ((target != u) | (reward > 0)).reshape(-1)
-        node = np.where(moved, np.arange(moved.size), following.reshape(-1))
-        steps = np.where(moved, 0, 1)
-        for _ in range(int(np.ceil(np.log2(max(2, moved.size)))) + 1):
-            steps = steps + steps[node]
-            node = node[node]
-        reached = self.world.successors[place, action]
-        arrival = (reached * self.reward.shape[2] + counter).reshape(-1)
-        found = moved[node]
-        steps = np.where(found, steps + 1, -1).reshape(self.reward.shape)
-        return steps, np.where(found, arrival[node], -1).reshape(self.reward.shape)
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """What all readings do; arrays are indexed by [u, place, counter]."""
+
+    lands: IntArray
+    """The number of the node that it leads to."""
+    reward: FloatArray
+    kept: BoolArray
 
 
 def mission_product(
     machine: RewardMachine,
-    world: PlaceWorld,
-    happening: frozenset[str] = frozenset(),
+    world: FiniteWorld,
+    happenings: Sequence[frozenset[str]] = (frozenset(),),
     *,
     always_paid: bool = False,
-) -> MissionProduct:
-    """Build the product of a reward machine with the implied world, while events are `happening`.
+) -> Product:
+    """Build the product, under each choice of events that may be `happening`.
 
-    `always_paid` makes a success count again in each step that follows it: then the best lasso is the
-    shortest way to it.
+    `always_paid` makes a success count again in each step that follows it: then a mission with an end is
+    a recurrence, and the best lasso is the shortest way to it.
     """
-    counters = visit_counters(world, machine)
-    shape = (machine.num_states, len(world.places), counters.combinations)
-    if np.prod(shape) > MAX_STATES:
-        raise SkmError(
-            f"planning would take {shape[0]} machine states × {shape[1]} places × {shape[2]} visit "
-            f"counts, more than {MAX_STATES} in all; use planner 'paper'"
-        )
-    labels = tuple(
-        tuple(
-            shown[min(counters.visits(counter, place), len(shown) - 1)]
-            for counter in range(counters.combinations)
-        )
-        for place in world.places
-        for shown in (world.visit_labels[place],)
-    )
-    counter = np.array(
-        [[counters.after_visit(k, place) for k in range(shape[2])] for place in world.places],
-        np.int64,
-    )
-    distinct = {
-        found: index for index, found in enumerate(dict.fromkeys(x for row in labels for x in row))
+    read = [labels | events for events in happenings for labels in world.label_sets]
+    flat_target, flat_reward = machine_table(machine, read)
+    if always_paid:
+        flat_reward[sorted(machine.terminal - machine.failure)] = 1.0
+    shape = machine.num_states, len(happenings), len(world.label_sets)
+    target = np.ascontiguousarray(flat_target.reshape(shape).swapaxes(0, 1))
+    reward = np.ascontiguousarray(flat_reward.reshape(shape).swapaxes(0, 1))
+    counted = {
+        place: shown
+        for place, shown in world.visits.items()
+        if len(shown) > 1 and _differ(target, reward, list(set(shown)))
     }
-    label_ids = np.array([[distinct[found] for found in row] for row in labels], np.int64)
-    target = np.zeros((shape[0], len(distinct)), np.int64)
-    reward = np.zeros((shape[0], len(distinct)))
-    for state in range(shape[0]):
-        for found, index in distinct.items():
-            running = state not in machine.terminal
-            target[state, index], reward[state, index] = (
-                machine.step(state, found | happening)
-                if running
-                else (state, float(always_paid and state not in machine.failure))
-            )
-    committed = np.array([state in machine.committed for state in range(shape[0])])
-    kept = (~committed[:, None] | committed[target])[:, label_ids]
-    if world.ended is not None:
-        ends = np.isin(np.arange(shape[0]), sorted(machine.terminal))
-        kept = kept & (~world.ended[:, None] | ends[target[:, label_ids]])
-    commitments = tuple(
-        (state, ways) for state in range(shape[0]) if (ways := machine.commitments(state))
-    )
+    counters = VisitCounters(tuple(counted), tuple(len(shown) for shown in counted.values()))
+    label_ids = np.repeat(world.label_ids[:, None], counters.combinations, axis=1)
+    counter_after = np.tile(np.arange(counters.combinations), (world.states, 1))
+    for index, (place, shown) in enumerate(counted.items()):
+        label_ids[place] = np.array(shown)[counters.visits(index)]
+        counter_after[place] = counters.after_visit(index)
+    extra, kind = _extra_lengths(machine, world, target[0])
     allowed = None
     if world.tried is not None:
-        allowed = np.broadcast_to(
-            world.tried[None, :, :, None], (*shape[:2], world.tried.shape[1], shape[2])
-        )
-    return MissionProduct(
-        world,
-        counters,
-        reward[:, label_ids],
-        target[:, label_ids],
-        counter,
-        labels,
-        kept,
-        commitments,
-        allowed,
+        sizes = machine.num_states, *world.tried.shape, counters.combinations
+        allowed = np.broadcast_to(world.tried[None, :, :, None], sizes)
+    commitments = tuple(
+        (u, ways) for u in range(machine.num_states) if (ways := machine.commitments(u))
     )
+    return Product(
+        machine,
+        world,
+        tuple(happenings),
+        target,
+        reward,
+        counters,
+        label_ids,
+        counter_after,
+        extra,
+        kind,
+        allowed,
+        commitments=commitments,
+    ).checked()
+
+
+def _differ(target: IntArray, reward: FloatArray, labels: list[int]) -> bool:
+    """Tell whether the machine can tell some label sets apart, in some state."""
+    return any((table[:, :, labels] != table[:, :, labels[:1]]).any() for table in (target, reward))
+
+
+def _extra_lengths(
+    machine: RewardMachine, world: FiniteWorld, target: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return `[machine state, kind]`, how many steps more entering a place counts; and places' kinds.
+
+    A place that comes close to a constraint (`FiniteWorld.near`) is a risk in a machine state in which
+    showing that constraint would fail the mission.
+    """
+    if world.near is None or not world.near.any():
+        return np.zeros((machine.num_states, 1)), np.zeros(world.states, np.int64)
+    pairs, kind = np.unique(
+        np.stack([world.label_ids, world.near], axis=1), axis=0, return_inverse=True
+    )
+    strayed: list[list[frozenset[str]]] = []
+    for label, bits in pairs.tolist():
+        shown = world.label_sets[label]
+        close = frozenset(name for i, name in enumerate(world.constraints) if bits >> i & 1)
+        strayed.append([shown | {name} for name in close] + [shown | close] if close else [])
+    rows = [machine_table(machine, some)[0] for some in strayed]
+    failure = members(machine.num_states, machine.failure)
+    running = ~(failure | members(machine.num_states, machine.terminal))
+    extra = np.zeros((machine.num_states, len(pairs)))
+    for index, (label, _) in enumerate(pairs.tolist()):
+        risky = failure[rows[index]].any(axis=1) & ~failure[target[:, label]] & running
+        extra[risky, index] = RISK_STEPS
+    return extra, kind.reshape(-1)

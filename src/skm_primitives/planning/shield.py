@@ -2,8 +2,7 @@
 
 An *arrival* (the machine state before it, and where the robot arrives) is lost if it fails the
 mission's machine, or if whatever is done afterwards does. It is worked out backwards from failure on the
-product of machine and world, exactly, for worlds that are known: places that were learned, with their
-visits, or cells. A lost action is replaced by the one that the policy values most among those that are
+product of machine and world, exactly, for finite worlds. A lost action is replaced by the one that the policy values most among those that are
 not; where all are lost, the robot is to stop. Where only networks know the world, their values say what
 is lost: see `value_shield`.
 
@@ -18,22 +17,20 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
-from skm_machine.reward_machine import RewardMachine
-from skm_primitives.planning.known_product import machine_tables
 from skm_primitives.planning.lookahead import goal_outcomes
 from skm_primitives.planning.policy import Decision, Policy, action_ranks, noise_of
 from skm_primitives.planning.product import mission_product
+from skm_primitives.planning.solvers import lost_arrivals
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import (
     AnyGoalValues,
     ContinuousGoalValues,
     GoalToGoal,
     GoalValues,
-    KnownWorld,
-    PlaceWorld,
     Skills,
 )
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.arrays import BoolArray, FloatArray
+from skm_sim.finite_world import FiniteWorld
 
 # The shield where only values are known: it vetoes what they call lost.
 #
@@ -189,19 +186,11 @@ class AnyShield(Protocol):
 class Shield:
     """Watches where the robot is, and vets what a policy has chosen."""
 
-    def __init__(self, mission: Mission, world: PlaceWorld | KnownWorld) -> None:
-        machine = mission.machine
-        self._successors = world.successors
-        places = world.places if isinstance(world, PlaceWorld) else range(len(world.label_ids))
-        self._numbers = {place: index for index, place in enumerate(places)}
-        if isinstance(world, PlaceWorld):
-            product = mission_product(machine, world)
-            target, self._counter_after = product.machine_state, product.counter
-        else:
-            cells = len(world.label_ids)
-            target = machine_tables(machine, world.label_sets)[0][:, world.label_ids, None]
-            self._counter_after = np.zeros((cells, 1), np.int64)
-        self.lost = lost_arrivals(machine, target, self._counter_after, world.successors)
+    def __init__(self, mission: Mission, world: FiniteWorld) -> None:
+        self.world = world
+        product = mission_product(mission.machine, world)
+        self._counter_after = product.counter_after
+        self.lost = lost_arrivals(product)
         """`[u, place, counter]`: the arrivals after which there is only failure."""
         self._place, self._counter = UNKNOWN, 0
         self.replaced = 0
@@ -220,13 +209,13 @@ class Shield:
             self._counter = int(self._counter_after[self._place, self._counter])
 
     def _number(self, observation: Any) -> int:  # noqa: ANN401
-        return self._numbers.get(int(observation), UNKNOWN)
+        return self.world.state(int(observation), UNKNOWN)
 
     def lost_actions(self, state: int) -> BoolArray:
         """Return which actions are lost in a machine state, where the robot is: none, if unknown."""
         if self._place == UNKNOWN:
-            return np.zeros(self._successors.shape[1], np.bool_)
-        lost: BoolArray = self.lost[state, self._successors[self._place], self._counter]
+            return np.zeros(self.world.successors.shape[1], np.bool_)
+        lost: BoolArray = self.lost[state, self.world.successors[self._place], self._counter]
         return lost
 
     def passes(self, state: int, decision: Decision) -> bool:
@@ -234,7 +223,7 @@ class Shield:
         self.veto = ""
         if self._place == UNKNOWN:
             return True
-        arrival = self._successors[self._place, decision.action]
+        arrival = self.world.successors[self._place, decision.action]
         return not self.lost[state, arrival, self._counter]
 
     def vet(
@@ -267,35 +256,3 @@ def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:
         return Shield(mission, behind)
     except SkmError:  # the product is too large for planning, too
         return None
-
-
-def lost_arrivals(
-    machine: RewardMachine, target: IntArray, counter: IntArray, successors: IntArray
-) -> BoolArray:
-    """Return `[u, place, counter]`: the arrivals that fail, or after which every action is lost.
-
-    `target` is δ_u of each arrival, `counter[place, counter]` the visits counted after it. Machine
-    states are worked through again only if something that they lead to has changed.
-    """
-    states, places, _ = target.shape
-    place = np.arange(places)[:, None]
-    working = [u for u in range(states) if u not in machine.terminal and u not in machine.failure]
-    leads_to = {u: set(np.unique(target[u]).tolist()) for u in working}
-    lost = np.isin(target, sorted(machine.failure))
-    stuck = np.zeros(target.shape, np.bool_)  # being there, every action is lost
-    changed = set(working)
-    while changed:
-        stuck_anew = set()
-        for u in changed:
-            now = lost[u][successors].all(axis=1)
-            if not np.array_equal(now, stuck[u]):
-                stuck[u] = now
-                stuck_anew.add(u)
-        changed = set()
-        for u in working:
-            if leads_to[u] & stuck_anew:
-                now = lost[u] | stuck[target[u], place, counter]
-                if not np.array_equal(now, lost[u]):
-                    lost[u] = now
-                    changed.add(u)
-    return lost

@@ -1,31 +1,452 @@
-"""Solvers on the product: the best lasso, the game against events, and the reaction to them."""
+"""Solvers on the product of a mission's machine and a finite world: reach, recurrence, game.
+
+Whether a mission is feasible is a question about a graph, and it is answered on the graph: a discounted
+value γ^k is below any threshold for some k, so that no threshold on values can answer it.
+
+- **Reach**: `steps_to` finds in how many steps something can be reached or forced, breadth-first and
+  backwards. `Lengths` is the optimum of a deterministic world. A value V is kept as its *length*
+  D = log V / log γ, the number of steps of a way whose reward is 1: it neither underflows nor loses
+  precision, however far a goal is. Lengths are settled backwards as in Dijkstra's algorithm (`settle`),
+  so that the cost is in proportion to the nodes. `log_values` is the optimum of a stochastic world.
+- **Recurrence**: `recurring` is from where rewards can be had without end, `best_lasso` the plan that
+  has most of them in the long run.
+- **Game**: `event_game` is what can be done, and kept from failing, whatever events happen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from skm_machine.automata.graphs import components
 from skm_machine.errors import UnsupportedMissionError
 from skm_machine.events import Counterexample, subsets
 from skm_machine.reward_machine import RewardMachine
-from skm_primitives.planning.product import MissionProduct, mission_product
-from skm_primitives.planning.product_graph import FAR, ProductGraph
-from skm_primitives.planning.reachability import MissionGraph
-from skm_primitives.skills.values import PlaceWorld
+from skm_primitives.planning.product import Node, Product, members, mission_product
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.finite_world import FiniteWorld
 
-# The best lasso in machine × places × visit counts: how a recurring mission is carried out.
+NONE: Final = -1
+FAR: Final = 1 << 30
+"""More steps than any way has: there is none."""
+
+# Reach: in how many steps, by which actions.
+
+
+def steps_to(
+    product: Product,
+    won: BoolArray | None = None,
+    paid: IntArray | None = None,
+    among: BoolArray | None = None,
+    *,
+    every: bool = False,
+    keeping: bool = True,
+    by_chance: bool = False,
+) -> tuple[IntArray, IntArray]:
+    """Return in how many steps a node that is `won`, or a reading that is `paid`, can be reached.
+
+    From being at a node, and from arriving there; `FAR` from where it cannot. With `every`, whatever
+    events happen: then it is the number of steps at worst. Else events help. With `keeping`, what breaks
+    a commitment leads nowhere. Nodes that are not `among` lead nowhere either. With `by_chance`, an action
+    leads wherever it may; else where it leads as a rule: the first is for what can be reached at all, not
+    for what can be forced.
+    """
+    size, choices = product.size, len(product.happenings)
+    steps, arriving = np.full(size, FAR), np.full(size, FAR)
+    answered: BoolArray = np.zeros(choices * size if every else 0, np.bool_)
+    unanswered = np.full(size if every else 0, choices)
+    going_on = None if among is None else among.reshape(-1)
+    nodes = np.empty(0, np.int64) if won is None else np.flatnonzero(won)
+    steps[nodes] = 0
+    rewarded = np.empty(0, np.int64) if paid is None else paid
+    level = 0
+    while len(nodes) or len(rewarded):
+        level += 1
+        readings = np.concatenate([product.before(nodes)[0], rewarded])
+        rewarded = rewarded[:0]
+        if keeping:
+            readings = readings[product.keeps(readings)]
+        answers, _ = product.arrivals(readings)
+        if every:
+            answers = np.unique(answers[~answered[answers]])
+            answered[answers] = True
+            found, count = np.unique(answers % size, return_counts=True)
+            unanswered[found] -= count
+            found = found[unanswered[found] == 0]
+        else:
+            found = answers % size
+            found = np.unique(found[arriving[found] == FAR])
+        arriving[found] = level
+        nodes, _ = product.sources(found, by_chance=by_chance)
+        nodes = np.unique(nodes[steps[nodes] == FAR])
+        if going_on is not None:
+            nodes = nodes[going_on[nodes]]
+        steps[nodes] = level
+    return steps.reshape(product.shape), arriving.reshape(product.shape)
+
+
+def paid_in(product: Product, region: BoolArray) -> IntArray:
+    """Return the readings with a reward that lead to a region."""
+    paid = product.paid
+    return paid[region.reshape(-1)[product.lands(paid)]]
+
+
+def possible(product: Product, endless: bool) -> BoolArray:
+    """Return from where some run has a reward, or rewards for ever; events help.
+
+    Where actions are stochastic: with a positive probability of each of its steps.
+    """
+    if endless:
+        return recurring(product)
+    return steps_to(product, paid=product.paid, by_chance=True)[0] < FAR
+
+
+def recurring(product: Product) -> BoolArray:
+    """Return from where rewards can be had for ever, if chance and events help.
+
+    A reward counts only if others that count can follow, which is the greatest fixed point: then there
+    is a lasso from each of these nodes.
+    """
+    region: BoolArray = np.ones(product.shape, np.bool_)
+    while True:
+        found = steps_to(product, paid=paid_in(product, region), by_chance=True)[0] < FAR
+        if np.array_equal(found, region):
+            return region
+        region = found
+
+
+def first_steps(
+    product: Product,
+    node: Node,
+    steps: IntArray,
+    arriving: IntArray,
+    again: BoolArray | None = None,
+) -> list[tuple[int, int, Node | None]]:
+    """Return the first steps of the shortest ways from a node, as `steps_to` found them at random.
+
+    Each is the place that it leads to, the number of the events that help, and the node after it; None
+    for the last step, on a reading with a reward that leads to `again`; None where none counts.
+    """
+    state, place, counter = node
+    world, outcomes = product.world, product.world.outcomes
+    moves = place * world.actions + np.arange(world.actions)
+    if product.allowed is not None:
+        moves = moves[product.allowed[state, place, :, counter]]
+    reached = outcomes.place[np.isin(outcomes.pair, moves)]
+    found: list[tuple[int, int, Node | None]] = []
+    for arrival in dict.fromkeys(reached.tolist()):
+        if arriving[state, arrival, counter] != steps[node]:
+            continue
+        for event in range(len(product.happenings)):
+            for way in product.ways(state):
+                reading = event * product.size + product.reading(way, arrival, counter)
+                kept = bool(product.keeps(reading))
+                after = product.node(int(product.lands(reading)))
+                if again is not None and kept and product.pays(reading) > 0 and again[after]:
+                    if steps[node] == 1:
+                        found.append((arrival, event, None))
+                elif steps[after] == steps[node] - 1 and (kept or again is None):
+                    found.append((arrival, event, after))
+    return found
+
+
+# The optimum of a deterministic world, as lengths.
+
+
+MAX_SWEEPS: Final = 30
+SETTLED: Final = 1e-6
+"""The change of a length, in steps, that no longer counts."""
+NEGLIGIBLE: Final = math.log(1e-14)
+"""The logarithm of the share of a value that later rewards may add unseen."""
+
+Before = Callable[[IntArray], tuple[IntArray, IntArray, FloatArray]]
+"""From some nodes: the nodes one unrewarded step earlier, which of the given ones each leads to, and the
+length of that step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The best way from each node to its next reward."""
+
+    length: FloatArray
+    """Infinite where no reward can be had."""
+    paid: IntArray
+    """The reading that the way is rewarded for; −1: none."""
+    steps: IntArray
+    """The steps before that arrival."""
+
+
+def settle(
+    nodes: int, rewarded: Iterable[tuple[IntArray, FloatArray, IntArray]], before: Before
+) -> Ways:
+    """Return the shortest ways, backwards from rewards, all whole steps at once as arrays.
+
+    `rewarded` are the nodes that one step takes to a reward, the length of that way, and the reading
+    that is rewarded. Every step is 1 long at least, so all nodes whose length lies between two whole
+    numbers are settled together.
+    """
+    length = np.full(nodes, np.inf)
+    paid = np.full(nodes, NONE)
+    steps = np.zeros(nodes, np.int64)
+    settled = np.zeros(nodes, np.bool_)
+    waiting: dict[int, list[IntArray]] = {}
+
+    def shorten(at: IntArray, found: FloatArray, pay: IntArray, step: IntArray) -> None:
+        """Take ways that were found, and queue the nodes of which they are the shortest yet."""
+        better = found < length[at]
+        at, found, pay, step = at[better], found[better], pay[better], step[better]
+        np.minimum.at(length, at, found)
+        best = length[at] == found
+        at = at[best]
+        paid[at], steps[at] = pay[best], step[best]
+        bucket = np.floor(length[at]).astype(np.int64)
+        for number in np.unique(bucket).tolist():
+            waiting.setdefault(number, []).append(at[bucket == number])
+
+    for at, found, pay in rewarded:
+        shorten(at, found, pay, np.zeros_like(pay))
+    while waiting:
+        number = min(waiting)
+        at = np.concatenate(waiting.pop(number))
+        at = np.unique(at[~settled[at] & (np.floor(length[at]) == number)])
+        settled[at] = True
+        if len(at):
+            earlier, owner, added = before(at)
+            ways = length[at][owner] + added
+            shorten(earlier, ways, paid[at][owner], steps[at][owner] + 1)
+    return Ways(length, paid, steps)
+
+
+class Lengths:
+    """How long the best way is from each node, in steps, if each action leads where it may at best.
+
+    Where a reward does not end the mission, its way leads on. Then sweeps are repeated, each with what
+    the ways of the last one are worth if they are kept to for ever (Howard's policy iteration). With
+    `lasting`, only rewards count after which there can be others without end.
+    """
+
+    def __init__(self, product: Product, gamma: float, *, lasting: bool = False) -> None:
+        self._product, self._log_gamma = product, math.log(gamma)
+        self._lasting = recurring(product) if lasting else None
+        self._paid = product.paid if self._lasting is None else paid_in(product, self._lasting)
+        arrivals, read = product.arrivals(self._paid)
+        self._sources, owner = product.sources(arrivals, by_chance=True)
+        self._owner = read[owner]
+        self.being: FloatArray = self._solve()
+        """From being at each node, by its number; infinite where there is no way."""
+
+    def _solve(self) -> FloatArray:
+        """Return the optimal lengths. One sweep is enough where nothing can be had after a reward."""
+        product = self._product
+        behind = np.full(product.size, np.inf)
+        length = behind
+        for _ in range(MAX_SWEEPS):
+            found = self.from_readings(self._paid, behind)[self._owner]
+            rewarded = [(self._sources, found, self._paid[self._owner])]
+            ways = settle(product.size, rewarded, product.one_step_before)
+            length = ways.length
+            ends = np.unique(ways.paid[ways.paid != NONE])
+            lands = product.lands(ends)
+            if not np.isfinite(length[lands]).any():
+                break
+            better = self._followed_forever(ways, ends, lands)
+            both = np.isfinite(better) & np.isfinite(behind)
+            same = np.array_equal(np.isfinite(better), np.isfinite(behind))
+            change = np.abs(better[both] - behind[both]).max(initial=0.0)
+            behind = better
+            if same and change < SETTLED:
+                break
+        return length
+
+    def _followed_forever(self, ways: Ways, ends: IntArray, lands: IntArray) -> FloatArray:
+        """Return how long ways are if each is followed by the way from where it ends, for ever.
+
+        V(x) = γ^k (r + γ V(y)), k steps to the rewarded arrival and y where that leads; by doubling, as
+        logarithms.
+        """
+        known = ways.paid != NONE
+        end = np.where(known, np.searchsorted(ends, ways.paid), 0)
+        following = np.where(known, lands[end], 0)
+        share = np.where(known, (ways.steps + 1.0) * self._log_gamma, -np.inf)
+        value = np.full(len(known), -np.inf)
+        reward = self._product.pays(ends)
+        value[known] = ways.steps[known] * self._log_gamma + np.log(reward[end[known]])
+        first = share.copy()
+        while known.any() and (share[known] - first[known]).max() > NEGLIGIBLE:
+            value = np.logaddexp(value, share + value[following])
+            share, following = share + share[following], following[following]
+        length: FloatArray = value / self._log_gamma
+        return length
+
+    def from_readings(self, readings: IntArray, behind: FloatArray | None = None) -> FloatArray:
+        """Return how long the way is from some readings on, that step included."""
+        product = self._product
+        lands = product.lands(readings)
+        continuation: FloatArray = (self.being if behind is None else behind)[lands] + 1
+        reward = product.pays(readings)
+        paid = reward > 0
+        if paid.any():
+            total = np.logaddexp(np.log(reward[paid]), continuation[paid] * self._log_gamma)
+            continuation[paid] = total / self._log_gamma
+            if self._lasting is not None:
+                continuation[paid & ~self._lasting.reshape(-1)[lands]] = np.inf
+        if product.wary:
+            continuation = continuation + product.added(readings)
+        kept = product.keeps(readings)
+        return continuation if kept.all() else np.where(kept, continuation, np.inf)
+
+    def direct(self, state: int, place: IntArray, counter: IntArray | int) -> FloatArray:
+        """Return how long it is from arrivals that are read in `state`, if events help."""
+        product = self._product
+        readings = product.reading(state, place, counter)
+        found = self.from_readings(readings)
+        for event in range(1, len(product.happenings)):
+            found = np.minimum(found, self.from_readings(event * product.size + readings))
+        return found
+
+    def arriving(self, state: int, place: IntArray, counter: IntArray | int) -> FloatArray:
+        """Return how long it is from arrivals by the best choice of commitments."""
+        ways = [self.direct(way, place, counter) for way in self._product.ways(state)]
+        return ways[0] if len(ways) == 1 else np.min(ways, axis=0)
+
+
+# The optimum where all actions of all nodes are looked at: stochastic worlds, rewards below 0.
+
+
+CONVERGED: Final = 1e-12
+"""The change of a value that no longer counts. It decides nothing else: feasibility is a graph's."""
+PRECISION: Final = 1e-12
+"""Values are solved to this share of themselves, however small they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What each [u, place, counter] is worth, as logarithms or as they are."""
+
+    being: FloatArray
+    arriving: FloatArray
+    direct: FloatArray
+    """Arriving with no commitment made."""
+    logs: bool
+
+
+def solve_values(product: Product, gamma: float, slip: float) -> Values:
+    """Return the optimum by value iteration; with `slip`, a random action is taken that often.
+
+    As logarithms, unless there are rewards below 0.
+    """
+    if (product.reward < 0).any():
+        return _plain_values(product, gamma, slip)
+    return _log_values(product, gamma, slip)
+
+
+def options(product: Product, arriving: FloatArray) -> FloatArray:
+    """Return the value of each action, `[u, place, action, counter]`: −1 if it is not allowed."""
+    world = product.world
+    found = (
+        arriving[:, world.successors] if world.chances is None else world.chances.expected(arriving)
+    )
+    return found if product.allowed is None else np.where(product.allowed, found, -1.0)
+
+
+def log_options(product: Product, arriving: FloatArray, rows: Sequence[int] | slice) -> FloatArray:
+    """Return the same of logarithms, in some machine states: −∞ if it is not allowed."""
+    world = product.world
+    found = (
+        arriving[:, world.successors]
+        if world.chances is None
+        else world.chances.log_expected(arriving)
+    )
+    return found if product.allowed is None else np.where(product.allowed[rows], found, -np.inf)
+
+
+def arriving_directly(product: Product, value: FloatArray, gamma: float) -> FloatArray:
+    """Return the value of arriving with no commitment made on arrival; nothing if one is broken."""
+    dense = product.dense()
+    after = dense.reward + gamma * value.reshape(-1)[dense.lands]
+    if product.wary:
+        after = after * gamma ** product.extra[:, product.kind, None]
+    return np.where(dense.kept, after, 0.0)
+
+
+def best_way(product: Product, direct: FloatArray) -> IntArray:
+    """Return, for each arrival, the state to read it in: its own, or one under a commitment."""
+    way = np.zeros(direct.shape, np.int64) + np.arange(len(direct))[:, None, None]
+    for state, ways in product.commitments:
+        candidates = np.array([state, *ways])
+        way[state] = candidates[direct[candidates].argmax(axis=0)]
+    return way
+
+
+def _plain_values(product: Product, gamma: float, slip: float) -> Values:
+    value = np.zeros(product.shape)
+    while True:
+        direct = arriving_directly(product, value, gamma)
+        arriving = direct.copy()
+        for state, ways in product.commitments:
+            np.maximum(arriving[state], direct[list(ways)].max(axis=0), out=arriving[state])
+        found = options(product, arriving)
+        best = (1 - slip) * found.max(axis=2) + slip * found.mean(axis=2)
+        if product.allowed is not None:
+            best = np.where(product.allowed.any(axis=2), best, 0.0)
+        change = float(np.abs(best - value).max(initial=0.0))
+        value = best
+        if change <= CONVERGED:
+            return Values(value, arriving, arriving_directly(product, value, gamma), logs=False)
+
+
+def _log_values(product: Product, gamma: float, slip: float) -> Values:
+    """Solve one strongly connected component of the machine after the other, so that a counter of 5,000
+
+    states takes one pass.
+    """
+    being: FloatArray = np.full(product.shape, -np.inf)
+    direct, arriving = being.copy(), being.copy()
+    dense = product.dense()
+    per_state = product.shape[1] * product.shape[2]
+    targets = [
+        [*np.unique(dense.lands[state] // per_state).tolist(), *product.ways(state)[1:]]
+        for state in range(len(being))
+    ]
+    flat = being.reshape(-1)
+    with np.errstate(divide="ignore"):
+        log_reward = np.log(dense.reward)
+    for rows in components(targets):
+        cyclic = len(rows) > 1 or rows[0] in targets[rows[0]]
+        while True:
+            after = flat[dense.lands[rows]] + math.log(gamma)
+            found = np.logaddexp(log_reward[rows], after)
+            direct[rows] = np.where(dense.kept[rows], found, -np.inf)
+            arriving[rows] = direct[rows]
+            for state in rows:
+                for way in product.ways(state)[1:]:
+                    np.maximum(arriving[state], direct[way], out=arriving[state])
+            choices = log_options(product, arriving[rows], rows)
+            best = choices.max(axis=2)
+            if slip:
+                mean = np.logaddexp.reduce(np.moveaxis(choices, 2, 0), axis=0)
+                mean = mean - math.log(np.size(choices, axis=2))
+                best = np.logaddexp(math.log1p(-slip) + best, math.log(slip) + mean)
+            before = being[rows]
+            being[rows] = best
+            with np.errstate(invalid="ignore"):
+                change = np.abs(best - before) > PRECISION * np.maximum(1.0, np.abs(best))
+            if not cyclic or not change.any():
+                break
+    return Values(being, arriving, direct, logs=True)
+
+
+# Recurrence: the best lasso, a way to a cycle that completes rounds, then that cycle for ever.
 #
-# The best run of a recurring mission is a lasso: a way to a cycle that completes rounds, then that
-# cycle for ever. Best is the cycle with the least mean number of steps a round; among the ways to
-# such cycles, the one that loses the fewest rounds. Both at once are what policy iteration
-# (Howard) finds with a discount so near to 1 that no difference between two lassos is smaller
-# than what it hides. Rewards are rounds, so what fails the mission or breaks a commitment is worth
-# nothing.
+# Best is the cycle with the least mean number of steps a round; among the ways to such cycles, the
+# one that loses the fewest rounds. Both at once are what policy iteration (Howard) finds with a
+# discount so near to 1 that no difference between two lassos is smaller than what it hides. Rewards
+# are rounds, so what fails the mission or breaks a commitment is worth nothing.
 
 
 GAMMA: Final = 1 - 1e-7
@@ -47,13 +468,11 @@ class Lasso:
     gain: FloatArray
     """Rounds a step, in the long run."""
     action: IntArray
-    moves: IntArray
-    """Steps until the machine moves next; −1 if it never does."""
-    destination: IntArray
-    """Where it does: the flat index `place * counters + counter` of that arrival; −1 if never."""
+    way: IntArray
+    """The machine state in which to read an arrival: another one under a commitment, or its own."""
 
 
-def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
+def best_lasso(product: Product, gamma: float) -> Lasso:
     """Solve the product, beginning with the best plan under the discount `gamma`.
 
     That plan goes to rewards from everywhere, however far they are, so that only what it does
@@ -66,13 +485,13 @@ def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
     changed = True
     while changed:
         value, last = _evaluate(product, action, way)
-        direct = product.arriving_directly(value, GAMMA)
-        better_way = product.best_way(direct)
+        direct = arriving_directly(product, value, GAMMA)
+        better_way = best_way(product, direct)
         arriving = np.take_along_axis(direct, better_way, axis=0)
         improved_way = arriving > np.take_along_axis(direct, way, axis=0) + BETTER
-        options = product.options(arriving)
-        now = np.take_along_axis(options, action[:, :, None], axis=2)[:, :, 0]
-        improved = options.max(axis=2) > now + BETTER
+        found = options(product, arriving)
+        now = np.take_along_axis(found, action[:, :, None], axis=2)[:, :, 0]
+        improved = found.max(axis=2) > now + BETTER
         changed = bool(improved.any() or improved_way.any())
         if product.world.chances is not None:
             plan = action.tobytes() + way.tobytes()
@@ -80,77 +499,113 @@ def best_lasso(product: MissionProduct, gamma: float) -> Lasso:
             seen.add(plan)
         if changed:
             way = np.where(improved_way, better_way, way)
-            action = np.where(improved, options.argmax(axis=2), action)
+            action = np.where(improved, found.argmax(axis=2), action)
     gain = (1 - GAMMA) * value.reshape(-1)[last]
-    moves, destination = product.next_moves(action, way)
-    achievable = MissionGraph([product]).possible(endless=True)
-    return Lasso(value, arriving, achievable, gain, action, moves, destination)
+    return Lasso(value, arriving, recurring(product), gain, action, way)
 
 
-def _first_plan(product: MissionProduct, gamma: float) -> tuple[IntArray, IntArray]:
+def _first_plan(product: Product, gamma: float) -> tuple[IntArray, IntArray]:
     """Return the ways to read arrivals, and the actions, of the best plan under a discount."""
-    if not product.positive:
-        value, _ = product.solve(gamma)
-        way = product.best_way(product.arriving_directly(value, gamma))
-        return way, product.options(product.arriving(value, gamma)).argmax(axis=2)
-    lengths = MissionGraph([product]).lengths(gamma)
-    nearness = np.maximum(-lengths.arriving, np.finfo(np.float64).min)
-    options = product.log_options(nearness, slice(None))
-    return product.best_way(-lengths.direct), options.argmax(axis=2)
+    if (product.reward < 0).any():
+        values = solve_values(product, gamma, 0.0)
+        return best_way(product, values.direct), options(product, values.arriving).argmax(axis=2)
+    product.dense()  # or say that it is too large
+    lengths = Lengths(product, gamma)
+    direct = -lengths.from_readings(np.arange(product.size)).reshape(product.shape)
+    way = best_way(product, direct)
+    nearness = np.maximum(np.take_along_axis(direct, way, axis=0), np.finfo(np.float64).min)
+    return way, log_options(product, nearness, slice(None)).argmax(axis=2)
 
 
-def _evaluate(
-    product: MissionProduct, action: IntArray, way: IntArray
-) -> tuple[FloatArray, IntArray]:
+def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the value of following a policy for ever, and a node of the cycle that it ends in.
 
-    Each pass doubles the number of steps that are summed up.
+    A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself. Each
+    pass doubles the number of steps that are summed up.
     """
-    following, reward = product.following(action, way)
-    value, node, factor = reward.reshape(-1), following.reshape(-1), GAMMA
-    while factor > NOTHING:
+    dense = product.dense()
+    u, place, counter = np.indices(product.shape)
+    reached = product.world.successors[place, action]
+    read = way[u, reached, counter], reached, counter
+    kept = dense.kept[read]
+    if product.allowed is not None:
+        kept = kept & product.allowed[u, place, action, counter]
+    here = np.arange(product.size).reshape(product.shape)
+    node = np.where(kept, dense.lands[read], here).reshape(-1)
+    value = np.where(kept, dense.reward[read], 0.0).reshape(-1)
+    factor: FloatArray | float = GAMMA
+    if product.wary:
+        delay = GAMMA ** product.extra[read[0], product.kind[reached]].reshape(-1)
+        value, factor = value * delay, GAMMA * delay
+    while np.max(factor) > NOTHING:
         value = value + factor * value[node]
+        factor = factor * (factor if isinstance(factor, float) else factor[node])
         node = node[node]
-        factor *= factor
     return value.reshape(action.shape), node.reshape(action.shape)
 
 
-# The game against events where goals are places: what the robot may do without risking the
-# mission.
+# The game against events: what the robot may do without risking the mission.
 #
-# The robot chooses an action, then the events are chosen that hold where it arrives, then the
-# robot decides on commitments. Two regions of machine × places × visit counts matter: from where the
-# mission can be kept whatever happens, and from where it can at least be kept from failing. An
-# action is *allowed* if it leaves neither, whatever happens; from where both are lost, any is.
+# The robot chooses an action, then the events are chosen that hold where it arrives, then the robot
+# decides on commitments. Two regions of the product matter: from where the mission can be kept whatever
+# happens, and from where it can at least be kept from failing. An action is *allowed* if it leaves
+# neither, whatever happens; from where both are lost, any is.
 
 
-MOST_EVENTS = 6
+MOST_EVENTS: Final = 6
 
-Node = tuple[int, int, int]
-"""[u, place, counter]"""
+
+def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
+    """Return in how many steps at most events force failure, whatever is done; `FAR`: they cannot.
+
+    Nodes that are `exempt` are never lost. Without events, it is what the robot cannot help itself.
+    """
+    states, places, counters = product.shape
+    failed = np.repeat(members(states, product.machine.failure), places * counters)
+    level = np.where(failed, 0, FAR)
+    spared = np.zeros(product.size, np.bool_) if exempt is None else exempt.reshape(-1)
+    readings = np.array([len(product.ways(u)) for u in range(states)])
+    hopes = np.tile(np.repeat(readings, places * counters), len(product.happenings))
+    lost_arrival: BoolArray = np.zeros(product.size, np.bool_)
+    choices = np.full(product.size, product.world.actions)
+    freely = product if product.allowed is None else replace(product, allowed=None)
+    nodes, step = np.flatnonzero(failed), 0
+    while len(nodes):
+        step += 1
+        answers, _ = product.arrivals(product.before(nodes)[0])
+        answers, count = np.unique(answers, return_counts=True)
+        hopes[answers] -= count
+        found = np.unique(answers[hopes[answers] == 0] % product.size)
+        found = found[~lost_arrival[found]]
+        lost_arrival[found] = True
+        nodes, count = np.unique(freely.sources(found, by_chance=False)[0], return_counts=True)
+        choices[nodes] -= count
+        nodes = nodes[(choices[nodes] == 0) & (level[nodes] == FAR) & ~spared[nodes]]
+        level[nodes] = step
+    return level.reshape(product.shape)
+
+
+def lost_arrivals(product: Product) -> BoolArray:
+    """Return `[u, place, counter]`: the arrivals after which there is only failure, with no event."""
+    lost: BoolArray = doomed(product).reshape(-1)[product.lands(np.arange(product.size))] < FAR
+    return lost.reshape(product.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Hope:
-    """What there is to hope for; arrays are indexed by [u, place, counter]."""
+    """What there is to hope for, if events were to help."""
 
     region: BoolArray
-    """From where the mission can be carried out with the help of events."""
-    length: FloatArray
-    """How long ways are from being there, in steps (`reachability`)."""
-    arriving: FloatArray
-    """How long they are from arriving there."""
+    """From where the mission can be carried out then."""
+    lengths: Lengths
     allowed: BoolArray | None
 
 
 @dataclass(frozen=True, eq=False)
 class EventGame:
-    """The product under each choice of events, with what is won against all of them."""
+    """The product under every choice of events, with what is won against all of them."""
 
-    products: tuple[MissionProduct, ...]
-    """The first is that of no event."""
-    happenings: tuple[frozenset[str], ...]
-    """The events of each product."""
+    product: Product
     kept: BoolArray
     """`[u, place, counter]`: whether the mission can be kept from there, whatever happens."""
     safe: BoolArray
@@ -162,35 +617,37 @@ class EventGame:
     rounds: tuple[tuple[BoolArray, BoolArray], ...]
     """How `kept` was found: each time where it was to be again, and from where that can be forced."""
 
-    @property
-    def quiet(self) -> MissionProduct:
-        """The product of no event, with only the actions that are allowed."""
-        return replace(self.products[0], allowed=self.allowed)
+    @cached_property
+    def daring(self) -> Product:
+        """The product of no event, with all actions."""
+        return without_events(self.product)
 
-    @property
-    def sure(self) -> MissionProduct:
-        """The same, where no commitment is made that events can break, if the mission can be kept
-        without.
+    @cached_property
+    def quiet(self) -> Product:
+        """The same, with only the actions that are allowed."""
+        return replace(self.daring, allowed=self.allowed)
+
+    @cached_property
+    def sure(self) -> Product:
+        """The same, where no commitment is made that events can break, if the mission can be kept without.
 
         What leads out of where it can be kept is taken for a broken commitment.
         """
-        quiet = self.quiet
-        place = np.arange(self.kept.shape[1])[:, None]
-        stays: BoolArray = self.kept[quiet.machine_state, place, quiet.counter]
-        return replace(quiet, kept=quiet.kept & stays)
+        stays: BoolArray = self.kept.reshape(-1)[self.quiet.dense().lands]
+        return replace(self.quiet, barred=~stays)
 
-    def counterexample(self, start: Node, plan: IntArray) -> Counterexample:
+    def counterexample(self, start: Node, plan: Callable[[Node], int]) -> Counterexample:
         """Return how events defeat a robot that goes by a plan, from a node that is not kept.
 
-        `plan[u, place, counter]` are its actions. As long as it can go on without an event, none
-        happens; then they happen that keep it from winning, as few as can be.
+        As long as it can go on without an event, none happens; then they happen that keep it from
+        winning, as few as can be.
         """
         steps: list[frozenset[str]] = []
         seen: dict[Node, int] = {}
         node = start
         while node not in seen and self.doom[node] > 0:
             seen[node] = len(steps)
-            labels, node = self._spoiled(node, int(plan[node]))
+            labels, node = self._spoiled(node, plan(node))
             steps.append(labels)
         if self.doom[node] == 0:
             return Counterexample.told(steps)
@@ -199,31 +656,33 @@ class EventGame:
     def _spoiled(self, node: Node, action: int) -> tuple[frozenset[str], Node]:
         """Return what shows in the next step if events are against the robot, and where that leads."""
         state, place, counter = node
-        first = self.products[0]
-        reached = int(first.world.successors[place, action])
-        ways = (state, *dict(first.commitments).get(state, ()))
-        for events, product in zip(self.happenings, self.products, strict=True):
-            readings = [
-                way for way in ways if way == state or bool(product.kept[way, reached, counter])
-            ]
-            counted = int(product.counter[reached, counter])
-            after = [
-                (int(product.machine_state[way, reached, counter]), reached, counted)
-                for way in readings
-            ]
+        product = self.product
+        reached = int(product.world.successors[place, action])
+        ways = np.array(product.ways(state))
+        for event, events in enumerate(product.happenings):
+            readings = event * product.size + product.reading(ways, reached, counter)
+            kept = product.keeps(readings)
+            rewarded = product.pays(readings) > 0
+            may = kept | (ways == state)
+            after = [product.node(number) for number in product.lands(readings).tolist()]
             if self.doom[node] < FAR:
-                spoiled = all(self.doom[each] < self.doom[node] for each in after)
+                spoiled = all(
+                    self.doom[each] < self.doom[node]
+                    for each, one in zip(after, may.tolist(), strict=True)
+                    if one
+                )
             else:
                 again, won = next(
                     (a, w) for a, w in reversed(self.rounds) if a[node] and not w[node]
                 )
                 spoiled = not any(
-                    product.kept[way, reached, counter]
-                    and (won[each] or (product.reward[way, reached, counter] > 0 and again[each]))
-                    for way, each in zip(readings, after, strict=True)
+                    keeps and (won[each] or (pays and again[each]))
+                    for each, keeps, pays in zip(
+                        after, kept.tolist(), rewarded.tolist(), strict=True
+                    )
                 )
             if spoiled:
-                return first.labels[reached][counter] | events, after[0]
+                return product.labels(reached, counter) | events, after[0]
         raise AssertionError("a node that is not kept has an answer to every action")
 
     def hope(self, gamma: float, *, daring: bool = False) -> Hope:
@@ -232,60 +691,63 @@ class EventGame:
         By the actions that are allowed, or by any. Where nothing can be done without an event, this
         says where to wait for it.
         """
-        allowed = self.products[0].allowed if daring else self.allowed
-        region = ProductGraph(self.products, allowed, every_chance=True).recurring()
-        products = [replace(product, allowed=allowed) for product in self.products]
-        lengths = MissionGraph(products).lengths(gamma)
-        return Hope(region, lengths.being, lengths.arriving, allowed)
+        allowed = self.product.allowed if daring else self.allowed
+        product = replace(self.product, allowed=allowed)
+        return Hope(recurring(product), Lengths(product, gamma), allowed)
 
 
-def event_game(machine: RewardMachine, world: PlaceWorld, events: Sequence[str]) -> EventGame:
+def without_events(product: Product) -> Product:
+    """Return the product of no event."""
+    return replace(
+        product,
+        happenings=product.happenings[:1],
+        target=product.target[:1],
+        reward=product.reward[:1],
+    )
+
+
+def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]) -> EventGame:
     """Solve the game."""
     if len(events) > MOST_EVENTS:
         raise UnsupportedMissionError(
             f"the mission names {len(events)} events; at most {MOST_EVENTS} are planned against"
         )
-    happenings = subsets(events)
-    products = tuple(
-        mission_product(machine, world, happening, always_paid=True) for happening in happenings
-    )
-    failed = np.array([state in machine.failure for state in range(machine.num_states)])
-    ended = np.array([state in machine.terminal for state in range(machine.num_states)]) & ~failed
-    alive = np.broadcast_to(~failed[:, None, None], products[0].reward.shape)
-    done = np.broadcast_to(ended[:, None, None], alive.shape)
-    graph = ProductGraph(products)
-    doom = graph.doomed(~alive, done)
+    product = mission_product(machine, world, subsets(events), always_paid=True)
+    product.dense()  # or say that it is too large
+    freely = replace(product, allowed=None)
+    ended = members(machine.num_states, machine.terminal - machine.failure)
+    done = np.broadcast_to(ended[:, None, None], product.shape)
+    doom = doomed(freely, done)
     safe = doom >= FAR
     kept, rounds = safe, []
     while True:
         again = kept
-        kept = graph.reached(done, graph.paid(again), every=True)[0] < FAR
+        kept = steps_to(freely, done, paid_in(freely, again), every=True)[0] < FAR
         if np.array_equal(kept, again):
             break
         rounds.append((again, kept))
-    allowed = np.ones((*alive.shape[:2], world.successors.shape[1], alive.shape[2]), np.bool_)
+    shape = (*product.shape[:2], world.actions, product.shape[2])
+    allowed: BoolArray = np.ones(shape, np.bool_)
     for region, counted in ((safe, None), (kept, kept)):
-        leads = _arrivals(products, region, counted)[:, world.successors]
+        leads = _arrivals(product, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
     if world.tried is not None:
         allowed = allowed & world.tried[None, :, :, None]
-    return EventGame(products, happenings, kept, safe, allowed, doom, tuple(rounds))
+    return EventGame(product, kept, safe, allowed, doom, tuple(rounds))
 
 
-def _arrivals(
-    products: Sequence[MissionProduct], good: BoolArray, rewarded: BoolArray | None
-) -> BoolArray:
+def _arrivals(product: Product, good: BoolArray, rewarded: BoolArray | None) -> BoolArray:
     """Return where arriving leads to `good`, or with a reward to `rewarded`, whatever happens.
 
     Where rewards count, what breaks a commitment leads nowhere.
     """
     every: BoolArray = np.ones(good.shape, np.bool_)
-    for product in products:
-        place = np.arange(good.shape[1])[:, None]
-        after = product.machine_state, place, product.counter
-        here: BoolArray = good[after]
+    for event in range(len(product.happenings)):
+        dense = product.dense(event)
+        here: BoolArray = good.reshape(-1)[dense.lands]
         if rewarded is not None:
-            here = np.logical_and(product.kept, here | ((product.reward > 0) & rewarded[after]))
+            again = (dense.reward > 0) & rewarded.reshape(-1)[dense.lands]
+            here = np.logical_and(dense.kept, here | again)
         for state, ways in product.commitments:
             here[state] |= here[list(ways)].any(axis=0)
         np.logical_and(every, here, out=every)
@@ -296,62 +758,52 @@ def _arrivals(
 
 
 class Reaction:
-    """From machine states in which an obligation is pending, the way to the quiescent ones, with no
-    event."""
+    """From machine states in which an obligation is pending, the way to the quiescent ones, with no event."""
 
-    def __init__(self, product: MissionProduct, machine: RewardMachine, usual: IntArray) -> None:
+    def __init__(self, product: Product, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
-        self._product = product
+        # No commitment is made on the way: an arrival is read as it is.
+        self._product = replace(product, commitments=())
         self._usual = usual
-        quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
-        self._quiescent = quiescent
-        lost = np.array([state in machine.terminal for state in range(machine.num_states)])
-        shape = product.reward.shape
-        owing = np.broadcast_to(~(quiescent | lost)[:, None, None], shape)
-        at_ease = np.broadcast_to(quiescent[:, None, None], shape)
-        # No commitment is made on the way: `machine_state` reads an arrival as it is.
-        graph = ProductGraph([replace(product, commitments=())], product.allowed)
-        self._steps, self._arriving = graph.reached(at_ease, among=owing)
+        machine = product.machine
+        self._quiescent = members(machine.num_states, machine.quiescent)
+        owing = ~(self._quiescent | members(machine.num_states, machine.terminal))
+        at_ease, due = (
+            np.broadcast_to(some[:, None, None], product.shape) for some in (self._quiescent, owing)
+        )
+        self._steps, self._arriving = steps_to(self._product, at_ease, among=due)
 
-    @cached_property
-    def actions(self) -> IntArray:
-        """`[u, place, counter]`: what `decide` does; −1 where no obligation is pending, or helps."""
-        options = self._arriving[:, self._product.world.successors]
-        if self._product.allowed is not None:
-            options = np.where(self._product.allowed, options, FAR)
-        usual = np.take_along_axis(options, self._usual[:, :, None], axis=2)[:, :, 0]
-        best = np.where(usual == options.min(axis=2), self._usual, options.argmin(axis=2))
-        owing = ~self._quiescent[:, None, None] & (self._steps < FAR)
-        actions: IntArray = np.where(owing, best, -1)
-        return actions
+    def owes(self, node: Node) -> bool:
+        """Tell whether an obligation is pending that can be done."""
+        return not self._quiescent[node[0]] and self.steps(node) < FAR
 
-    def steps(self, state: int, place: int, counter: int) -> int:
+    def steps(self, node: Node) -> int:
         """Return how many steps it takes until no obligation is pending; `FAR` if it cannot be done."""
-        return int(self._steps[state, place, counter])
+        return int(self._steps[node])
 
-    def decide(self, state: int, place: int, counter: int) -> tuple[int, int, int] | None:
-        """Return the action, the steps to go and where they end; None if no obligation is pending or
-        helps.
+    @property
+    def owing(self) -> BoolArray:
+        """`[u, place, counter]`: where an obligation is pending that can be done."""
+        owing: BoolArray = ~self._quiescent[:, None, None] & (self._steps < FAR)
+        return owing
 
-        Where is the flat index `place * counters + counter` of that arrival.
-        """
-        if self._quiescent[state] or self.steps(state, place, counter) >= FAR:
-            return None
-        first = self._action(state, place, counter)
-        steps = self.steps(state, place, counter)
+    def decide(self, node: Node) -> tuple[int, int, tuple[int, int]]:
+        """Return the action where an obligation is pending, the steps to go, and the arrival at their end."""
+        first, steps = self.action(node), self.steps(node)
         product, action = self._product, first
         while True:
-            place = int(product.world.successors[place, action])
-            arrival = place * product.reward.shape[2] + counter
-            state = int(product.machine_state[state, place, counter])
-            counter = int(product.counter[place, counter])
-            if self._quiescent[state]:
+            state, place, counter = node
+            arrival = int(product.world.successors[place, action]), counter
+            node = product.node(int(product.lands(product.reading(state, *arrival))))
+            if self._quiescent[node[0]]:
                 return first, steps, arrival
-            action = self._action(state, place, counter)
+            action = self.action(node)
 
-    def _action(self, state: int, place: int, counter: int) -> int:
-        options = self._arriving[state, self._product.world.successors[place], counter]
+    def action(self, node: Node) -> int:
+        """Return what to do where an obligation is pending."""
+        state, place, counter = node
+        found = self._arriving[state, self._product.world.successors[place], counter]
         if self._product.allowed is not None:
-            options = np.where(self._product.allowed[state, place, :, counter], options, FAR)
-        usual = int(self._usual[state, place, counter])
-        return usual if options[usual] == options.min() else int(options.argmin())
+            found = np.where(self._product.allowed[state, place, :, counter], found, FAR)
+        usual = int(self._usual[node])
+        return usual if found[usual] == found.min() else int(found.argmin())

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from skm_primitives.skills.goals import Goal
-from skm_primitives.skills.values import UNKNOWN, GoalToGoal, KnownWorld, Primitives
+from skm_primitives.skills.values import UNKNOWN, GoalToGoal, Primitives
 
 VECTOR, DISCRETE, IMAGE = 0, 1, 2
 """Forms of observations: the constants of Observation."""
@@ -86,24 +86,21 @@ def _world_model(primitives: Primitives) -> dict[str, Any]:
     behind, goals = primitives.world_model, primitives.goals
     if isinstance(behind, GoalToGoal):
         return {"goal_to_goal": behind.table.astype(np.float32).ravel()}
-    if isinstance(behind, KnownWorld):
+    leads = behind.successors
+    if behind.tried is not None:
+        leads = np.where(behind.tried, leads, UNKNOWN)
+    if behind.goal_probability is None:  # Goals are label sets, and places are what cells show.
         first = {goal.labels: index for index, goal in reversed(list(enumerate(goals)))}
         number = np.array([first[labels] for labels in behind.label_sets], np.uint32)
         near = () if behind.near is None else behind.near.astype(np.uint32)
-        leads = behind.successors[: behind.end]
-        if behind.end is not None:
-            leads = np.where(leads == behind.end, -1, leads)
         return {
             "state_successors": leads.astype(np.int32).ravel(),
-            "state_goals": number[behind.label_ids[: behind.end]],
+            "state_goals": number[behind.label_ids],
             "state_near": np.asarray(near, np.uint32),
         }
     chances = {}
     if behind.chances is not None:
         chances = {"place_chances": behind.chances.table(*behind.successors.shape).ravel()}
-    leads = behind.successors
-    if behind.tried is not None:
-        leads = np.where(behind.tried, leads, UNKNOWN)
     return {
         "goal_probability": behind.goal_probability.astype(np.float32).ravel(),
         "place_successors": leads.astype(np.int32).ravel(),

@@ -12,52 +12,11 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.skills.checkpoint import Card, CheckpointError
 from skm_primitives.skills.goals import Goal
-from skm_primitives.skills.values import GoalValues, KnownWorld
+from skm_primitives.skills.values import UNKNOWN, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, IntArray, Uint16Array
+from skm_sim.finite_world import FiniteWorld, Predecessors
 from skm_sim.spec import DomainSpec
 from skm_sim.tabular import TabularModel
-
-# A world's graph backwards: from which cells each cell can be entered.
-
-
-class Predecessors:
-    """The moves `cell × actions + action` that lead to each cell, as one array with a slice for each."""
-
-    def __init__(
-        self, successors: IntArray, moves: tuple[IntArray, IntArray] | None = None
-    ) -> None:
-        """`successors[cell, action]`; or `moves` and the cell that each of them leads to.
-
-        Where actions are stochastic, a move has several entries: one for each cell that it may lead to.
-        """
-        cells, self._actions = successors.shape
-        pairs = np.arange(successors.size)
-        target = successors.reshape(-1)
-        if moves is not None:
-            pairs, target = moves
-        order = np.argsort(target, kind="stable")
-        self._moves: IntArray = pairs[order]
-        counts = np.bincount(target, minlength=cells)
-        self._first: IntArray = np.concatenate([[0], np.cumsum(counts)])
-
-    def of(self, cells: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the predecessors of some cells, and for each of them the index of its cell there."""
-        moves, owner = self.moves_to(cells)
-        return moves // self._actions, owner
-
-    def moves_to(self, cells: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the moves that lead to some cells, and for each of them the index of its cell there."""
-        return expand(self._first, self._moves, cells)
-
-
-def expand(first: IntArray, values: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the slices `values[first[r]:first[r + 1]]` of some rows, joined; and whose each is."""
-    counts = first[rows + 1] - first[rows]
-    owner = np.repeat(np.arange(len(rows)), counts)
-    before = np.cumsum(counts) - counts
-    inside = np.arange(len(owner)) - before[owner]
-    return values[first[rows][owner] + inside], owner
-
 
 # Shortest ways in a known world, to every label set at once: breadth-first, backwards.
 #
@@ -152,6 +111,27 @@ def _forbidden(shows: BoolArray, allowed: BoolArray) -> BoolArray:
     return forbidden
 
 
+def cells_of(
+    leads: IntArray,
+    label_ids: IntArray,
+    label_sets: tuple[frozenset[str], ...],
+    constraints: tuple[str, ...],
+    near: IntArray | None,
+) -> FiniteWorld:
+    """Return the world of cells; where `leads[cell]` are all `UNKNOWN`, it ends on arriving there."""
+    ended: BoolArray = np.all(leads == UNKNOWN, axis=1)
+    tried: BoolArray = leads != UNKNOWN
+    return FiniteWorld(
+        np.where(tried, leads, np.arange(len(leads))[:, None]),
+        label_sets,
+        label_ids,
+        tried=None if tried.all() else tried,
+        ended=ended if ended.any() else None,
+        constraints=constraints,
+        near=near,
+    )
+
+
 class KnownPrimitives:
     """Fits `Primitives`: values are looked up in the tables of shortest ways."""
 
@@ -193,14 +173,16 @@ class KnownPrimitives:
             for label, row in zip(self._wanted.tolist(), self._allowed, strict=True)
         )
         self.action_space: Space[Any] = Discrete(self._successors.shape[1])
+        self._label_ids = label_ids
         near = arrays["near"].astype(np.int64) if "near" in arrays else None
-        self.world_model = KnownWorld(
-            self._successors,
-            label_ids,
+        # The last cell of a world that was learned stands for what comes after its end (`world_model`).
+        real = cells - 1 if "learned_ends" in arrays else cells
+        self.world_model = cells_of(
+            np.where(self._successors < real, self._successors, UNKNOWN)[:real],
+            label_ids[:real],
             label_sets,
             spec.constraints,
             near,
-            end=cells - 1 if "learned_ends" in arrays else None,  # as `world_learner` has it
         )
         columns = [spec.propositions.index(name) for name in spec.constraints]
         self._forbidden = _forbidden(rows[:, columns], self._allowed)
@@ -217,13 +199,11 @@ class KnownPrimitives:
             last = len(self._successors) - 1
             raise SkmError(f"cell {observation} is not from 0 to {last} in '{self.domain}'")
         arrived = self._successors[observation]
-        labels = self.world_model.label_ids[arrived]
+        labels = self._label_ids[arrived]
         stop = (labels[None] == self._wanted[:, None]).astype(np.float32)
         beyond = self._successors[arrived]
         continuation = self._steps[:, beyond].astype(np.int64)
-        continuation[
-            self._forbidden[:, self.world_model.label_ids[beyond]] & (continuation > 0)
-        ] = FAR
+        continuation[self._forbidden[:, self._label_ids[beyond]] & (continuation > 0)] = FAR
         move = self._power[np.minimum(continuation.min(axis=2) + 1, FAR)]
         move[self._forbidden[:, labels]] = 0.0
         if violated:

@@ -3,7 +3,7 @@
 One rule for all tables. Every action in every state that was reached (and is not an end of the world)
 is to be tried often enough: once in a world in which every action always led to one place, else until
 the bound on the L1 error of its transition probabilities is at most `TARGET_ERROR`
-(`skm_sim.finite_world`; k is the largest number of outcomes that any action of the world
+(`skm_sim.true_world`; k is the largest number of outcomes that any action of the world
 showed). Until then, agents of a world that slips, or whose usual steps are over, go to the nearest
 such action (`Survey`).
 """
@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.finite_world import DOUBT, error_bound, tries_needed
+from skm_sim.true_world import DOUBT, error_bound, tries_needed
 
 TARGET_ERROR: Final = 0.2
 """The L1 error of transition probabilities below which they are known well enough."""

@@ -17,8 +17,9 @@ from skm_primitives.skills import checkpoint
 from skm_primitives.skills.checkpoint import Card, expect_shape
 from skm_primitives.skills.goals import Goal, GoalBuffer, Histories
 from skm_primitives.skills.model_confidence import ModelConfidence
-from skm_primitives.skills.values import Chances, GoalToGoal, GoalValues, PlaceWorld
+from skm_primitives.skills.values import GoalToGoal, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.finite_world import Chances, FiniteWorld
 from skm_sim.spec import DomainSpec
 
 # The tables of the tabular learner: Q_MAX for all goals at once, and its updates.
@@ -495,13 +496,13 @@ class TabularPrimitives:
         self._rows = {histories.names(bits): bits for bits in range(histories.sets)}
 
     @cached_property
-    def world_model(self) -> PlaceWorld | GoalToGoal:
+    def world_model(self) -> FiniteWorld | GoalToGoal:
         """What lies behind the goals, read off the learned values."""
         if self.goals and self.goals[0].place is None:
             return GoalToGoal(self._goal_to_goal(), approximate=False)
         return self._place_world()
 
-    def _place_world(self) -> PlaceWorld:
+    def _place_world(self) -> FiniteWorld:
         """Return the world that place goals imply: ⟨a, 1⟩ has a value for where a leads, only."""
         unviolated = [
             (index, goal.place)
@@ -519,7 +520,6 @@ class TabularPrimitives:
             known.append(stop.max(axis=0) > 0)
             rows.append(np.where(known[-1], reached, number[place]))
         successors = np.array(rows, np.int64)
-        visit_labels = self._visits.visit_labels()
         chances = None
         if self._arrivals is not None:
             counts = self._arrivals[np.ix_(places, range(len(rows[0])), places)]
@@ -528,15 +528,15 @@ class TabularPrimitives:
         at_goals: Float32Array = best[[goal.place for goal in self.goals]]
         tried = np.array(known, np.bool_)
         ended = np.isin(places, sorted(self._ends))
-        return PlaceWorld(
+        return FiniteWorld.showing(
             places,
             successors,
-            visit_labels,
-            self._goal_probability,
-            chances,
-            at_goals,
-            None if tried.all() else tried,
-            ended if ended.any() else None,
+            self._visits.visit_labels(),
+            chances=chances,
+            tried=None if tried.all() else tried,
+            ended=ended if ended.any() else None,
+            goal_probability=self._goal_probability,
+            goal_values=at_goals,
         )
 
     def _goal_to_goal(self) -> Float32Array:

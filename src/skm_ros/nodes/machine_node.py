@@ -54,8 +54,8 @@ from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
-from skm_primitives.planning.place_policies import KnownWorldPolicy
 from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.skills.goals import label_sets_of
@@ -737,7 +737,7 @@ class Execution:
             policy = make_policy(mission, skills, self.planner)
             state = self.node.states.latest
             seen = state is not None and state.value is not None and not goal.reset
-            if seen and state is not None and isinstance(policy, KnownWorldPolicy):
+            if seen and state is not None and isinstance(policy, ProductPolicy):
                 policy.look_ahead_from(state.value)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit
@@ -806,7 +806,7 @@ class Execution:
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
-        if isinstance(self.run.policy, KnownWorldPolicy):
+        if isinstance(self.run.policy, ProductPolicy):
             self._warning = self.run.policy.warning
         if self._warning:
             self.node.get_logger().warning(self._warning)

@@ -22,9 +22,9 @@ from skm_primitives.evaluation.mission_trials import (
 from skm_primitives.evaluation.statistics import proportion_interval
 from skm_primitives.learning.training import make_learner, train
 from skm_sim import DomainSpec, get_domain, label_env
-from skm_sim.finite_world import FiniteWorld, finite_world
 from skm_sim.spec import Task, task_table
 from skm_sim.tabular import tabular_model
+from skm_sim.true_world import finite_world
 
 SEEDS = range(40)
 
@@ -291,6 +291,6 @@ def test_a_terminal_goal_cannot_be_reached_twice(skills, capsys):
 
 def test_a_finite_world_is_that_of_the_tabular_model_where_there_is_one():
     model = tabular_model(get_domain("office"))
-    world = FiniteWorld.of_model(model)
+    world = model.world
     assert (world.deterministic, world.exact) == (True, True)
     assert world.states == model.num_states

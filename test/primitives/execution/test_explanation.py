@@ -56,7 +56,7 @@ def test_where_the_world_is_not_known_no_action_is_known_to_be_lost():
 def test_what_the_shield_vetoes_is_told():
     run, why = explained("office", "F coffee & G !decoration")
     state, shield = run.tracker.state, run.shield
-    shield.lost[state, shield._successors[shield._place, run.decision.action], :] = True
+    shield.lost[state, shield.world.successors[shield._place, run.decision.action], :] = True
     run.decide(run.values)
     why = Explainer(run).explain(run.values)
     assert "takes its place" in why.veto

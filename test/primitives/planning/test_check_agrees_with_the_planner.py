@@ -22,9 +22,10 @@ from skm_machine import SkmError, UnachievableMissionError, compile_mission
 from skm_machine.events import subsets
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.planning.outlook import outlook
-from skm_primitives.planning.place_policies import RecurringPolicy
+from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.skills.goals import Goal
-from skm_primitives.skills.values import Chances, GoalValues, KnownWorld, PlaceWorld, RemoteSkills
+from skm_primitives.skills.values import GoalValues, RemoteSkills
+from skm_sim.finite_world import Chances, FiniteWorld
 
 TRIALS = int(os.environ.get("SKM_TRIALS", "240"))
 BATCH = 40
@@ -61,10 +62,11 @@ class World:
         if known:
             sets = tuple(dict.fromkeys(self.labels))
             ids = np.array([sets.index(labels) for labels in self.labels])
-            behind = KnownWorld(successors, ids, sets)
+            behind = FiniteWorld(successors, sets, ids)
         else:
             seen = {place: (labels,) for place, labels in enumerate(self.labels)}
-            behind = PlaceWorld(tuple(range(size)), successors, seen, np.ones(size, np.float32))
+            sure = np.ones(size, np.float32)
+            behind = FiniteWorld.showing(range(size), successors, seen, goal_probability=sure)
         spaces = Discrete(size), Discrete(successors.shape[1])
         return RemoteSkills("random", "", "", ("a", "b"), (), goals, behind, 0.9, *spaces)
 
@@ -240,7 +242,7 @@ class Case:
             assert self.found.verdict.risks == ()
             return
         policy, machine = self.policy, self.machine
-        assert isinstance(policy, RecurringPolicy)
+        assert isinstance(policy, ProductPolicy)
         for place in self.starts:
             assert policy.game.kept[machine.initial, place, 0] == (place not in self.unkept)
             assert (policy.risk_from(place) is None) == (place not in self.unkept), self.told

@@ -16,7 +16,6 @@ from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.deadlines import can_be_late, soonest
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.skills.known_skills import KnownPrimitives, compute_skills
-from skm_primitives.skills.values import KnownWorld
 from skm_sim import DomainSpec, get_domain
 from skm_sim.tabular import TabularModel
 
@@ -38,7 +37,7 @@ def model_of(transitions, labels):
 
 
 def world_of(model):
-    return KnownWorld(model.transitions, model.label_ids, model.label_sets)
+    return model.world
 
 
 def skills_of(model):

@@ -26,11 +26,10 @@ from skm_primitives.skills.values import (
     ContinuousGoalValues,
     GoalToGoal,
     GoalValues,
-    KnownWorld,
-    PlaceWorld,
     RemoteSkills,
 )
 from skm_sim import get_domain
+from skm_sim.finite_world import FiniteWorld
 from tiny_worlds import TERMINAL
 
 OFFICE = get_domain("office")
@@ -96,15 +95,15 @@ def corridor(length, gamma, labels, places=True):
     sets = tuple(dict.fromkeys(shown))
     if places:
         goals = tuple(Goal(found, frozenset(), cell) for cell, found in enumerate(shown))
-        world = PlaceWorld(
-            tuple(range(length)),
+        world = FiniteWorld.showing(
+            range(length),
             successors,
             {cell: (found,) for cell, found in enumerate(shown)},
-            np.ones(length, np.float32),
+            goal_probability=np.ones(length, np.float32),
         )
     else:
         goals = tuple(Goal(found) for found in sets)
-        world = KnownWorld(successors, np.array([sets.index(found) for found in shown]), sets)
+        world = FiniteWorld(successors, sets, np.array([sets.index(found) for found in shown]))
     names = tuple(sorted({name for found in shown for name in found}))
     spaces = Discrete(length), Discrete(2)
     return RemoteSkills("corridor", "", "", names, (), goals, world, gamma, *spaces)
@@ -160,7 +159,7 @@ def test_rewards_that_come_to_an_end_keep_no_mission_without_end():
     sets = (frozenset("d"), frozenset())
     spaces = Discrete(5), Discrete(1)
     goals = tuple(Goal(found) for found in sets)
-    world = KnownWorld(chain, shown, sets)
+    world = FiniteWorld(chain, sets, shown)
     skills = RemoteSkills("chain", "", "", ("d",), (), goals, world, 0.9, *spaces)
     policy = make_policy(compile_mission("G d", horizon="infinite"), skills)
     policy.start(4)

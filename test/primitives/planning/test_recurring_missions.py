@@ -31,12 +31,12 @@ def arcs(machine, world, initial):
             nodes.append(node)
         return numbers[node]
 
-    for place in range(len(world.places)):
+    for place in range(world.states):
         number((initial, place))
     for node in nodes:
         state, place = node
         for reached in map(int, world.successors[place]):
-            labels = world.visit_labels[world.places[reached]][-1]
+            labels = world.label_sets[world.shown(reached)[-1]]
             for outcome in machine.options(state, labels):
                 kept = machine.keeps(state, outcome) and outcome.target not in machine.terminal
                 if kept:

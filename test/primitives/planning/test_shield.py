@@ -100,7 +100,7 @@ def test_no_action_that_passes_leads_into_a_failure_that_another_avoids(name, ha
         place, counter = np.array(list(known.values())).T
         live = [u for u in range(machine.num_states) if u not in machine.terminal | machine.failure]
         for u in live:
-            passed = ~shield.lost[u][shield._successors[place], counter[:, None]]
+            passed = ~shield.lost[u][shield.world.successors[place], counter[:, None]]
             assert np.array_equal(passed, exact[u, states])
             checked += passed.size
             vetoed += int((~passed).sum())

@@ -1,5 +1,7 @@
 """Worlds that are known as a whole: skills and plans against what brute force finds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,10 @@ from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives.evaluation.exact import evaluate_policy, most_rounds, optimal_steps
 from skm_primitives.execution.mission_run import MissionRun
-from skm_primitives.planning.known_product import KnownProduct, machine_tables
-from skm_primitives.planning.place_policies import KnownWorldPolicy
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policies import ProductPolicy
+from skm_primitives.planning.product import machine_table, mission_product
+from skm_primitives.planning.solvers import Lengths
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.known_skills import (
     FAR,
@@ -18,8 +21,8 @@ from skm_primitives.skills.known_skills import (
     compute_skills,
     label_distances,
 )
-from skm_primitives.skills.values import KnownWorld
 from skm_sim import DomainSpec
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.tabular import TabularModel
 
 GAMMA = 0.93
@@ -45,7 +48,7 @@ def random_model(seed, cells=30, actions=3):
 
 
 def world_of(model):
-    return KnownWorld(model.transitions, model.label_ids, model.label_sets)
+    return FiniteWorld(model.transitions, model.label_sets, model.label_ids)
 
 
 def skills_of(model, name="tiny"):
@@ -55,7 +58,7 @@ def skills_of(model, name="tiny"):
 
 def values_by_iteration(machine, world):
     """V of the product, by the textbook; of missions without end, rewards that others can follow."""
-    target, reward = machine_tables(machine, world.label_sets)
+    target, reward = machine_table(machine, world.label_sets)
     entered = world.label_ids[world.successors]
     value = np.zeros((machine.num_states, len(world.label_ids)))
     paid = reward[:, entered]
@@ -83,7 +86,9 @@ def values_by_iteration(machine, world):
 def test_plans_have_the_values_of_value_iteration(seed, text, repeat):
     world = world_of(random_model(seed))
     machine = compile_mission(text, propositions=NAMES, repeat=repeat).machine
-    found = GAMMA ** KnownProduct(machine, world, GAMMA).length
+    product = mission_product(machine, world)
+    lengths = Lengths(product, GAMMA, lasting=machine.endless)
+    found = GAMMA ** lengths.being.reshape(product.shape)[:, :, 0]
     exact = values_by_iteration(machine, world)
     live = [u for u in range(machine.num_states) if u not in machine.terminal]
     assert found[live] == pytest.approx(exact[live], rel=1e-5, abs=1e-12)
@@ -119,7 +124,7 @@ def test_the_policy_is_optimal_from_every_start_and_never_fails(seed, text):
             make_policy(mission, skills)
         return
     policy = make_policy(mission, skills)
-    assert isinstance(policy, KnownWorldPolicy)
+    assert isinstance(policy, ProductPolicy)
     runs = evaluate_policy(model, skills, policy, max_steps=500)
     assert np.array_equal(runs.steps[fewest >= 0], fewest[fewest >= 0])
     assert runs.summary().success == runs.summary().return_ratio == 1
@@ -200,10 +205,10 @@ def test_a_margin_is_kept_where_there_is_another_way_and_only_if_it_would_fail()
     near[[4, 13 - 1, 13 + 1, 22]] = 1  # the four cells beside x
     near[13] = 0
     skills = skills_of(model)
-    world = KnownWorld(model.transitions, model.label_ids, model.label_sets, ("x",), near)
+    world = replace(world_of(model), constraints=("x",), near=near)
 
     def way(text, world):
-        policy = KnownWorldPolicy(compile_mission(text, propositions=NAMES), skills, world)
+        policy = ProductPolicy(compile_mission(text, propositions=NAMES), skills, world)
         policy.start(9)  # row 1, column 0
         cells = [9]
         while not model.labels[cells[-1], 0]:

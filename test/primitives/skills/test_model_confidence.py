@@ -19,7 +19,7 @@ from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.model_confidence import ModelConfidence, Survey
 from skm_primitives.skills.tabular_skills import TabularPrimitives
 from skm_sim import DomainSpec, get_domain, label_env
-from skm_sim.finite_world import DOUBT, error_bound, tries_needed
+from skm_sim.true_world import DOUBT, error_bound, tries_needed
 
 LENGTH = 12
 
