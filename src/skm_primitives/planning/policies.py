@@ -7,10 +7,11 @@ skill is then a *weighted* maximum over goals,
 
     δ_Q(u)(s, a) = max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g, ⟨a,1⟩),   w_u(g) = δ_r(u, g) + γ · V(δ_u(u, g), g),
 
-of which the paper's mask is the special case w ∈ {0, 1}. V is exact, so the behaviour is optimal wherever
-the learned values are. Where actions slip, the values of stopping are chances, and the mean over where an
-action leads takes the place of the maximum. The values of the primitives are not needed to choose an
-action: the plan's own ranks order them, also where weights of far goals are too small for numbers.
+of which the paper's mask is the special case w ∈ {0, 1}. V is exact, so the behaviour is optimal
+wherever the learned values are. Where actions slip, the values of stopping are chances, and the mean
+over where an action leads takes the place of the maximum. The values of the primitives are not needed
+to choose an action: the plan's own ranks order them, also where weights of far goals are too small for
+numbers.
 
 The history c plays no part: had a violation mattered, the machine would have failed. So a mission may
 start on a decoration that it must never enter.
@@ -18,7 +19,8 @@ start on a decoration that it must never enter.
 **Events.** The plan is made as if no event ever happened, of the actions that events cannot turn into a
 loss (`solvers.event_game`). When one happens, the machine moves, and the plan is another. Three rules:
 
-- What is pending because the machine left its quiescent states is done first, by the shortest way: a robot whose
+- What is pending because the machine left its quiescent states is done first, by the shortest way: a
+robot whose
   battery is low goes to the charger, and on with its patrol afterwards.
 - Where only an event can help, the robot waits for it: in a safe place, as near as can be to where it
   would go on. It never counts on the event.

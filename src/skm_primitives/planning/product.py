@@ -3,8 +3,8 @@
 To be somewhere is a *node* [u, place, counter]: the machine's state, the state of the world, and how
 often the places were visited whose labels change with that. An action leads from it to an *arrival*
 [u, place', counter]. An arrival is *read* in u, or in a state under a commitment that can be made in u,
-while some events happen: each *reading* leads to one node, for a reward. A reading that breaks a commitment,
-or ends the world before the mission is over, leads nowhere: it is not *kept*.
+while some events happen: each *reading* leads to one node, for a reward. A reading that breaks a
+commitment, or ends the world before the mission is over, leads nowhere: it is not *kept*.
 
 Nodes, arrivals and readings are numbers: `(u · places + place) · counters + counter`, and for readings
 that plus `event choice · nodes`. What a reading does depends on the machine's table over the label sets
@@ -365,7 +365,8 @@ class Product:
         return met.reshape(self.shape), arrived.reshape(self.shape)
 
     def shown_labels(self) -> dict[int, set[frozenset[str]]]:
-        """Return, for each machine state that any start leads to with no commitment, what can show in it."""
+        """Return, for each machine state that any start leads to with no commitment, what can show
+        in it."""
         begun: BoolArray = np.zeros(self.shape, np.bool_)
         begun[self.machine.initial, :, 0] = True
         nodes, arrivals = replace(self, commitments=()).gone_through(begun)

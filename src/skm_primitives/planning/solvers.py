@@ -52,9 +52,9 @@ def steps_to(
 
     From being at a node, and from arriving there; `FAR` from where it cannot. With `every`, whatever
     events happen: then it is the number of steps at worst. Else events help. With `keeping`, what breaks
-    a commitment leads nowhere. Nodes that are not `among` lead nowhere either. With `by_chance`, an action
-    leads wherever it may; else where it leads as a rule: the first is for what can be reached at all, not
-    for what can be forced.
+    a commitment leads nowhere. Nodes that are not `among` lead nowhere either. With `by_chance`, an
+    action leads wherever it may; else where it leads as a rule: the first is for what can be reached at
+    all, not for what can be forced.
     """
     size, choices = product.size, len(product.happenings)
     steps, arriving = np.full(size, FAR), np.full(size, FAR)
@@ -520,8 +520,8 @@ def _first_plan(product: Product, gamma: float) -> tuple[IntArray, IntArray]:
 def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the value of following a policy for ever, and a node of the cycle that it ends in.
 
-    A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself. Each
-    pass doubles the number of steps that are summed up.
+    A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself.
+    Each pass doubles the number of steps that are summed up.
     """
     dense = product.dense()
     u, place, counter = np.indices(product.shape)
@@ -629,7 +629,8 @@ class EventGame:
 
     @cached_property
     def sure(self) -> Product:
-        """The same, where no commitment is made that events can break, if the mission can be kept without.
+        """The same, where no commitment is made that events can break, if the mission can be kept
+        without.
 
         What leads out of where it can be kept is taken for a broken commitment.
         """
@@ -758,7 +759,8 @@ def _arrivals(product: Product, good: BoolArray, rewarded: BoolArray | None) -> 
 
 
 class Reaction:
-    """From machine states in which an obligation is pending, the way to the quiescent ones, with no event."""
+    """From machine states in which an obligation is pending, the way to the quiescent ones, with no
+    event."""
 
     def __init__(self, product: Product, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
@@ -788,7 +790,8 @@ class Reaction:
         return owing
 
     def decide(self, node: Node) -> tuple[int, int, tuple[int, int]]:
-        """Return the action where an obligation is pending, the steps to go, and the arrival at their end."""
+        """Return the action where an obligation is pending, the steps to go, and the arrival at
+        their end."""
         first, steps = self.action(node), self.steps(node)
         product, action = self._product, first
         while True:
