@@ -79,7 +79,7 @@ def test_events_are_carried_to_their_option(tmp_path):
         ("name: x", "needs the key 'mission'"),
         ("mission: 1", "must be text"),
         ("mission: F a\nmission: F b", "twice"),
-        ("mission: [", "no usable YAML"),
+        ("mission: [", "not valid YAML"),
         ("", "must hold keys with values, such as `mission: F a`"),
         ("mission: F a\nplanner: papr", "unknown planner 'papr'; did you mean 'paper'"),
         ("mission: F a\nrepeat: often", "repeat is true or false"),

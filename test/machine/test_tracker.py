@@ -53,7 +53,7 @@ def test_constraints_are_violated_by_any_change_and_reset_by_a_transition():
     tracker.update({"coffee"})
     assert tracker.violated == frozenset(), "the machine moved on"
     tracker.update({"mail"})
-    assert tracker.violated == frozenset(), "mail is no constraint"
+    assert tracker.violated == frozenset(), "mail is not a constraint"
 
 
 def test_repeating_counts_rounds_and_resets_constraints():

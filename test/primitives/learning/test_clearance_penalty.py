@@ -29,7 +29,7 @@ class WaryRailBody(RailBody):
 
 WARY = replace(
     RAIL,
-    body="test_near_misses:WaryRailBody",
+    body="test_clearance_penalty:WaryRailBody",
     objects=ObjectKinds(
         own=1, kinds=KINDS, each=(1, 1), features=3, allowed=SETS, shown=(("red",), ("blue",))
     ),

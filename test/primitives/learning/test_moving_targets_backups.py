@@ -66,7 +66,7 @@ def test_where_something_else_may_be_touched_the_network_says_what_follows():
 
 def test_onward_values_are_those_where_each_kind_is_collected():
     batch = sweep(np.random.default_rng(2), 2)
-    continuation = PixelTargets(GOALS, 0.9, 0.8).of(batch, fixed_network).continuation
+    continuation = PixelTargets(GOALS, 0.9, 0.8).of(batch, fixed_network).onward
     cells = torch.from_numpy(batch.states[:, OBJECTS].astype(np.float32))
     assert torch.allclose(
         continuation, (0.1 + 0.01 * cells)[:, :, None].expand_as(continuation), atol=1e-6
@@ -100,14 +100,14 @@ def test_a_transition_of_a_replay_is_backed_up_one_step():
     assert np.allclose(targets.actions[:, 0], expected, atol=1e-6)
     for kind in range(6):
         expected = np.where(touched == kind, after, after / 2)
-        assert np.allclose(targets.continuation[:, kind, 0], expected, atol=1e-6)
+        assert np.allclose(targets.onward[:, kind, 0], expected, atol=1e-6)
 
 
 def test_outputs_that_are_the_targets_have_the_least_loss():
     batch = sweep(np.random.default_rng(4), 1)
     targets = PixelTargets(GOALS, 0.9, 0.5).of(batch, fixed_network)
     shares = (targets.actions / targets.best[:, None]).nan_to_num(0.5).transpose(1, 2)
-    parts = [part.clamp(1e-6, 1 - 1e-6) for part in (targets.best, shares, targets.continuation)]
+    parts = [part.clamp(1e-6, 1 - 1e-6) for part in (targets.best, shares, targets.onward)]
     least = loss(Outputs(*map(logits, parts)), targets, batch)
     for index in range(3):
         other = [part * 0.9 if index == place else part for place, part in enumerate(parts)]

@@ -139,7 +139,7 @@ def test_the_papers_network_gives_values_of_all_goals_and_actions():
         outputs = network(render(boards(2)))
     assert outputs.values.shape == (2, 42)
     assert outputs.action_values().shape == (2, 42, 4)
-    assert outputs.continuation.shape == (2, 6, 42)
+    assert outputs.onward.shape == (2, 6, 42)
 
 
 # Experience
@@ -291,7 +291,7 @@ def test_served_values_are_those_of_the_learned_network(served):
     with torch.no_grad():
         outputs = learner.network(frame[None])
         expected = outputs.action_values()[0].numpy()
-        continuation = torch.sigmoid(outputs.continuation)[0].numpy()
+        continuation = torch.sigmoid(outputs.onward)[0].numpy()
     values = primitives.values(frame, frozenset())
     both = np.maximum(values.move, values.stop)
     power = np.log(0.99) / np.log(learner.settings.gamma)
@@ -312,7 +312,7 @@ def test_bad_observations_and_constraints_are_refused(served):
     _, primitives, _ = served
     with pytest.raises(ObservationError, match="uint8"):
         primitives.values(np.zeros((84, 84, 3)), frozenset())
-    with pytest.raises(SkmError, match="'blu' is no constraint"):
+    with pytest.raises(SkmError, match="'blu' is not a constraint"):
         primitives.values(render(boards(1))[0], frozenset({"blu"}))
 
 

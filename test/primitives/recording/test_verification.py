@@ -58,7 +58,7 @@ def test_mutations_are_caught(folder, tmp_path, kind):
 
 def test_labels_that_came_before_the_machines_word_are_no_disagreement(folder, tmp_path):
     """A recorder that is killed may have the labels of a move, and not yet the log of it."""
-    file = mutations.read_recording(folder / "standing.mcap")
+    file = mutations.read_recording(folder / "recurring.mcap")
     kept, middle = [], 2 * len(file.recorded) // 5
     for number, message in enumerate(file.recorded):
         if number < middle or message.name in ("labels", "observation"):
@@ -104,7 +104,7 @@ def test_every_mission_of_a_file_is_judged_and_the_worst_is_the_code(folder, tmp
     assert missions == [RUNS["accepted"][1], RUNS["recurring"][1]]
     assert main(["verify", str(tmp_path)]) == 0
     assert mutations.mutate(folder / "accepted.mcap", "no stop", 0, tmp_path / "wrong.mcap")
-    assert mutations.mutate(folder / "standing.mcap", "end left out", 1, tmp_path / "part.mcap")
+    assert mutations.mutate(folder / "recurring.mcap", "end left out", 1, tmp_path / "part.mcap")
     assert main(["verify", str(tmp_path / "part.mcap")]) == 4
     assert main(["verify", str(tmp_path)]) == 3  # what disagrees is not hidden by what is missing
 

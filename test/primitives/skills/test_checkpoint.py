@@ -101,7 +101,7 @@ def test_a_truncated_file(stored, kept):
 )
 def test_a_foreign_file(stored, data):
     stored.write_bytes(data)
-    with pytest.raises(checkpoint.ForeignFileError, match="no safetensors file"):
+    with pytest.raises(checkpoint.ForeignFileError, match="not a safetensors file"):
         load(stored)
 
 

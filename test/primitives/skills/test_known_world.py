@@ -177,7 +177,7 @@ def test_served_values_are_gamma_to_the_steps():
     violated = skills.values(2, frozenset("x"))
     assert not violated.move[strict].any()
     assert violated.move[free].any()
-    with pytest.raises(SkmError, match="no constraint"):
+    with pytest.raises(SkmError, match="not a constraint"):
         skills.values(0, frozenset("z"))
     with pytest.raises(SkmError, match="not from 0 to 4"):
         skills.values(5)

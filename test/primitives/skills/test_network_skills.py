@@ -115,7 +115,7 @@ def test_bad_observations_and_constraints_are_named(saved):
         primitives.values(seen[:59], frozenset())
     with pytest.raises(ObservationError, match="finite"):
         primitives.values(np.where(np.arange(60) == 7, np.nan, seen), frozenset())
-    with pytest.raises(SkmError, match="no constraint"):
+    with pytest.raises(SkmError, match="not a constraint"):
         primitives.values(seen, frozenset({"regoin"}))
 
 

@@ -84,7 +84,7 @@ def nearness(x, forward=0.0, **places):
     return body.near_misses(features)[0].tolist()
 
 
-def test_near_misses_tell_how_nearly_each_thing_was_touched():
+def test_clearance_penalty_tell_how_nearly_each_thing_was_touched():
     """A region stands at x = 1, and is touched within 0.3 m of that."""
     assert nearness(0.0) == [0, 0, 0]
     assert nearness(0.67) == [0, 0, pytest.approx(MOST / 2, abs=1)]

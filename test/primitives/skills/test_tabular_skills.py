@@ -179,7 +179,7 @@ def test_values_are_read_only_views():
     assert values.move.base is primitives.values(2, NOTHING).move.base
     with pytest.raises(ValueError, match="read-only"):
         values.move[0, 0] = 1
-    with pytest.raises(SkmError, match=r"'hazrd' is no constraint.*did you mean 'hazard'"):
+    with pytest.raises(SkmError, match=r"'hazrd' is not a constraint.*did you mean 'hazard'"):
         primitives.values(1, frozenset({"hazrd"}))
 
 

@@ -96,7 +96,7 @@ def test_pgm_in_its_forms(tmp_path, image):
         ("negate: 7", "negate must be 0 or 1"),
         ("free_thresh: 0.9", "must lie in this order"),
         ("image: other.png", "cannot read the map's image"),
-        ("image: m.yaml", "no PGM or PNG"),
+        ("image: m.yaml", "not a PGM or PNG"),
         ("a: [", "this is not valid YAML"),
     ],
 )

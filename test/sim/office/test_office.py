@@ -250,7 +250,7 @@ def test_states_and_indices_are_two_names_of_the_same_thing():
         assert model.index_of(model.state_of(index)) == index
     assert all(model.state_of(index)[1:] == (0, 0) for index in model.start_states)
     for state in (OfficeState(120), OfficeState(0, 4), OfficeState(0, 0, 6), OfficeState(-1)):
-        with pytest.raises(DomainError, match="no state"):
+        with pytest.raises(DomainError, match="not a state"):
             model.index_of(state)
     with pytest.raises(DomainError, match="2880"):
         model.state_of(2880)
