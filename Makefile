@@ -13,6 +13,7 @@ help:
 	@echo "make test    set up, then run all tests"
 	@echo "make lint    formatter, linter, type checker, imports between the packages"
 	@echo "make test-core   the core's tests in an environment without any ROS package"
+	@echo "make test-rest   all tests that test-core does not run"
 	@echo "make clean   remove what the above have made"
 
 # Two steps, so that a first look does not wait for PyTorch, compilers of learners and test tools.
@@ -43,6 +44,14 @@ test: setup
 	@$(call tests,$(BIN)/python -m pytest $(SHARED))
 	@$(call tests,$(BIN)/python -m pytest test/ros)
 
+# What `make test-core` has not run. The core is left out: it may not import ROS (`make lint` checks that),
+# so that ROS in the environment makes no difference to it.
+CORE_TESTS := test/machine test/sim test/primitives test/web
+.PHONY: test-rest
+test-rest: setup
+	@$(call tests,$(BIN)/python -m pytest $(SHARED) $(addprefix --ignore ,$(CORE_TESTS)))
+	@$(call tests,$(BIN)/python -m pytest test/ros)
+
 .PHONY: demo
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/build_interfaces.py
@@ -50,10 +59,10 @@ demo: $(VENV)/.demo
 
 .PHONY: lint
 lint: setup
-	@$(BIN)/ruff format --check src test tools launch examples
-	@$(BIN)/ruff check src test tools launch examples
+	@$(BIN)/ruff format --check src test benchmarks tools launch examples
+	@$(BIN)/ruff check src test benchmarks tools launch examples
 	@$(BIN)/mypy
-	@PYTHONPATH=src $(BIN)/lint-imports --no-logo --no-cache
+	@PYTHONPATH=src:benchmarks $(BIN)/lint-imports --no-logo --no-cache
 
 # The core must stand without ROS: its own environment, with none of the ROS wheels. What is the same
 # with ROS and without, documents, wheel, repository checks and examples, is left to `make test`.

@@ -99,10 +99,12 @@ def remove_stale(stamp: Path, installed: Sequence[Path]) -> list[Path]:
 
     CMake's `skm-<version>.egg-info` goes, too: beside pip's own record of `skm` it would make two
     distributions of one name, and the next `pip install` could take the interfaces for an old
-    version of the command and remove them.
+    version of the command and remove them. What the stamp names outside of its own environment stays:
+    in a copy of an environment, the stamp still names the files of the original.
     """
     keep = [file for file in installed if not _is_egg_info(file)]
-    _, before = read_stamp(stamp)
+    prefix = stamp.parents[2]
+    before = [file for file in read_stamp(stamp)[1] if file.is_relative_to(prefix)]
     for file in {*before, *installed} - set(keep):
         file.unlink(missing_ok=True)
         if file.parent.is_dir() and not any(file.parent.iterdir()):

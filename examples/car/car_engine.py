@@ -41,7 +41,7 @@ def car_task() -> Any:
     class CarTask(task_class()):
         """The objects of the Safety domain; skm says where they are."""
 
-        def _build_agent(self, agent_name: str) -> None:  # noqa: ARG002
+        def _build_agent(self, agent_name: str) -> None:
             self.agent = Car(random_generator=self.random_generator)
 
     with warnings.catch_warnings():  # Its boxes have bounds that overflow a cast.

@@ -78,5 +78,5 @@ class CarVectorEnv(SafetyVectorEnv):
         )
         self.world = CarWorld(num_envs, hold)
 
-    def _advance(self, actions: FloatArray, going: BoolArray) -> None:  # noqa: ARG002
+    def _advance(self, actions: FloatArray, going: BoolArray) -> None:
         self.world.step(actions)

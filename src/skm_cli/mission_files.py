@@ -19,7 +19,7 @@ from skm_machine.mission import FORMATS, HORIZONS, read_mission_text
 
 SUFFIXES: Final = (".yaml", ".yml")
 _TEXTS: Final = ("name", "description", "mission", "domain")
-_CHOICES: Final = {"format": FORMATS, "horizon": HORIZONS, "planner": ("product", "paper")}
+_CHOICES: Final = {"format": FORMATS, "horizon": HORIZONS}
 _LIMITS: Final = {
     "steps": ("max_steps", int),
     "seconds": ("max_seconds", float),
@@ -27,7 +27,7 @@ _LIMITS: Final = {
     "translation_seconds": ("translation_seconds", float),
 }
 """Each limit, the option that it stands for, and its kind."""
-KEYS: Final = (*_TEXTS, *_CHOICES, "repeat", "limits", "events", "places")
+KEYS: Final = (*_TEXTS, *_CHOICES, "planner", "repeat", "limits", "events", "places")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _PIECE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\W\d]\w*')
 
@@ -92,6 +92,10 @@ class _Reader:
         for key, choices in _CHOICES.items():
             if key in self.content:
                 options[key] = self._choice(key, choices)
+        if "planner" in self.content:
+            from skm_primitives.planning.planners import planner_names  # noqa: PLC0415
+
+            options["planner"] = self._choice("planner", planner_names())
         repeat = self.content.get("repeat", False)
         if not isinstance(repeat, bool):
             raise self._error(f"repeat is true or false, not {repeat!r}")

@@ -12,6 +12,19 @@ from typing import Any
 
 from skm_machine.errors import SkmError
 
+PLANNERS = "product, paper, values, printed, or that of an installed package"
+
+
+def planner_name(text: str) -> str:
+    """Return the name of a planner that there is; for `type` of an option."""
+    from skm_primitives.planning.planners import check_planner  # noqa: PLC0415
+
+    try:
+        return check_planner(text)
+    except SkmError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 # Options of commands that leave something of a mission's run: its picture, its recording.
 
 

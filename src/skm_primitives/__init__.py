@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from skm_primitives.execution.episodes import Episode, run_episode
     from skm_primitives.execution.mission_run import MissionRun
     from skm_primitives.learning.training import Learner, TrainingResult, make_learner, train
-    from skm_primitives.planning.planners import PLANNERS, make_policy
+    from skm_primitives.planning.base_policy import BasePolicy
+    from skm_primitives.planning.planners import PLANNERS, make_policy, planner_names
     from skm_primitives.planning.policy import Decision, Policy
     from skm_primitives.skills.checkpoint import Card, CheckpointError
     from skm_primitives.skills.goals import Goal
     from skm_primitives.skills.loading import default_checkpoint, load_primitives
+    from skm_primitives.skills.policy_skills import PolicySkills
     from skm_primitives.skills.values import ContinuousGoalValues, GoalValues, Primitives, Skills
 
 __getattr__ = lazy_exports(
@@ -35,9 +37,11 @@ __getattr__ = lazy_exports(
             "make_learner",
             "train",
         ),
+        "planning.base_policy": ("BasePolicy",),
         "planning.planners": (
             "PLANNERS",
             "make_policy",
+            "planner_names",
         ),
         "planning.policy": (
             "Decision",
@@ -52,6 +56,7 @@ __getattr__ = lazy_exports(
             "default_checkpoint",
             "load_primitives",
         ),
+        "skills.policy_skills": ("PolicySkills",),
         "skills.values": (
             "ContinuousGoalValues",
             "GoalValues",
@@ -63,6 +68,7 @@ __getattr__ = lazy_exports(
 
 __all__ = [
     "PLANNERS",
+    "BasePolicy",
     "Card",
     "CheckpointError",
     "ContinuousGoalValues",
@@ -73,6 +79,7 @@ __all__ = [
     "Learner",
     "MissionRun",
     "Policy",
+    "PolicySkills",
     "Primitives",
     "Skills",
     "TrainingResult",
@@ -81,6 +88,7 @@ __all__ = [
     "load_primitives",
     "make_learner",
     "make_policy",
+    "planner_names",
     "run_episode",
     "train",
 ]

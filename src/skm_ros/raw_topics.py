@@ -28,7 +28,9 @@ from skm_ros import qos
 #
 # An executor looks at every entity of its node for each message, which costs more than to write
 # it down. Here nothing is waited for but the subscriptions, and all that has come is taken at
-# once: what costs is the waking, not the message.
+# once: what costs is the waking, not the message. Five topics at 50 Hz, side by side on a busy
+# machine: 70 and 81 µs of CPU a message; raw subscriptions served by skm's executor 92 and 90, by
+# EventsExecutor 84 and 89, by rclpy's own 233 and 246.
 
 
 WAIT_NANOSECONDS: Final = 100_000_000

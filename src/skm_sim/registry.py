@@ -12,15 +12,16 @@ too: by its path, or by its name where it is in the current folder.
 from __future__ import annotations
 
 import importlib
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 from skm_machine.errors import SkmError, did_you_mean
+from skm_sim.faults import said
+from skm_sim.plugins import Plugins
 from skm_sim.spec import DomainError, DomainSpec
 
-GROUP: Final = "skm.domains"
-"""The entry points under which packages name their domains."""
+INSTALLED: Final = Plugins("skm.domains", "domain")
+"""The domains of other packages."""
 
 SHIPPED: Final = {
     "office": "skm_sim.office.spec:OFFICE",
@@ -37,18 +38,9 @@ FIRST: Final = next(iter(SHIPPED))
 """The domain that nodes have if nobody says."""
 
 
-@cache
-def _locations() -> dict[str, str]:
-    """Return where every known domain is; nobody takes the place of a shipped one."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 (it reads every package's metadata)
-
-    installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
-    return {**installed, **SHIPPED}
-
-
 def domain_names() -> tuple[str, ...]:
     """Return the names of the domains that come with skm, then those of installed packages."""
-    return tuple(dict.fromkeys([*SHIPPED, *_locations()]))
+    return tuple(dict.fromkeys([*SHIPPED, *INSTALLED.names()]))
 
 
 def get_domain(name: str) -> DomainSpec:
@@ -56,10 +48,14 @@ def get_domain(name: str) -> DomainSpec:
 
     Only the module that holds the spec is imported, never the simulators of other domains.
     """
-    if ":" in name:
-        return _load(name)
-    location = SHIPPED.get(name) or _locations().get(name)
-    return _load(location) if location else _load_folder(name)
+    if ":" in name or name in SHIPPED:  # nobody takes the place of a shipped one
+        return _load(SHIPPED.get(name, name))
+    if (location := INSTALLED.location(name)) is None:
+        return _load_folder(name)
+    try:
+        return _load(location)
+    except DomainError as error:
+        raise DomainError(f"{INSTALLED.source(name)} cannot be loaded: {error}") from error
 
 
 def _load_folder(name: str) -> DomainSpec:
@@ -102,7 +98,7 @@ def _load(location: str) -> DomainSpec:
     except Exception as error:
         raise DomainError(
             f"domain '{location}': the module '{module_name}' fails when it is imported"
-            f" ({type(error).__name__}: {' '.join(str(error).split())[:300]}); mend it first."
+            f" ({said(error)}); mend it first."
         ) from error
     spec = getattr(module, attribute, None)
     if isinstance(spec, DomainSpec):

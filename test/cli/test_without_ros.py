@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from skm_bench.captured_process import CapturedProcess
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.client import private_domain
 
 

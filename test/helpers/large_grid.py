@@ -1,4 +1,4 @@
-"""Gridworlds of many cells, eight places and a wet stripe: for tests and `tools/large_worlds.py`."""
+"""Gridworlds of many cells, eight places and a wet stripe: for tests and benchmarks/large_worlds.py."""
 
 import gymnasium
 import numpy as np

@@ -10,6 +10,7 @@ import sys
 import time
 
 from lasso_semantics import holds_forever, random_formula, random_lasso
+
 from skm_machine import UnsupportedMissionError, translate_omega
 
 

@@ -6,31 +6,40 @@ import subprocess
 import sys
 
 import pytest
+from kitchen_package import write_kitchen
 
-from kitchen_package import install_kitchen
+from installing import install, skm_with
 
 
 @pytest.fixture(scope="module")
-def kitchen(tmp_path_factory):
-    """Return a function that runs `skm` where the package is installed, in a folder of its own."""
-    source, place, work = (tmp_path_factory.mktemp(name) for name in ("source", "place", "work"))
-    install_kitchen(source, place)
-    environment = {**os.environ, "PYTHONPATH": str(place)}
+def place(tmp_path_factory):
+    """Return the folder that the package is installed in."""
+    source = write_kitchen(tmp_path_factory.mktemp("source"))
+    return install(source, tmp_path_factory.mktemp("place"))
 
-    def skm(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "skm_cli.main", *arguments],
-            cwd=work,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
 
-    trained = skm("train", "kitchen", "--steps", "6000", "--out", "kitchen", "--json")
+@pytest.fixture(scope="module")
+def skills(place, tmp_path_factory):
+    """Return a folder with skills, trained by a process of its own."""
+    folder = tmp_path_factory.mktemp("work")
+    trained = subprocess.run(
+        [sys.executable, "-m", "skm_cli.main", "train", "kitchen", "--steps", "6000"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([place, *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert trained.returncode == 0, trained.stderr
-    return skm
+    return folder / "runs"
+
+
+@pytest.fixture
+def kitchen(place, skills, monkeypatch, capsys):
+    """Return a function that runs `skm` where the package is installed, beside its skills."""
+    monkeypatch.chdir(skills)
+    yield from skm_with(place, monkeypatch, capsys)
 
 
 def test_it_is_trained_and_run(kitchen):

@@ -85,13 +85,25 @@ def test_files_of_an_earlier_build_and_the_second_record_of_skm_are_removed(tmp_
     for file in (stale, kept, record, foreign):
         file.parent.mkdir(parents=True)
         file.touch()
-    stamp = tmp_path / "stamp"
+    stamp = tmp_path / "share" / "skm" / "interfaces.stamp"
+    stamp.parent.mkdir(parents=True)
     build_interfaces.write_stamp(stamp, "abc", [stale, kept])
     assert build_interfaces.remove_stale(stamp, [kept, record]) == [kept]
     assert kept.exists()
     assert foreign.exists()
     assert not stale.parent.exists()
     assert not record.parent.exists()
+
+
+def test_the_stamp_of_a_copied_environment_removes_nothing_of_the_original(tmp_path: Path) -> None:
+    original = tmp_path / "original" / "lib" / "module.py"
+    original.parent.mkdir(parents=True)
+    original.touch()
+    stamp = tmp_path / "copy" / "share" / "skm" / "interfaces.stamp"
+    stamp.parent.mkdir(parents=True)
+    build_interfaces.write_stamp(stamp, "abc", [original])
+    assert build_interfaces.remove_stale(stamp, []) == []
+    assert original.exists()
 
 
 def test_export_files_name_this_python_after_patching_once_or_twice(tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ import pytest
 from skm_sim.registry import SHIPPED
 
 SRC = Path(__file__).parents[2] / "src"
-PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_web", "skm_ros", "skm_cli")
+PACKAGES = (
+    "skm_machine",
+    "skm_sim",
+    "skm_primitives",
+    "skm_web",
+    "skm_ros",
+    "skm_bench",
+    "skm_cli",
+)
 FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
 THE_PAPER = "skm_primitives/reproduction/"
@@ -61,3 +69,13 @@ def test_help_comes_quickly():
     heavy, _, seconds = done.stderr.strip().rpartition(" ")
     assert heavy == "[]"
     assert float(seconds) < 0.3
+
+
+def test_what_draws_nothing_does_not_wait_for_matplotlib():
+    code = (
+        "import sys\nfrom skm_cli.main import main\nimport skm_primitives.recording.episode_recorder\n"
+        "main(['run', 'office', 'F coffee', '--json'])\n"
+        "print([m for m in ('matplotlib', 'torch', 'PIL') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -14,7 +14,7 @@ import pytest
 from skm_machine import __version__ as VERSION
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src", "config", "launch", "msg")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src", "benchmarks", "config", "launch", "msg")
 """What the wheel is made of; copied, since a build leaves files beside the sources."""
 
 
@@ -93,3 +93,12 @@ def test_a_missing_extra_is_named_in_one_sentence(skm):
 def test_the_description_of_the_ros_graph_is_installed(environment):
     installed = environment.parent / "share" / "skm" / "config" / "graph.yaml"
     assert installed.read_text() == (ROOT / "config" / "graph.yaml").read_text()
+
+
+def test_benchmarks_come_along(skm):
+    done = skm("bench", "core", "--domain", "office", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {timing["domain"] for timing in json.loads(done.stdout)} == {"office"}
+    needs_ros = skm("bench", "loop")
+    assert needs_ros.returncode == 2
+    assert "ROS 2 cannot be imported" in needs_ros.stderr

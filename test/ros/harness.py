@@ -15,8 +15,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, Observation
 
+from skm_bench.captured_process import CapturedProcess
 from skm_ros import qos
-from skm_ros.bench.captured_process import CapturedProcess
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.client.private_domain import private_environment
 from skm_ros.client.ros_client import RosClient

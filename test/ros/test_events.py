@@ -127,7 +127,7 @@ def test_no_acknowledged_event_is_lost_and_no_mission_is_accepted_without_it(sys
 
 @contextmanager
 def busy_machine(processes=4):
-    """Compute in several processes, for nothing; tools/many_events.py does it with eight."""
+    """Compute in several processes, for nothing; benchmarks/many_events.py does it with eight."""
     burners = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)
     ]

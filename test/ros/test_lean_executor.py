@@ -11,7 +11,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
-from skm_ros.bench import loop as bare_loop
+from skm_bench import loop as bare_loop
 from skm_ros.executor import LeanExecutor, LowPriorityGroup
 from skm_ros.nodes import node_process
 

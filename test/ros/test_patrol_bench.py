@@ -1,7 +1,7 @@
 """`skm bench patrol`, with a minute of a few seconds."""
 
-from skm_ros.bench import patrol as patrol_bench
-from skm_ros.bench.patrol import measure_patrol
+from skm_bench import patrol as patrol_bench
+from skm_bench.patrol import measure_patrol
 
 
 def test_a_patrol_is_told_minute_by_minute_with_stops_that_brake(monkeypatch):

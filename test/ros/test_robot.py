@@ -17,10 +17,10 @@ from skm.srv import Reset
 from std_srvs.srv import Trigger
 
 import skm_sim.maps
+from skm_bench.faults import FaultBench
+from skm_bench.processes import RobotSystem
 from skm_primitives.planning.map_domains import make_map_domain
 from skm_ros import qos
-from skm_ros.bench.faults import FaultBench
-from skm_ros.bench.processes import RobotSystem
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.pose_sources import READINGS
 from skm_ros.robot_messages import fill_pose, pose_value, scan_message, scan_value

@@ -1,6 +1,6 @@
 """Bounds in seconds through real nodes: judged by the clock, as the recorded stamps say.
 
-`tools/seconds.py` is the same with a hundred missions.
+`benchmarks/seconds.py` is the same with a hundred missions.
 """
 
 from pathlib import Path
@@ -10,9 +10,9 @@ from builtin_interfaces.msg import Time
 from skm.msg import Labels, Verdict
 
 import skm_sim.maps
+from skm_bench.processes import BenchSystem, RobotSystem
+from skm_bench.seconds import SecondsBench, TimedMission
 from skm_primitives.planning.map_domains import make_map_domain
-from skm_ros.bench.processes import BenchSystem, RobotSystem
-from skm_ros.bench.seconds import SecondsBench, TimedMission
 from skm_ros.label_monitor import LabelMonitor
 from skm_ros.step_time import StepTimes, step_seconds
 

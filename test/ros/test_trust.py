@@ -18,9 +18,9 @@ from skm.msg import Action, Labels, MachineState, Observation
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from skm_bench.faults import FaultBench
 from skm_machine.errors import SkmError
 from skm_ros import qos
-from skm_ros.bench.faults import FaultBench
 from skm_ros.client.mission_goal import MissionGoal
 
 RESULT = ExecuteMission.Result

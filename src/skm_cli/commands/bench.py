@@ -4,12 +4,57 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from skm_cli.commands.bench_options import EPILOG, add_options
-from skm_cli.commands.bench_robot import run_robot
 from skm_cli.output import print_json
 from skm_machine.errors import SkmError
+
+if TYPE_CHECKING:
+    from skm_primitives.evaluation.robot_trials import RobotRun
+
+EPILOG = """\
+examples:
+  skm bench loop
+  skm bench loop --steps 500 --rounds 9 --json
+  skm bench realtime --rate 50 --steps 500
+  skm bench faults --rate 50 --trials 50 --json
+  skm bench patrol --rate 50 --minutes 60 --json
+  skm bench faults --system robot --domain hall --mission "G F kitchen & G F store" --rate 20
+  skm bench patrol --system robot --domain hall --mission "G F kitchen & G F store" --rate 20
+  skm bench robot --domain hall --missions 20 --starts 5 --seed 3
+  skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
+  skm bench web --pages 5 --rate 50
+  skm bench core
+
+core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
+batch, and a step of a mission with the shipped skills.
+
+loop: the nodes run a patrol in the office in lock-step, as three processes and as one. Beside them
+runs a bare loop: the same messages of the same sizes over the same four hops with the same quality of
+service, and nothing else. Rounds of the two are taken in turn; the median round counts.
+overhead = time of the nodes' loop / time of the bare loop.
+
+faults: while the robot moves, each node is killed (SIGKILL) and frozen (SIGSTOP); the table says after
+how many seconds the robot brakes and is at rest, how far it still goes, when the machine stops it and
+when the client has its result: median and worst.
+
+robot: missions drawn at random run on safety-gymnasium's Car, or on ir-sim's robot (--robot irsim, an
+extra), with noise, in the given domain on a map, through the bridge's own driving: in simulated time,
+faster than life; with --real-time once each through real nodes, one after the other. Judged on the
+robot's true pose at 50 Hz. In a domain that is on no map but says how a robot plays its part (safety),
+the domain's tasks, in arenas drawn at random.
+
+patrol: a mission without end; every minute a row with rounds, late steps, stops, latency, and the memory
+and CPU share of each node. Twice a minute (--stops) the robot is stopped by the service stop, and let go
+again; the row has the longest time from such a call to the beginning of braking.
+
+web: the point robot patrols with the page served; windows without a page and with some open pages are
+taken in turn. It tells late actions of both, updates a second, and the server's share of a core.
+
+realtime: the point robot patrols at a fixed rate. late = share of the steps at which the action to
+the state had not arrived when it was due, counted by the simulator; latency is from the publication of
+a state to the arrival of its action, both in the simulator.
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,8 +67,45 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_options(parser)
+    _add_options(parser)
     parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be said."""
+    parser.add_argument(
+        "what",
+        choices=("loop", "realtime", "faults", "robot", "patrol", "web", "core"),
+        help="what to measure",
+    )
+    parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
+    parser.add_argument("--rounds", type=int, default=15, help="loop: of each (default: 15)")
+    parser.add_argument("--trials", type=int, default=5, help="faults: of each (default: 5)")
+    parser.add_argument("--minutes", type=int, default=10, help="patrol: how long (default: 10)")
+    parser.add_argument(
+        "--stops", type=int, default=2, help="patrol: calls of stop a minute (default: 2)"
+    )
+    parser.add_argument("--rate", type=float, default=50.0, help="realtime: Hz (default: 50)")
+    parser.add_argument(
+        "--seed", type=int, help="faults, patrol, robot: of the world, of all chance"
+    )
+    parser.add_argument("--domain", help="default: as config/graph.yaml has it")
+    parser.add_argument("--mission", help="default: as config/graph.yaml has it")
+    parser.add_argument(
+        "--system", choices=("demo", "robot"), default="demo", help="faults, patrol: of which nodes"
+    )
+    parser.add_argument("--missions", type=int, default=20, help="robot: how many (default: 20)")
+    parser.add_argument("--starts", type=int, default=5, help="robot: of each (default: 5)")
+    parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
+    parser.add_argument(
+        "--robot", choices=("car", "irsim"), default="car", help="robot: which one (default: car)"
+    )
+    parser.add_argument("--real-time", action="store_true", help="robot: through real nodes")
+    parser.add_argument("--pages", type=int, default=5, help="web: open pages (default: 5)")
+    parser.add_argument(
+        "--single-process", action="store_true", help="realtime: all nodes in one process"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "core":
         return _run_core(args.domain, as_json=args.json)
     if args.what == "robot":
-        return run_robot(args)
+        return _run_robot(args)
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
@@ -62,8 +144,8 @@ def _say(text: str) -> None:
 
 def _run_core(domain: str | None, *, as_json: bool) -> int:
     """Measure the core, of one domain or of all that come with skills."""
+    from skm_bench.core import measure_speed  # noqa: PLC0415
     from skm_cli.reports.bench import print_core  # noqa: PLC0415
-    from skm_primitives.evaluation.speed import measure_speed  # noqa: PLC0415
     from skm_sim import domain_names, get_domain  # noqa: PLC0415
 
     specs = [get_domain(name) for name in ([domain] if domain else domain_names())]
@@ -77,8 +159,8 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
 
 def _run_faults(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
     """Kill and freeze the nodes, and say what followed."""
+    from skm_bench.faults import measure_faults, summary  # noqa: PLC0415
     from skm_cli.reports.bench import print_faults  # noqa: PLC0415
-    from skm_ros.bench.faults import measure_faults, summary  # noqa: PLC0415
 
     faults = measure_faults(args.system, domain, mission, args.rate, seed, args.trials, _say)
     if args.json:
@@ -90,8 +172,8 @@ def _run_faults(args: argparse.Namespace, domain: str, mission: str, seed: int) 
 
 def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) -> int:
     """Patrol for minutes, and say how each went."""
+    from skm_bench.patrol import measure_patrol  # noqa: PLC0415
     from skm_cli.reports.bench import print_patrol  # noqa: PLC0415
-    from skm_ros.bench.patrol import measure_patrol  # noqa: PLC0415
 
     found = measure_patrol(
         args.system, domain, mission, args.rate, seed, args.minutes, args.stops, _say
@@ -105,8 +187,8 @@ def _run_patrol(args: argparse.Namespace, domain: str, mission: str, seed: int) 
 
 def _run_web(args: argparse.Namespace, domain: str, mission: str, steps: int, seed: int) -> int:
     """Measure what open pages cost."""
+    from skm_bench.page import measure_pages  # noqa: PLC0415
     from skm_cli.reports.bench import print_pages  # noqa: PLC0415
-    from skm_ros.bench.page import measure_pages  # noqa: PLC0415
 
     found = measure_pages(domain, mission, args.rate, steps, seed, args.pages, _say)
     if args.json:
@@ -118,8 +200,8 @@ def _run_web(args: argparse.Namespace, domain: str, mission: str, steps: int, se
 
 def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure how well a rate is held."""
+    from skm_bench.realtime import measure_real_time  # noqa: PLC0415
     from skm_cli.reports.bench import print_real_time  # noqa: PLC0415
-    from skm_ros.bench.realtime import measure_real_time  # noqa: PLC0415
 
     options = ["--single-process"] if args.single_process else []
     _say(f"measuring {steps} steps at {args.rate:g} Hz")
@@ -134,8 +216,8 @@ def _run_real_time(args: argparse.Namespace, domain: str, mission: str, steps: i
 
 def _run_loop(args: argparse.Namespace, domain: str, mission: str, steps: int) -> int:
     """Measure both variants and the loop in process."""
+    from skm_bench.loop import VARIANTS, measure_loops  # noqa: PLC0415
     from skm_cli.reports.bench import print_loops  # noqa: PLC0415
-    from skm_ros.bench.loop import VARIANTS, measure_loops  # noqa: PLC0415
 
     document: dict[str, Any] = measure_loops(domain, mission, steps, args.rounds, _say)
     if args.json:
@@ -143,3 +225,96 @@ def _run_loop(args: argparse.Namespace, domain: str, mission: str, steps: int) -
         return 0
     print_loops(document, tuple(VARIANTS))
     return 0
+
+
+def _say_run(run: RobotRun) -> None:
+    planned = f" of {run.planned:.2f} planned" if run.planned else ""
+    print(
+        f"{run.outcome}, in truth {run.true_outcome}: {run.seconds:.1f} s, {run.way:.2f}"
+        f" m{planned}: {run.mission}",
+        file=sys.stderr,
+    )
+
+
+def _run_robot(args: argparse.Namespace) -> int:
+    """Run missions drawn at random, or a domain's tasks, on a robot."""
+    from skm_primitives.evaluation.robot_trials import trials_document  # noqa: PLC0415
+    from skm_sim.robots.embodiment import is_on_map  # noqa: PLC0415
+
+    if not args.domain:
+        raise SkmError("--domain must name a domain on a map; `skm map` makes one.")
+    if args.missions < 1 or args.starts < 1:
+        raise SkmError("--missions and --starts must be at least 1.")
+    if args.real_time:
+        from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
+
+        require_ros()
+    if args.robot != "car" and not is_on_map(args.domain):
+        raise SkmError(f"--robot {args.robot}: tasks of domains that are on no map run on the Car.")
+    seed = args.seed or 0
+    runs = _run_missions(args, seed) if is_on_map(args.domain) else _run_tasks(args, seed)
+    from skm_cli.reports.bench import print_trials  # noqa: PLC0415
+
+    document = {"domain": args.domain, "robot": args.robot, "seed": seed, **trials_document(runs)}
+    if args.json:
+        print_json(document)
+    else:
+        print_trials(document)
+    return 0
+
+
+def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
+    """Run missions drawn at random in a building."""
+    from skm_primitives.evaluation.robot_trials import draw_trials, robot_trials  # noqa: PLC0415
+    from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
+    from skm_sim.maps.spec import load_building  # noqa: PLC0415
+    from skm_sim.robots.simulated import SensorModel  # noqa: PLC0415
+
+    spec, building = get_domain(args.domain), load_building(args.domain)
+    primitives = load_primitives(spec)
+    trials = draw_trials(spec, primitives, args.missions, args.starts, seed)
+    if args.real_time:
+        from skm_bench.robot import real_time_trials  # noqa: PLC0415
+
+        return real_time_trials(
+            spec,
+            building,
+            primitives,
+            trials,
+            folder=args.domain,
+            rate=args.rate,
+            robot=args.robot,
+            say=_say_run,
+        )
+    return robot_trials(
+        spec,
+        building,
+        primitives,
+        trials,
+        seed=seed,
+        senses=SensorModel(),
+        robot=args.robot,
+        say=_say_run,
+    )
+
+
+def _run_tasks(args: argparse.Namespace, seed: int) -> list[RobotRun]:
+    """Run tasks of a domain whose robot the Car plays."""
+    from skm_primitives.evaluation.robot_trials import run_embodiments  # noqa: PLC0415
+    from skm_primitives.skills.loading import load_primitives  # noqa: PLC0415
+    from skm_sim import get_domain  # noqa: PLC0415
+    from skm_sim.robots.simulated import SensorModel  # noqa: PLC0415
+
+    spec = get_domain(args.domain)
+    tasks = args.tasks or [spec.demo_task.name]
+    if args.real_time:
+        from skm_bench.robot import real_time_embodiments  # noqa: PLC0415
+
+        return real_time_embodiments(
+            spec, tasks, args.starts, seed=seed, rate=args.rate, say=_say_run
+        )
+    primitives = load_primitives(spec)
+    return run_embodiments(
+        spec, primitives, tasks, args.starts, seed=seed, senses=SensorModel(), say=_say_run
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from skm_cli.options import PLANNERS, planner_name
 from skm_cli.output import add_keep_option, add_workers_option, print_json, seed_number, track
 from skm_machine.errors import SkmError
 
@@ -62,7 +63,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="write the missions that were run to a file for --mission-set",
     )
     parser.add_argument(
-        "--planner", choices=("product", "paper", "values", "printed"), default="product"
+        "--planner",
+        type=planner_name,
+        metavar="NAME",
+        default="product",
+        help=f"{PLANNERS} (default: product)",
     )
     parser.add_argument(
         "--possible-only",

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from skm_cli.options import PLANNERS, planner_name
 from skm_cli.output import error_console, steps_bar
 from skm_machine.errors import SkmError
 
@@ -49,8 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--planner",
-        choices=("paper", "product", "values"),
-        help="of the skill machine (default: paper in tabular domains, else product)",
+        type=planner_name,
+        metavar="NAME",
+        help=f"{PLANNERS} (default: paper in tabular domains, else product)",
     )
     parser.add_argument(
         "--steps",

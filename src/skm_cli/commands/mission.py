@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from skm_cli.commands.run import start_options
-from skm_cli.options import add_keeping_options
+from skm_cli.options import PLANNERS, add_keeping_options, planner_name
 from skm_cli.output import add_reading_options, console, error_console, print_json, seed_number
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser)
     parser.add_argument(
-        "--planner", choices=("product", "paper"), help="default: the machine node's"
+        "--planner", type=planner_name, metavar="NAME", help=f"{PLANNERS} (default: the machine's)"
     )
     parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(

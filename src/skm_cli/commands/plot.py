@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from skm_cli.options import PLANNERS, planner_name
 from skm_cli.output import print_json, seed_number, track, written
 from skm_machine.errors import SkmError
 
@@ -53,8 +54,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
     paths.add_argument(
         "--planner",
-        choices=("product", "paper", "values"),
-        help="default: paper in the office, else product",
+        type=planner_name,
+        metavar="NAME",
+        help=f"{PLANNERS} (default: paper in the office, else product)",
     )
     paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
     paths.add_argument(

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skm_cli.options import PLANNERS, planner_name
 from skm_cli.output import add_reading_options, print_json, seed_number
 from skm_machine.errors import SkmError
 
@@ -45,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
-        "--planner", choices=("product", "paper", "values", "printed"), help="default: product"
+        "--planner", type=planner_name, metavar="NAME", help=f"{PLANNERS} (default: product)"
     )
     parser.add_argument(
         "--possible-only",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from skm_bench.core import Timing
 from skm_cli.output import console, plain_table
-from skm_primitives.evaluation.speed import Timing
 
 
 def print_core(timings: Sequence[Timing]) -> None:
@@ -100,3 +100,23 @@ def print_loops(document: dict[str, Any], variants: Sequence[str]) -> None:
             f"{row['bare_steps_per_second']:>9.0f} {row['overhead']:>9.2f}"
         )
     out.print(f"{'in process':<16} {document['in_process']['steps_per_second']:>9.0f}")
+
+
+def print_trials(found: dict[str, Any]) -> None:
+    """Print how missions went on a robot."""
+    out = console()
+    robot = {"car": "the Car", "irsim": "ir-sim's robot"}[found["robot"]]
+    out.print(
+        f"{found['domain']}: {found['runs']} runs on {robot}, {found['kilometres']:.2f} km in"
+        f" {found['hours']:.2f} h of its time, seed {found['seed']}"
+    )
+    out.print(f"  success {found['success']:.3f}, by the true pose {found['true_success']:.3f}")
+    out.print(f"  forbidden places touched (true pose, 50 Hz): {found['forbidden_touched']}")
+    out.print(f"  walls touched: {found['walls_touched']}")
+    compared = ""
+    if "path_over_planned" in found:
+        compared = (
+            f"path / planned {found['path_over_planned']:.3f}, worst"
+            f" {found['worst_path_over_planned']:.3f}; "
+        )
+    out.print(f"  {compared}mean speed {found['mean_speed']:.2f} m/s")

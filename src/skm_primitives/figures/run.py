@@ -29,7 +29,8 @@ from skm_machine.errors import SkmError
 from skm_machine.logic.printer import labels_text
 from skm_machine.tracker import Transition
 from skm_sim.arrays import FloatArray
-from skm_sim.scene import OVER_EVERYTHING, Shape, draw_scene, extent, gone_look, outline_of, top_of
+from skm_sim.scene import Shape
+from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene, extent, gone_look, outline_of, top_of
 
 # The picture of a run: its path over the world from above, in the colours of the machine's
 # states.

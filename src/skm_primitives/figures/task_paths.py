@@ -20,7 +20,7 @@ from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import Primitives
 from skm_sim.artists import DrawnRun, PathsArtist, PathsPanel
 from skm_sim.locations import load_attribute
-from skm_sim.scene import ScenePaths
+from skm_sim.scene_drawing import ScenePaths
 from skm_sim.spec import DomainSpec, Task
 from skm_sim.tabular import is_tabular
 from skm_sim.trials import ResetOptions

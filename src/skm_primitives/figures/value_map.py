@@ -24,7 +24,8 @@ from skm_primitives.skills.values import ContinuousGoalValues
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.faults import environment_faults
 from skm_sim.observations import is_vector
-from skm_sim.scene import OVER_EVERYTHING, draw_scene, scene_of
+from skm_sim.scene import scene_of
+from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene
 from skm_sim.spec import DomainSpec
 
 WORLDS: Final = 64

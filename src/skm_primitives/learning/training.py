@@ -14,12 +14,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from skm_machine.errors import SkmError
+from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.interrupts import InterruptFlag
+from skm_primitives.learning.settings import ALGORITHMS
 from skm_primitives.skills.checkpoint import Card, CheckpointError, checkpoint_path, understood
 from skm_primitives.workers import Job
 from skm_sim import get_domain
 from skm_sim.locations import load_attribute
+from skm_sim.plugins import Plugins
 from skm_sim.spec import DomainSpec
 
 # One run at a time for a checkpoint: two trainings with the same `--out` would undo each other.
@@ -70,6 +72,8 @@ LEARNERS = {
 }
 """The learner for each kind of observation and action space; a `Learner` class, imported on use. A
 domain with a learner of its own names it in its spec."""
+INSTALLED = Plugins("skm.learners", "learner")
+"""Learners of other packages, each a `Learner` class: `skm train DOMAIN --learner NAME`."""
 
 
 class Learner(Protocol):
@@ -132,8 +136,14 @@ class TrainingResult:
 def learner_class(spec: DomainSpec, algorithm: str | None = None) -> type[Learner]:
     """Return the learner of a domain: its own, or the generic one that fits its spaces.
 
-    With an algorithm named that its own learner does not offer, it is the generic one, too.
+    With an algorithm named that its own learner does not offer, it is the generic one, too; one that
+    an installed package offers is the learner itself.
     """
+    if algorithm in INSTALLED.names():
+        return INSTALLED.load(algorithm)  # type: ignore[return-value]
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        hint = did_you_mean(algorithm, (*ALGORITHMS, *INSTALLED.names()))
+        raise SkmError(f"unknown learner '{algorithm}'{hint}")
     if spec.learner:
         own = imported_learner(spec.learner)
         if algorithm is None or "algorithm" in {entry.name for entry in fields(own.settings_class)}:
@@ -171,7 +181,11 @@ def make_learner(
     """Start the learner of a domain, or resume the one at `out`, as `begin_learner` does."""
     modes = {"resume": resume, "overwrite": overwrite}
     learner = learner_class(spec, options.get("algorithm"))
-    wanted = {} if resume else domain_settings(spec, learner)  # A run goes on as it was begun.
+    if options.get("algorithm") in INSTALLED.names():
+        options = {name: value for name, value in options.items() if name != "algorithm"}
+        wanted: Mapping[str, Any] = {}  # the settings in a spec are those of skm's learners
+    else:
+        wanted = {} if resume else domain_settings(spec, learner)  # A run goes on as it was begun.
     return begin_learner(learner, spec, {**wanted, **options}, out, **modes)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import inspect
+from typing import Any, Final
 
 from gymnasium.spaces import Box
 
@@ -18,11 +19,26 @@ from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.values import Skills
 from skm_sim.finite_world import FiniteWorld
+from skm_sim.plugins import PluginError, Plugins
 
 PLANNERS: Final = ("product", "paper")
 """Those of every domain, in process and in the machine node."""
 EVERY_PLANNER: Final = (*PLANNERS, "values", "printed")
 """And two to measure with: see `composed_values` and `paper`."""
+INSTALLED: Final = Plugins("skm.planners", "planner")
+"""Planners of other packages: each a function or class of (mission, skills) that gives a `Policy`."""
+
+
+def planner_names() -> tuple[str, ...]:
+    """Return every planner that can be named: those of skm, then those of installed packages."""
+    return tuple(dict.fromkeys([*EVERY_PLANNER, *INSTALLED.names()]))
+
+
+def check_planner(name: str) -> str:
+    """Return the name of a planner; an unknown one raises an error that names the nearest."""
+    if name in EVERY_PLANNER or name in INSTALLED.names():
+        return name
+    raise SkmError(f"unknown planner '{name}'{did_you_mean(name, planner_names())}")
 
 
 def make_policy(
@@ -41,6 +57,8 @@ def make_policy(
     are places. `"values"` is product weights over composed long-range values only, to compare with;
     `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
     these two plan on the machine restricted to label sets that occur; the others always do.
+
+    Any other name is that of a planner of an installed package (docs/extending.md).
     """
     policy = _make_policy(mission.planned, skills, planner, slip, possible_only=possible_only)
     policy.mission = mission  # what runs is the mission itself; its states have the same numbers
@@ -50,12 +68,13 @@ def make_policy(
 def _make_policy(
     mission: Mission, skills: Skills, planner: str, slip: float, *, possible_only: bool
 ) -> Policy:
-    if planner not in EVERY_PLANNER:
-        raise SkmError(f"unknown planner '{planner}'{did_you_mean(planner, EVERY_PLANNER)}")
+    check_planner(planner)
     if possible_only and planner not in ("paper", "printed"):
         raise SkmError(
             f"--possible-only goes with --planner paper: '{planner}' asks for nothing that never shows"
         )
+    if planner not in EVERY_PLANNER:
+        return _checked(planner, INSTALLED.call(planner, mission, skills))
     if planner == "values":
         return ComposedValuesPolicy(mission, skills)
     if planner in ("paper", "printed"):
@@ -68,3 +87,19 @@ def _make_policy(
     if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
         return NarrowedPolicy(mission, skills, behind, kept)
     return GroundedGoalPolicy(mission, skills, behind)
+
+
+def _checked(planner: str, policy: Any) -> Policy:  # noqa: ANN401 - of somebody else's package
+    """Return what a planner of another package made, if it has all that a policy has."""
+    wanted = [name for name, part in vars(Policy).items() if callable(part) and name[0] != "_"]
+    missing = [name for name in wanted if not callable(getattr(policy, name, None))]
+    if missing:
+        raise PluginError(
+            f"{INSTALLED.source(planner)} gave a {type(policy).__name__} without"
+            f" {', '.join(missing)}; derive it from skm_primitives.BasePolicy."
+        )
+    for name in dir(policy):
+        if name[0] != "_" and inspect.ismethod(part := getattr(policy, name)):
+            setattr(policy, name, INSTALLED.guarded(planner, part))
+    policy.planner = planner
+    return policy  # type: ignore[no-any-return]

@@ -2,6 +2,11 @@
 
 Values go in as mappings (what is left out has its default), and come out as `Message`s.
 Nothing in a recording is executed; what does not fit its definition is an error.
+
+Why not `mcap-ros2-support` (0.6.0)? Its bytes are the same, for all of 245 messages of 7 types, and
+it reads small ones in 0.75 to 0.9 of the time. But to write one takes it 2.7 to 6 times as long (Labels
+25 µs against 9, a MarkerArray 434 against 149), to read an observation of 60 numbers 1.6 times, and it
+offers what is needed here in private modules only.
 """
 
 from __future__ import annotations

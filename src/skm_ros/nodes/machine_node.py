@@ -54,7 +54,7 @@ from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
-from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.planning.planners import make_policy, planner_names
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.shield import make_shield
@@ -957,7 +957,7 @@ SETTINGS: Final = (
         "what a new goal does to the mission under way: take its place, or be rejected",
         choices=("preempt", "reject"),
     ),
-    Setting("planner", "product", "planner of goals that name none", choices=PLANNERS),
+    Setting("planner", "product", "planner of goals that name none", choices=planner_names()),
     Setting(
         "max_steps",
         1000,

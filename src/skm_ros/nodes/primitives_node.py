@@ -22,7 +22,7 @@ from skm.msg import PrimitivesInfo
 from skm.srv import QueryValues
 
 from skm_machine.errors import SkmError
-from skm_primitives.skills.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.loading import load_primitives, skills_name
 from skm_ros import qos
 from skm_ros.conversions import fill_values, observation_reader
 from skm_ros.nodes.node_process import run_node
@@ -37,7 +37,7 @@ SETTINGS: Final = (
     Setting(
         "checkpoint",
         "",
-        "path of the checkpoint to serve; empty: the one that comes with skm for the domain",
+        "path of the checkpoint to serve, or skills of an installed package; empty: the domain's",
         fixed=True,
     ),
 )
@@ -49,16 +49,16 @@ class PrimitivesNode(SkmNode):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("primitives", SETTINGS, **options)
         spec = get_domain(self.setting("domain"))
-        path = Path(self.setting("checkpoint") or default_checkpoint(spec))
-        self._primitives = load_primitives(spec, path)
+        name = skills_name(spec, self.setting("checkpoint"))
+        self._primitives = load_primitives(spec, self.setting("checkpoint"))
         env = spec.make(disable_env_checker=True)
         if env.action_space != self._primitives.action_space:
             raise SkmError(
-                f"{path} has the actions {self._primitives.action_space}, which do not fit those "
+                f"{name} has the actions {self._primitives.action_space}, which do not fit those "
                 f"of '{spec.name}', {env.action_space}"
             )
         self._read_observation = observation_reader(env.observation_space)
-        self._info = primitives_info(self._primitives, path.stem, env.observation_space)
+        self._info = primitives_info(self._primitives, Path(name).stem, env.observation_space)
         env.close()
         countable = isinstance(env.observation_space, Discrete)
         self._known_answer = self._answers() if countable else None
@@ -69,7 +69,7 @@ class PrimitivesNode(SkmNode):
         self._info.header.stamp = self.get_clock().now().to_msg()
         self._info_publisher.publish(self._info)
         self.get_logger().info(
-            f"serving {path.name}: {len(self._primitives.goals)} goals of {spec.name}"
+            f"serving {name}: {len(self._primitives.goals)} goals of {spec.name}"
         )
 
     def _on_query(

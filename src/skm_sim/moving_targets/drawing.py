@@ -20,7 +20,7 @@ from skm_sim.moving_targets.env import (
     object_shape,
     render,
 )
-from skm_sim.scene import OVER_EVERYTHING, draw_scene
+from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene
 
 PATH: Final = "#d1345b"
 INK: Final = "#222831"

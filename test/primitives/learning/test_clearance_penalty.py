@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import KINDS, RAIL, RailBody
+
 from skm_primitives.learning.dqn import NearMisses
 from skm_primitives.skills.goal_space import GoalSpace
 from skm_primitives.skills.goals import Goal

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-
 from line_world import SPEC, STEP
 from rail_learning import learned_on
+
 from skm_machine.errors import SkmError
 from skm_primitives.learning.goal_conditioned import BoxLearner
 from skm_primitives.learning.settings import DeepSettings

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import RAIL
+
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.execution.episodes import run_episode

@@ -151,7 +151,9 @@ def test_it_is_served_as_it_was_learned(learned):
     values = learner.algorithm.values(pictures).reshape(2, -1, 2)
     given = skills.action_values(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
     np.testing.assert_allclose(given, 1 / (1 + np.exp(-values))[:, : given.shape[1]], atol=1e-3)
-    np.testing.assert_allclose(served.continuation(pictures), torch.sigmoid(onward).numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        served.continuation(pictures), torch.sigmoid(onward).numpy(), atol=1e-5
+    )
 
 
 def test_a_resumed_run_equals_one_that_was_not_stopped(tmp_path):

@@ -3,8 +3,8 @@
 import gymnasium
 import numpy as np
 import pytest
-
 from lying_corridor import GAMMA, LockedCorridor, Skills, lying_skills
+
 from skm_machine import Status, compile_mission
 from skm_primitives.evaluation.exact import evaluate_policy
 from skm_primitives.execution.episodes import run_episode
@@ -185,7 +185,7 @@ def test_a_finetuned_policy_leaves_what_led_nowhere_to_the_zero_shot_policy():
     ],
 )
 def test_patrols_do_not_stall(domain, formula, steps):
-    """`tools/patrols.py` runs many, and longer ones."""
+    """`benchmarks/patrols.py` runs many, and longer ones."""
     spec = get_domain(domain)
     skills = load_primitives(spec)
     policy = make_policy(compile_mission(formula, propositions=spec.propositions), skills)

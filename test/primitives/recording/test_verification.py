@@ -1,4 +1,4 @@
-"""Judging recordings again: true ones agree, every mutation of tools/mutations.py is caught."""
+"""Judging recordings again: true ones agree, every mutation of benchmarks/mutations.py is caught."""
 
 import importlib.util
 import json
@@ -10,7 +10,7 @@ import pytest
 from skm_cli.commands.verify import verify_file
 from skm_cli.main import main
 
-TOOL = Path(__file__).parents[3] / "tools" / "mutations.py"
+TOOL = Path(__file__).parents[3] / "benchmarks" / "mutations.py"
 spec = importlib.util.spec_from_file_location("mutations", TOOL)
 mutations = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(mutations)

@@ -1,1 +1,0 @@
-"""How fast the nodes go round, and whether they are in time."""

@@ -1,0 +1,155 @@
+"""A domain's scene drawn from above with matplotlib: what RViz shows in 3D, on paper.
+
+Apart from `scene`, since matplotlib takes a third of a second to import: whoever only needs shapes, as
+the nodes and `skm run` do, goes without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse, Patch, Polygon
+
+from skm_sim.arrays import FloatArray
+from skm_sim.artists import PathsPanel
+from skm_sim.scene import Shape, robot_place, scene_of
+from skm_sim.spec import DomainError, DomainSpec, Task
+from skm_sim.trials import ResetOptions
+
+LARGEST_TEXT: Final = 9.0
+POINTS_PER_METRE: Final = 62.0
+"""Size of text in an arena of a few metres; wider scenes have smaller text."""
+REFERENCE_WIDTH: Final = 4.5
+FADED: Final = 0.22
+"""Opacity of what is gone."""
+FADED_EDGE: Final = 0.7
+"""Its edge is the shape's colour, darker by this factor."""
+OVER_EVERYTHING: Final = 10.0
+"""Drawing order of what is above all shapes."""
+
+
+def extent(scene: Sequence[Shape]) -> FloatArray:
+    """Return the lowest and the highest x and y of a scene."""
+    corners = [outline_of(shape) for shape in scene if shape.kind != "text"]
+    every = np.concatenate(corners) if corners else np.array([[0.0, 0.0], [1.0, 1.0]])
+    return np.array([every.min(axis=0), every.max(axis=0)])
+
+
+def draw_scene(axes: Axes, scene: Sequence[Shape], gone: Sequence[Shape] = ()) -> None:
+    """Draw shapes into `axes`, the highest last; what is gone is pale, with a dashed edge."""
+    low, high = extent(scene)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    scale = POINTS_PER_METRE * REFERENCE_WIDTH / max(high - low)
+    drawn = [*((shape, True) for shape in gone), *((shape, False) for shape in scene)]
+    for shape, is_gone in sorted(drawn, key=lambda entry: top_of(entry[0])):
+        if shape.kind == "text":
+            size = min(LARGEST_TEXT, shape.size[2] * scale)
+            x, y, _ = shape.position
+            axes.text(x, y, shape.text, size=size, color=shape.colour, ha="center", va="center")
+        else:
+            axes.add_patch(_patch(shape, is_gone=is_gone))
+
+
+def gone_look(colour: Sequence[float]) -> dict[str, Any]:
+    """Return how a shape of this colour is drawn where it no longer is, as options of a patch."""
+    red, green, blue = colour[:3]
+    edge = (FADED_EDGE * red, FADED_EDGE * green, FADED_EDGE * blue)
+    look = {"linestyle": (0, (3, 2)), "linewidth": 1.1}
+    return {"facecolor": (red, green, blue, FADED), "edgecolor": edge, **look}
+
+
+def top_of(shape: Shape) -> float:
+    """Return how high a shape reaches: higher ones are drawn later."""
+    return shape.position[2] + shape.size[2] / 2
+
+
+def _patch(shape: Shape, *, is_gone: bool) -> Patch:
+    x, y, _ = shape.position
+    look: dict[str, Any] = {"facecolor": shape.colour, "linewidth": 0.0}
+    if is_gone:
+        look = gone_look(shape.colour)
+    if shape.kind in ("sphere", "cylinder"):
+        angle = float(np.degrees(shape.heading))
+        return Ellipse((x, y), shape.size[0], shape.size[1], angle=angle, **look)
+    return Polygon(outline_of(shape), **look)
+
+
+def outline_of(shape: Shape) -> FloatArray:
+    """Return corners of a shape from above: those of an arrow, else of a rectangle around it."""
+    length, width = shape.size[0], shape.size[1]
+    if shape.kind == "arrow":
+        corners = np.array([[0, -width / 2], [length, 0], [0, width / 2]])
+    else:
+        corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (length / 2, width / 2)
+    cosine, sine = np.cos(shape.heading), np.sin(shape.heading)
+    turned: FloatArray = corners @ np.array([[cosine, sine], [-sine, cosine]])
+    return turned + shape.position[:2]
+
+
+# Paths of tasks over a domain's scene from above: for domains that have no drawing of their own.
+
+
+COLUMNS: Final = 3
+SIZE: Final = 3.6
+COLOURS: Final = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#8c5a3c", "#4f9d4a")
+
+
+class ScenePaths:
+    """One run a task, each part of the path in the colour of the machine's state."""
+
+    planner = "product"
+    formula_width = (7.5, 72 * SIZE - 20)
+
+    def __init__(self, spec: DomainSpec) -> None:
+        self._spec = spec
+
+    def trials(self, task: Task, seed: int, starts: Sequence[str]) -> list[ResetOptions]:  # noqa: ARG002
+        """Return one reset with the seed."""
+        if starts:
+            raise DomainError(f"--starts: '{self._spec.name}' does not say what a start looks like")
+        return [{"seed": seed}]
+
+    def place(self, env: gymnasium.Env[Any, Any]) -> tuple[float, float]:
+        """Return x and y of the robot."""
+        scene = scene_of(self._spec, env)
+        place = robot_place(scene)
+        if place is None:
+            raise DomainError(
+                f"the domain '{self._spec.name}' has no scene with a robot in it, so that its paths"
+                " cannot be drawn; give its environment a method scene() (see skm_sim.scene)."
+            )
+        return place
+
+    def figure(self, env: gymnasium.Env[Any, Any], panels: Sequence[PathsPanel]) -> Figure:
+        """Return the scene with a path for each task."""
+        rows, columns = -(-len(panels) // COLUMNS), min(COLUMNS, len(panels))
+        figure = Figure(figsize=(SIZE * columns, (SIZE + 0.75) * rows), layout="constrained")
+        for number, panel in enumerate(panels, start=1):
+            axes = figure.add_subplot(rows, columns, number)
+            draw_scene(axes, scene_of(self._spec, env))
+            run = panel.runs[0]
+            path = np.array(run.path)
+            for step, state in enumerate(run.machine_states):
+                colour = COLOURS[state % len(COLOURS)]
+                axes.plot(*path[step : step + 2].T, color=colour, lw=2.4, zorder=OVER_EVERYTHING)
+            start: dict[str, Any] = {"mfc": "white", "mec": "#222831", "ms": 7}
+            axes.plot(*path[0], "o", zorder=OVER_EVERYTHING + 1, **start)
+            formula = "\n".join(panel.formula)
+            title = f"{panel.task.name}: {run.outcome}, {run.steps} steps\n{formula}"
+            axes.set_title(title, size=7.5, loc="left")
+        return figure
+
+    def document(self, panels: Sequence[PathsPanel], seed: int) -> dict[str, Any]:
+        """Return outcome and steps of each task."""
+        tasks = {
+            panel.task.name: {"outcome": panel.runs[0].outcome, "steps": panel.runs[0].steps}
+            for panel in panels
+        }
+        return {"seed": seed, "tasks": tasks}
