@@ -23,7 +23,7 @@ from skm_primitives.planning.deadlines import (
     soonest,
 )
 from skm_primitives.planning.known_product import KnownProduct
-from skm_primitives.planning.policy import Decision, best_option, log_of
+from skm_primitives.planning.policy import Decision, Outlook, best_option, log_of
 from skm_primitives.planning.product import MissionProduct, mission_product
 from skm_primitives.planning.reachability import MissionGraph, log_values
 from skm_primitives.planning.solvers import (
@@ -117,9 +117,6 @@ class PlacePolicy:
     def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
         """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
-
-    def doubt(self) -> None:
-        """Do as before: in a world that is as it was learned, there is no better way."""
 
 
 # The product planner: plans with what the primitives know of the world, beyond the paper.
@@ -271,11 +268,11 @@ class GroundedPolicy(PlacePolicy):
             raise SkmError("place goals go with discrete actions")
         here = state, self._place, self._counter
         action = int(first_best(self.log_values(state, values)))
-        noise = 0.0 if self._world.chances is None else -math.inf  # Chance may throw a robot back.
+        outlook = Outlook.NEARER if self._world.chances is None else Outlook.CHANCE
         value = float(self._values[here])
         worth = float(self._worth(self._values[here]))
         log_value = value if self._logs else math.nan
-        return Decision(action, int(self._pursued[here]), worth, noise, log_value=log_value)
+        return Decision(action, int(self._pursued[here]), worth, outlook, log_value=log_value)
 
 
 def first_best(ranks: FloatArray) -> IntArray:
@@ -519,9 +516,6 @@ class KnownWorldPolicy:
         self._pursued.update(dict.fromkeys(way, goal))
         return goal
 
-    def doubt(self) -> None:
-        """Do as before: in a world that is known there is no better way."""
-
 
 # The product planner for recurring missions and for missions with events, where goals are places.
 #
@@ -706,7 +700,7 @@ class RecurringPolicy(PlacePolicy):
         if hope.allowed is not None:
             options = np.where(hope.allowed[state, place, :, counter], options, -np.inf)
         value = self._gamma ** float(hope.length[here])
-        return Decision(int(first_best(options)), -1, value, waiting=True)
+        return Decision(int(first_best(options)), -1, value, Outlook.WAITING)
 
 
 def _over(machine: RewardMachine, state: int) -> bool:
