@@ -12,6 +12,7 @@ import numpy as np
 
 from skm_machine.events import EventScript
 from skm_machine.tracker import MissionTracker, Status, Transition
+from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.planning.shield import AnyShield
@@ -119,13 +120,13 @@ def run_episode(
         recorder.begin(run, observation, info["labels"] | happening.at(0))
     observations, decisions, earned = [observation], [], [0.0]
     transitions: list[Transition] = []
-    late: dict[int, str] = {}
+    text, late = MissionText(run), dict[int, str]()
     terminated = False
     while not run.over:
         decision = run.decision
         if decision is None or not run.holding:
             decision = run.decide(_values(primitives, run, observation))
-            if run.tracker.state not in late and (warning := run.late):
+            if run.tracker.state not in late and (warning := text.late):
                 late[run.tracker.state] = warning
         if run.blocked:
             break

@@ -1,24 +1,156 @@
-"""Why this action: the goals in play with value and weight, what is avoided, what the shield vetoed.
+"""What people are told of a run: what it is after, and why this action.
 
-For those who watch a run. It looks at a decision that was made and changes nothing: what depends on the
+For those who watch. It looks at a decision that was made and changes nothing: what depends on the
 machine's state alone is worked out once for each.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from skm_machine.logic.timed import NANOSECONDS
+from skm_machine.monitor import is_fatal
 from skm_machine.reward_machine import Outcome
-from skm_machine.skill_machine import optimal_values, transition_value
+from skm_machine.skill_machine import SkillMachine, optimal_values, plan_paper, transition_value
 from skm_primitives.execution.mission_run import MissionRun
-from skm_primitives.planning.policy import best_of_goals
+from skm_primitives.planning.policy import Expectation, best_of_goals
 from skm_primitives.planning.shield import Shield
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import AnyGoalValues
 from skm_sim.arrays import Float32Array, FloatArray, IntArray
+
+MOST_STUDIED: Final = 64
+"""States of a machine about which everything that is told of them is known before a mission begins."""
+
+
+class MissionText:
+    """What people are told of a run while it is under way: what it is after, what it must avoid."""
+
+    def __init__(self, run: MissionRun) -> None:
+        self._run = run
+        self._machine = run.machine
+        self._planned = run.policy.mission.planned.machine
+        """The machine that the plan is of: its labels say what the robot is after."""
+        clocks = run.policy.mission.clocks
+        self._ticks = frozenset(() if clocks is None else clocks.names)
+        self._targets: dict[tuple[int, int], str] = {}
+        self._labels: dict[tuple[int, Outcome], str] = {}
+        self._fatal: dict[int, tuple[str, ...]] = {}
+        self._closing: dict[tuple[int, str], bool] = {}
+
+    def study(self) -> None:
+        """Work out what people are told in a small machine's states, before the robot is in them."""
+        if self._machine.num_states > MOST_STUDIED:
+            return
+        for state in range(self._machine.num_states):
+            if not self._is_end(state):
+                self._fatal_in(state)
+                for outcome in self._planned.successors(state):
+                    if _moves(state, outcome) and not is_fatal(self._machine, outcome):
+                        self._label(state, outcome)
+        self._run.group_goals()
+
+    @property
+    def target(self) -> str:
+        """What the current skill pursues, as an expression over propositions; empty at the end.
+
+        With a goal in pursuit, the transition that it takes; else that of the paper's planner.
+        """
+        state, goal = self._run.tracker.state, self._run.goal
+        if self._is_end(state):
+            return ""
+        if (state, goal) not in self._targets:
+            self._targets[state, goal] = self._reach(state, goal)
+        return self._targets[state, goal]
+
+    def _reach(self, state: int, goal: int) -> str:
+        if goal >= 0:
+            outcome = self._planned.step(state, self._run.skills.goals[goal].labels)
+            if _moves(state, outcome):
+                return self._label(state, outcome)
+        return str(self._paper.skills[state].reach)
+
+    def _label(self, state: int, outcome: Outcome) -> str:
+        if (state, outcome) not in self._labels:
+            self._labels[state, outcome] = str(self._planned.label(state, [outcome]))
+        return self._labels[state, outcome]
+
+    @cached_property
+    def _paper(self) -> SkillMachine:
+        """The paper's plan, for those who watch a run that pursues no goal."""
+        return plan_paper(self._planned, self._run.skills.gamma)
+
+    @property
+    def active_constraints(self) -> tuple[str, ...]:
+        """The propositions that can fail the mission in the machine's state, sorted."""
+        state = self._run.tracker.state
+        return () if self._is_end(state) else self._fatal_in(state)
+
+    def _fatal_in(self, state: int) -> tuple[str, ...]:
+        if state not in self._fatal:
+            fatal = [
+                each for each in self._machine.successors(state) if is_fatal(self._machine, each)
+            ]
+            label = self._machine.label(state, fatal) if fatal else None
+            names = () if label is None else label.propositions()
+            named = tuple(sorted(name for name in names if name not in self._ticks))
+            self._fatal[state] = named
+        return self._fatal[state]
+
+    @property
+    def late(self) -> str:
+        """The deadline that the goal in pursuit is not expected to meet; empty: none.
+
+        A value is γ to the steps that a goal is away, so it says how long the way takes. That is an
+        expectation, no proof: the mission goes on.
+        """
+        mission, clocks = self._run.policy.mission, self._run.tracker.clocks
+        if mission.clocks is None or clocks is None:
+            return ""  # As a rule, and in every step: nothing is worked out for it.
+        pace, value = mission.step_seconds or mission.expected_step_seconds, self._run.goal_value
+        if not pace or value <= 0:
+            return ""
+        state = self._run.tracker.state
+        labels = self._run.skills.goals[self._run.goal].labels
+        reached = self._machine.step(state, labels).target
+        seconds = pace * (1 + math.log(value) / math.log(self._run.skills.gamma))
+        for tick in mission.clocks.ticks:
+            end = clocks.end(tick) if tick.kind == "closes" else None
+            left = math.inf if end is None else (end - self._run.tracker.time) / NANOSECONDS
+            # One step of grace: a value is exact to a step at best.
+            if left < seconds - pace and self._lost_by(state, tick.name):
+                if self._lost_by(reached, tick.name):
+                    continue  # This goal is not what the deadline is about.
+                return (
+                    f"{mission.clocks.texts[tick.operator]} is not expected to be met in time: what it"
+                    f" takes is about {seconds:.1f} s away, and {left:.1f} s are left"
+                )
+        return ""
+
+    def _lost_by(self, state: int, tick: str) -> bool:
+        """Tell whether a mission in a machine state fails when a window closes."""
+        if self._is_end(state):
+            return state in self._machine.failure
+        if (state, tick) not in self._closing:
+            given = {name: name == tick for name in self._ticks}
+            found = self._machine.table.given(given).outcomes(state)
+            targets = {self._machine.outcomes[index].target for index in found}
+            self._closing[state, tick] = bool(targets & self._machine.failure)
+        return self._closing[state, tick]
+
+    def _is_end(self, state: int) -> bool:
+        return state in self._machine.terminal or state in self._machine.failure
+
+
+def _moves(state: int, outcome: Outcome) -> bool:
+    """Tell whether a step is a transition: to another state, or into another round."""
+    return outcome.target != state or outcome.reward > 0
+
 
 MOST_GOALS: Final = 8
 
@@ -107,7 +239,7 @@ class Explainer:
             others=max(0, len(in_play) - MOST_GOALS),
             avoid=avoid,
             dangers=tuple(goal for goal in near[:MOST_GOALS] if goal.value > 0),
-            waiting=run.decision is not None and run.decision.waiting,
+            waiting=run.decision is not None and run.decision.expectation is Expectation.WAITING,
             veto="" if shield is None else shield.veto,
             vetoes=0 if shield is None else shield.replaced,
             lost_actions=()
@@ -150,15 +282,9 @@ class Explainer:
                 _Choice(members, machine.step(state, labels))
                 for labels, members in self._members.items()
             ]
-            fatal = {choice.outcome for choice in found if self._run.is_fatal(choice.outcome)}
-            fatal |= {o for o in machine.successors(state) if self._run.is_fatal(o)}
-            continuation = [
-                c for c in found if c.outcome not in fatal and self._moves(state, c.outcome)
-            ]
+            fatal = {choice.outcome for choice in found if is_fatal(machine, choice.outcome)}
+            fatal |= {o for o in machine.successors(state) if is_fatal(machine, o)}
+            continuation = [c for c in found if c.outcome not in fatal and _moves(state, c.outcome)]
             text = str(machine.label(state, sorted(fatal))) if fatal else ""
             self._choices[state] = continuation, [c for c in found if c.outcome in fatal], text
         return self._choices[state]
-
-    @staticmethod
-    def _moves(state: int, outcome: Outcome) -> bool:
-        return outcome.target != state or outcome.reward > 0

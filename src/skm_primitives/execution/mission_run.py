@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.logic.timed import NANOSECONDS
-from skm_machine.reward_machine import Outcome
-from skm_machine.skill_machine import SkillMachine, plan_paper
 from skm_machine.tracker import MissionTracker, Prefer, Status
-from skm_primitives.planning.policy import Ahead, Decision, Policy, WantsGoals
-from skm_primitives.planning.progress import Progress
+from skm_primitives.planning.options import EXHAUSTED, transition_deadlines
+from skm_primitives.planning.policy import Ahead, Decision, Expectation, Policy, WantsGoals, log_of
 from skm_primitives.planning.shield import AnyShield, Shield
 from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, Skills, hold_of
 from skm_sim.arrays import BoolArray, IntArray
-
-MOST_STUDIED: Final = 64
-"""States of a machine about which everything that is told of them is known before a mission begins."""
 
 
 def usual_limit(policy: Policy, usual: int) -> int:
@@ -47,40 +41,26 @@ class MissionRun:
         self.tracker = MissionTracker(self.machine, skills.constraints, policy.mission.clocks)
         self._step_seconds = policy.mission.step_seconds
         self._planned = policy.mission.planned.machine
-        """The machine that the plan is of: its labels say what the robot is after."""
-        clocks = policy.mission.clocks
-        self._ticks = frozenset(() if clocks is None else clocks.names)
+        """The machine that the plan is of."""
         self.decision: Decision | None = None
         self.shield = shield
         self.blocked = False
         """Whether the shield lets nothing pass: the robot is to stop, and the mission is over."""
-        self._progress = Progress(skills.gamma)
+        goals = len(skills.goals) + 1  # The last is none.
+        self._deadlines = transition_deadlines(skills.gamma, goals)
+        """Of the machine's next transition, by the goal in pursuit."""
+        self._given_up = False
+        """Whether the policy has tried all that could be done in the machine's state."""
         self._hold = hold_of(skills)
         self._holds_until = 0
         self._unseen_move = False
         self._values: AnyGoalValues | None = None
-        self._targets: dict[tuple[int, int], str] = {}
-        self._labels: dict[tuple[int, Outcome], str] = {}
         self._chooses_ahead = policy if isinstance(policy, Ahead) else None
         self._ahead: Decision | None = None
         self._passed = False
         """Whether the shield is known to let pass what was chosen ahead."""
-        self._fatal: dict[int, tuple[str, ...]] = {}
         self._alike: dict[int, slice | IntArray] = {}
-        self._closing: dict[tuple[int, str], bool] = {}
         self._stamped = False
-
-    def study(self) -> None:
-        """Work out what people are told in a small machine's states, before the robot is in them."""
-        if self.machine.num_states > MOST_STUDIED:
-            return
-        for state in range(self.machine.num_states):
-            if not self._is_end(state):
-                self._fatal_in(state)
-                for outcome in self._planned.successors(state):
-                    if _moves(state, outcome) and not self.is_fatal(outcome):
-                        self._label(state, outcome)
-        self._group_goals()
 
     def begin(self, observation: Any, labels: Collection[str], time: int | None = None) -> None:  # noqa: ANN401
         """Begin in this state; refuses what cannot be achieved from here.
@@ -95,7 +75,8 @@ class MissionRun:
             )
         self.tracker.start(labels, time or 0)
         self._ahead = None
-        self._progress.restart()
+        self._deadlines.restart()
+        self._given_up = False
         self._holds_until = 0
         self._unseen_move = self.blocked = False
         self.policy.start(observation)
@@ -147,7 +128,8 @@ class MissionRun:
     def _note_move(self, before: int) -> bool:
         moved = self.tracker.moves > before
         if moved:
-            self._progress.restart()
+            self._deadlines.restart()
+            self._given_up = False
             self._holds_until = 0
         self._unseen_move = self._unseen_move or moved
         return moved
@@ -163,19 +145,24 @@ class MissionRun:
         """Put the tracker into a machine state with a history: for those who go through them all."""
         self.tracker.state, self.tracker.violated = state, violated
         self._ahead = None
-        self._progress.restart()
+        self._deadlines.restart()
+        self._given_up = False
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to decide."""
         tracker = self.tracker
         ended = tracker.status is not Status.RUNNING or tracker.steps >= self.max_steps
-        return ended or self.blocked or self._progress.stalled
+        return ended or self.blocked or self._exhausted
 
     @property
     def stalled(self) -> bool:
-        """Whether the mission, still running, gets nowhere whatever is tried: see `progress`."""
-        return self.tracker.status is Status.RUNNING and self._progress.stalled
+        """Whether the mission, still running, gets nowhere whatever is tried."""
+        return self.tracker.status is Status.RUNNING and self._exhausted
+
+    @property
+    def _exhausted(self) -> bool:
+        return self._given_up or bool(self._deadlines.in_a_row[0] >= EXHAUSTED)
 
     @property
     def history(self) -> frozenset[str]:
@@ -215,7 +202,6 @@ class MissionRun:
 
         Where skills want decisions to be held, it is the last one for so many steps, unless the machine
         moves; then no values need be asked for (`holding`).
-        Where that has led nowhere for long enough, the policy tries another way from the next state.
         After it, `blocked` tells whether nothing is to be done but to stop.
         """
         if self.holding and self.decision is not None:
@@ -229,10 +215,16 @@ class MissionRun:
             passed = self.shield.vet(self.tracker.state, self.decision, values, self.policy)
             self.blocked = passed is None
             self.decision = passed or self.decision
-        idle = self.decision.waiting or self.waiting
-        if not idle and self._progress.watch(self.decision, self._expected_value):
-            self.policy.doubt()
+        self._given_up = self.decision.expectation is Expectation.EXHAUSTED
+        if self.decision.expectation is Expectation.NEARER and not self.waiting:
+            self._watch(self.decision)
         return self.decision
+
+    def _watch(self, decision: Decision) -> None:
+        """Hold the mission to the deadline of its next transition, as its values have it."""
+        log_value = decision.log_value
+        log_value = log_of(decision.value) if math.isnan(log_value) else log_value
+        self._deadlines.watch_one(decision.goal, log_value)
 
     @property
     def waiting(self) -> bool:
@@ -246,11 +238,6 @@ class MissionRun:
     def values(self) -> AnyGoalValues | None:
         """The values that the last decision was made from; None before the first."""
         return self._values
-
-    def _expected_value(self) -> float:
-        """Return γ to the number of steps after which the last decision promised something."""
-        assert self.decision is not None
-        return self.decision.value if self.goal < 0 else self.goal_value
 
     @property
     def goal(self) -> int:
@@ -267,119 +254,20 @@ class MissionRun:
         if values is None or goal < 0:
             return 0.0
         if goal not in self._alike:
-            self._group_goals()
+            self.group_goals()
         same = self._alike[goal]
         if isinstance(values, ContinuousGoalValues):
             return float(max(values.value[same].tolist()))
         tables = values.move[same], values.stop[same]  # of few goals: lists are faster
         return float(max(max(table.ravel().tolist()) for table in tables))
 
-    @property
-    def late(self) -> str:
-        """The deadline that the goal in pursuit is not expected to meet; empty: none.
-
-        A value is γ to the steps that a goal is away, so it says how long the way takes. That is an
-        expectation, no proof: the mission goes on.
-        """
-        mission, clocks = self.policy.mission, self.tracker.clocks
-        if mission.clocks is None or clocks is None:
-            return ""  # As a rule, and in every step: nothing is worked out for it.
-        pace, value = mission.step_seconds or mission.expected_step_seconds, self.goal_value
-        if not pace or value <= 0:
-            return ""
-        state = self.tracker.state
-        labels = self.skills.goals[self.goal].labels
-        reached = self.machine.step(state, labels).target
-        seconds = pace * (1 + math.log(value) / math.log(self.skills.gamma))
-        for tick in mission.clocks.ticks:
-            end = clocks.end(tick) if tick.kind == "closes" else None
-            left = math.inf if end is None else (end - self.tracker.time) / NANOSECONDS
-            # One step of grace: a value is exact to a step at best.
-            if left < seconds - pace and self._lost_by(state, tick.name):
-                if self._lost_by(reached, tick.name):
-                    continue  # This goal is not what the deadline is about.
-                return (
-                    f"{mission.clocks.texts[tick.operator]} is not expected to be met in time: what it"
-                    f" takes is about {seconds:.1f} s away, and {left:.1f} s are left"
-                )
-        return ""
-
-    def _lost_by(self, state: int, tick: str) -> bool:
-        """Tell whether a mission in a machine state fails when a window closes."""
-        if self._is_end(state):
-            return state in self.machine.failure
-        if (state, tick) not in self._closing:
-            given = {name: name == tick for name in self._ticks}
-            found = self.machine.table.given(given).outcomes(state)
-            targets = {self.machine.outcomes[index].target for index in found}
-            self._closing[state, tick] = bool(targets & self.machine.failure)
-        return self._closing[state, tick]
-
-    def _group_goals(self) -> None:
+    def group_goals(self) -> None:
         """Note, for each goal, which ones have the same labels at the same place."""
         numbers: dict[tuple[frozenset[str], int | None], list[int]] = {}
         for number, goal in enumerate(self.skills.goals):
             numbers.setdefault((goal.labels, goal.place), []).append(number)
         for alike in numbers.values():
             self._alike.update(dict.fromkeys(alike, _rows(alike)))
-
-    @property
-    def target(self) -> str:
-        """What the current skill pursues, as an expression over propositions; empty at the end.
-
-        With a goal in pursuit, the transition that it takes; else that of the paper's planner.
-        """
-        state, goal = self.tracker.state, self.goal
-        if self._is_end(state):
-            return ""
-        if (state, goal) not in self._targets:
-            self._targets[state, goal] = self._reach(state, goal)
-        return self._targets[state, goal]
-
-    def _reach(self, state: int, goal: int) -> str:
-        if goal >= 0:
-            outcome = self._planned.step(state, self.skills.goals[goal].labels)
-            if _moves(state, outcome):
-                return self._label(state, outcome)
-        return str(self._paper.skills[state].reach)
-
-    def _label(self, state: int, outcome: Outcome) -> str:
-        if (state, outcome) not in self._labels:
-            self._labels[state, outcome] = str(self._planned.label(state, [outcome]))
-        return self._labels[state, outcome]
-
-    @cached_property
-    def _paper(self) -> SkillMachine:
-        """The paper's plan, for those who watch a run that pursues no goal."""
-        return plan_paper(self._planned, self.skills.gamma)
-
-    @property
-    def active_constraints(self) -> tuple[str, ...]:
-        """The propositions that can fail the mission in the machine's state, sorted."""
-        state = self.tracker.state
-        return () if self._is_end(state) else self._fatal_in(state)
-
-    def _fatal_in(self, state: int) -> tuple[str, ...]:
-        if state not in self._fatal:
-            fatal = [each for each in self.machine.successors(state) if self.is_fatal(each)]
-            label = self.machine.label(state, fatal) if fatal else None
-            names = () if label is None else label.propositions()
-            named = tuple(sorted(name for name in names if name not in self._ticks))
-            self._fatal[state] = named
-        return self._fatal[state]
-
-    def is_fatal(self, outcome: Outcome) -> bool:
-        """Tell whether a step of the machine fails the mission."""
-        ended = outcome.target in self.machine.terminal and outcome.reward <= 0
-        return ended or outcome.target in self.machine.failure
-
-    def _is_end(self, state: int) -> bool:
-        return state in self.machine.terminal or state in self.machine.failure
-
-
-def _moves(state: int, outcome: Outcome) -> bool:
-    """Tell whether a step is a transition: to another state, or into another round."""
-    return outcome.target != state or outcome.reward > 0
 
 
 def _rows(numbers: list[int]) -> slice | IntArray:

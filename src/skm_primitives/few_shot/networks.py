@@ -25,14 +25,22 @@ from skm_primitives.few_shot.finetuning import check_primitives, one_task
 from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.learning.networks import EnsembleMLP, blend, from_arrays, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, TrainerSettings
+from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
-from skm_primitives.planning.policy import Decision, Policy, PolicyOnTop, best_of_goals, noise_of
+from skm_primitives.planning.policy import (
+    Decision,
+    Expectation,
+    Policy,
+    PolicyOnTop,
+    best_of_goals,
+    log_of,
+)
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.encoders import Body, GenericBody, body_for
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.networks import ServedMLP
-from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, GoalValues, Skills
+from skm_primitives.skills.values import AnyGoalValues, GoalValues, Skills
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.observations import is_image
 from skm_sim.spec import DomainSpec
@@ -415,7 +423,6 @@ class SkillChoicePolicy(PolicyOnTop):
     ) -> None:
         super().__init__(zero_shot)
         self.choices = SkillChoices(self.mission.machine, skills.goals)
-        self._skills = skills
         self._features = features
         self._network = network
         self._hold = hold
@@ -423,14 +430,14 @@ class SkillChoicePolicy(PolicyOnTop):
         self._observation: Any = None
         self._choice = SKILL_MACHINE
         self._left = 0
-        self._doubted = False
+        self._deadlines = transition_deadlines(skills.gamma, len(skills.goals))
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin an episode with the skill machine."""
         self.zero_shot.start(observation)
         self._observation = observation
         self._left = 0
-        self._doubted = False
+        self._deadlines.restart()
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note the state that a step has ended in; once the machine has moved, choose afresh."""
@@ -438,14 +445,16 @@ class SkillChoicePolicy(PolicyOnTop):
         self._observation = observation
         if moved:
             self._left = 0
-            self._doubted = False
+            self._deadlines.restart()
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return what the skill machine does, or the best action of the goal that was chosen."""
         return self._decide(state, values, self.zero_shot.choose(state, values))
 
     def _decide(self, state: int, values: AnyGoalValues, own: Decision) -> Decision:
-        if self._network is None or self._doubted or own.waiting:
+        if self._network is None or own.expectation is Expectation.WAITING:
+            return own
+        if self._deadlines.missed.any():  # What was learned led nowhere.
             return own
         possible = self.choices.possible(state, values)
         if self._left == 0 or not possible[self._choice]:
@@ -471,15 +480,8 @@ class SkillChoicePolicy(PolicyOnTop):
 
     def _pursuing(self, goal: int, values: AnyGoalValues) -> Decision:
         actions, reached = best_of_goals(values)
-        spread = float(values.spread[goal]) if isinstance(values, ContinuousGoalValues) else 0.0
-        return Decision(actions[goal], goal, float(reached[goal]), noise_of(self._skills, spread))
-
-    def doubt(self) -> None:
-        """Leave it to the skill machine until the machine moves: what was learned led nowhere."""
-        if self._doubted or self._choice == SKILL_MACHINE:
-            self.zero_shot.doubt()
-        else:
-            self._doubted = True
+        self._deadlines.watch_one(goal, log_of(float(reached[goal])))
+        return Decision(actions[goal], goal, float(reached[goal]))
 
 
 @dataclass

@@ -18,9 +18,10 @@ from skm_machine.mission import Mission
 from skm_primitives.evaluation.exact import IMPOSSIBLE, optimal_steps
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.few_shot.finetuning import check_finetuned, check_primitives, one_task
+from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.paper import PaperPolicy
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
-from skm_primitives.planning.policy import Decision, Policy, PolicyOnTop
+from skm_primitives.planning.policy import Decision, Policy, PolicyOnTop, log_of
 from skm_primitives.skills import checkpoint
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.goals import Histories, pack
@@ -300,37 +301,36 @@ class FinetunedPolicy(PolicyOnTop):
     Why that is safe is said in `skm_primitives.few_shot.tabular`.
     """
 
-    def __init__(self, zero_shot: Policy, q: FloatArray) -> None:
+    def __init__(self, zero_shot: Policy, q: FloatArray, gamma: float) -> None:
         super().__init__(zero_shot)
         self._q = q
         self._cell = 0
-        self._doubted = False
+        self._deadlines = transition_deadlines(gamma, 1)
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin an episode in the cell that is observed."""
         self.zero_shot.start(observation)
         self._cell = int(observation)
-        self._doubted = False
+        self._deadlines.restart()
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note the cell that a step has ended in."""
         self.zero_shot.entered(observation, moved)
         self._cell = int(observation)
-        self._doubted &= not moved
+        if moved:
+            self._deadlines.restart()
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return the best action; with Q, no single goal of the buffer is in pursuit (−1)."""
+        """Return the best action; with Q, no single goal of the buffer is in pursuit (−1).
+
+        Once Q has missed a deadline that it set, the zero-shot policy goes on until the machine moves.
+        """
         row = self._q[self._cell, state]
         action = int(row.argmax())
-        if row[action] > 0 and not self._doubted:
+        if row[action] > 0 and not self._deadlines.missed.any():
+            self._deadlines.watch_one(0, log_of(float(row[action])))
             return Decision(action, -1, float(row[action]))
         return self.zero_shot.choose(state, values)
-
-    def doubt(self) -> None:
-        """Leave it to the zero-shot policy until the machine moves: what was learned led nowhere."""
-        if self._doubted:
-            self.zero_shot.doubt()
-        self._doubted = True
 
 
 def from_checkpoint(
@@ -339,7 +339,7 @@ def from_checkpoint(
     """Return the policy of a checkpoint; the entry in `skm_primitives.few_shot.finetuning`."""
     mission = compile_mission(card.details["formula"], propositions=spec.propositions)
     zero_shot = make_policy(mission, skills, card.details["settings"]["planner"])
-    return FinetunedPolicy(zero_shot, arrays["best_q"])
+    return FinetunedPolicy(zero_shot, arrays["best_q"], skills.gamma)
 
 
 # Algorithm 3 (few-shot Q-learning with skill machines) for tabular domains.
@@ -531,7 +531,8 @@ class FinetuneLearner:
     def policy(self) -> FinetunedPolicy:
         """The best policy so far."""
         cells, states = self._world.model.num_cells, self._world.mission.machine.num_states
-        return FinetunedPolicy(self._policy, self.best_q.reshape(cells, states, -1).copy())
+        q = self.best_q.reshape(cells, states, -1).copy()
+        return FinetunedPolicy(self._policy, q, self.primitives.gamma)
 
     def run_round(self) -> None:
         """Learn for `ROUND_STEPS` steps, then evaluate, and keep Q if it is the best so far."""

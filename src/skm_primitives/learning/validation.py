@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skm_primitives.learning.dqn import Algorithm
-from skm_primitives.planning.options import Pursuit
+from skm_primitives.planning.options import Options
 from skm_primitives.skills.composition import goal_mask
 from skm_primitives.skills.encoders import Body
 from skm_primitives.skills.goal_space import GoalSpace
@@ -50,7 +50,7 @@ def run_skill(
     env = spec.make_batch(worlds)
     observation, info = env.reset(seed=seed, options=options or None)
     space, wanted = primitives.space.copy(), goal_mask(skill, primitives.goals)
-    pursuit, served = Pursuit(worlds), space.served()
+    pursuit, served = Options(primitives.gamma, worlds), space.served()
     slots = space.discover(info["labels"])
     violated, succeeded = np.zeros(worlds, np.int64), np.zeros(worlds, np.bool_)
     taken = np.full(worlds, steps)
@@ -95,7 +95,7 @@ def goal_to_goal(
     used, served = len(space), space.served()
     total, arrivals, last = np.zeros((used, count)), np.zeros(used), np.zeros(used)
     over = np.zeros(worlds, np.bool_)
-    pursuit = Pursuit(worlds)
+    pursuit = Options(primitives.gamma, worlds)
     slots = space.discover(info["labels"])
     unharmed = np.zeros(worlds, np.int64)
     masks = space.random_masks(random, worlds)

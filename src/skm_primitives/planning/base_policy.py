@@ -40,9 +40,6 @@ class BasePolicy:
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
         """Note that a step has ended: nothing is remembered."""
 
-    def doubt(self) -> None:
-        """Go on: there is no other way to try."""
-
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
         """Return what a step does, of what it may do: what is worth most on the machine."""
         machine, gamma, worth = self.mission.machine, self.skills.gamma, self.machine_values

@@ -1,4 +1,4 @@
-"""The product planner where goals are label sets: weights of goals, events, narrowing."""
+"""The product planner where goals are label sets: weights of goals, events, selection of goals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
 
 from skm_machine.automata.graphs import components
 from skm_machine.errors import SkmError, UnachievableMissionError
@@ -18,29 +20,27 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, Lookahead, goal_outcomes, log_sum
-from skm_primitives.planning.options import Pursuit, Turns
+from skm_primitives.planning.options import DiscreteOptions, Options, Turns, harder_goals
 from skm_primitives.planning.policy import (
     Decision,
+    Expectation,
+    approximate,
     best_option,
-    choose_action,
-    memory_for,
-    noise_of,
 )
-from skm_primitives.planning.revisits import harder_goals
-from skm_primitives.planning.unsafe_dwell import Brittle, sturdy
+from skm_primitives.planning.safety import log_safety
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import (
     AnyGoalValues,
     ContinuousGoalValues,
     GoalToGoal,
     GoalValues,
-    RemoteSkills,
     Skills,
     hold_of,
+    select,
 )
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
-# Events where goals are label sets: what they could spoil, what is pending, and what to wait for.
+# Events where goals are label sets: what they could spoil, pending obligations, what to wait for.
 #
 # The plan is made of goals, and no goal shows an event: so the planner never counts on one. Three
 # rules, as where goals are places (`recurring`):
@@ -48,8 +48,8 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 # - Goals at which events could make the mission fail, by the game on the machine in which the
 #   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
 #   at all.
-# - What is pending because the machine left its quiescent states is done first, by the goals that lead
-#   back.
+# - Obligations that an event has made pending (the machine left its quiescent states) are
+#   discharged first, by the goals that lead back.
 # - Where only an event can help, the robot waits for it.
 
 
@@ -75,30 +75,29 @@ def without_risk(outcomes: GoalOutcomes, mission: Mission, skills: Skills) -> Go
     return replace(outcomes, moves=outcomes.moves & safe)
 
 
-def paying_debts(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
-    """Return the outcomes of the mission to be where no obligation is pending: 1 on arrival, then the
-    end.
+def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
+    """Return the outcomes of discharging pending obligations: 1 where none is left, then the end.
 
     Where a goal leads there at once, no other is gone to before it: what lies behind goals is known on
     average only, and would make detours look short.
     """
     quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
-    paying = outcomes.moves & quiescent[outcomes.target]
-    owing = ~quiescent[:, None] & (paying | ~paying.any(axis=1, keepdims=True))
+    discharges = outcomes.moves & quiescent[outcomes.target]
+    pending = ~quiescent[:, None] & (discharges | ~discharges.any(axis=1, keepdims=True))
     idle = (
         np.where(np.isfinite(outcomes.idle_reward), 0.0, -np.inf) + quiescent[outcomes.idle_target]
     )
     arrived = quiescent[outcomes.passing[:, 2]].astype(np.float64)
     return replace(
         outcomes,
-        moves=outcomes.moves & owing,
+        moves=outcomes.moves & pending,
         reward=quiescent[outcomes.target].astype(np.float64),
         passing_reward=np.where(np.isfinite(outcomes.passing_reward), arrived, -np.inf),
         idle_reward=np.where(quiescent, -np.inf, idle),
     )
 
 
-def hopeful(mission: Mission, skills: Skills) -> frozenset[int]:
+def achievable_with_events(mission: Mission, skills: Skills) -> frozenset[int]:
     """Return the machine states from which goals, with the help of events, earn a reward."""
     machine = mission.machine
     happening = subsets(mission.events)
@@ -135,6 +134,9 @@ def hopeful(mission: Mission, skills: Skills) -> frozenset[int]:
 # them fails the mission.
 
 
+_Values = TypeVar("_Values", bound=AnyGoalValues)
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
 CONVERGED: Final = 1e-9
 """The change of a logarithm that no longer counts."""
 
@@ -142,22 +144,33 @@ CONVERGED: Final = 1e-9
 class GroundedGoalPolicy:
     """Zero-shot execution with goal weights from planning on machine × goals.
 
-    There is no flapping between goals: where actions are continuous, `Pursuit` keeps to a goal unless
-    another is better by more than the networks disagree; where they are discrete, `Revisits` makes
-    what was tried in the same situation worth less each time.
+    Which goal is pursued from step to step, and for how long, is up to its options (`options`).
     """
 
     planner = "product"
 
     def __init__(
-        self, mission: Mission, skills: Skills, behind: GoalToGoal, many: bool = False
+        self,
+        mission: Mission,
+        skills: Skills,
+        behind: GoalToGoal,
+        selected: IntArray | None = None,
     ) -> None:
-        """`many`: these are some of many goals of each label set, which tell apart what is touched."""
+        """`selected`: the goals to plan with (`goals_of_mission`); None: all of them.
+
+        Whoever talks to a policy numbers goals as the skills do. Inside, goals are numbered as they
+        were selected.
+        """
         self.mission = mission
+        self._all_goals, self._selected = len(skills.goals), selected
+        if selected is not None:
+            skills = select(skills, behind, selected)
+            behind = behind.select(selected)
         outcomes = goal_outcomes(mission.machine, skills)
-        hope = frozenset[int]()
+        by_events = frozenset[int]()
         if mission.events:
-            outcomes, hope = without_risk(outcomes, mission, skills), hopeful(mission, skills)
+            outcomes = without_risk(outcomes, mission, skills)
+            by_events = achievable_with_events(mission, skills)
         self._log_gamma = math.log(skills.gamma)
         self._log_weights, anywhere = log_goal_weights(outcomes, skills, behind)
         possible = np.isfinite(anywhere)
@@ -172,29 +185,28 @@ class GroundedGoalPolicy:
         """`[u, g]`: what achieving each goal is worth in each machine state."""
         self._anywhere = anywhere
         self._possible = possible
-        self._hope = hope
+        self._by_events = by_events
         self._idle = outcomes.log_idle(anywhere, self._log_gamma)
-        if not possible[mission.machine.initial] and mission.machine.initial not in hope:
+        if not possible[mission.machine.initial] and mission.machine.initial not in by_events:
             labels = set(label_sets_of(skills.goals))
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
-        self._debts = np.full_like(self.weights, -np.inf)
+        self._obligations = np.full_like(self.weights, -np.inf)
         if mission.events and mission.machine.quiescent:
-            debts = paying_debts(outcomes, mission.machine)
-            self._debts, _ = log_goal_weights(debts, skills, behind)
+            pending = discharging(outcomes, mission.machine)
+            self._obligations, _ = log_goal_weights(pending, skills, behind)
         self._skills = skills
-        self._brittle = Brittle(mission.machine, outcomes, skills, behind)
-        self._daring = False
-        self._labels = frozenset[str]()
+        self._log_safety = log_safety(mission.machine, outcomes, skills, behind)
         self._state = -1
-        harder = harder_goals(skills.goals, many)
         fails = np.isin(outcomes.target, sorted(mission.machine.failure))
-        self._careful = [harder is not None and bool(some.any()) for some in fails]
-        """`[u]`: whether to look where one goes: goals tell what may be touched, and it can fail."""
-        self._holds = hold_of(skills) > 1
-        self._pursuit = Pursuit(harder=harder)
-        self._revisits = memory_for(skills)
+        self._can_fail: BoolArray = np.asarray(fails.any(axis=1))
+        """`[u]`: whether there are labels that fail the mission."""
+        harder = harder_goals(skills.goals)
+        self._options = Options(skills.gamma, harder=harder, held=hold_of(skills))
+        self._discrete: DiscreteOptions | None = None
+        if approximate(skills) and isinstance(skills.action_space, Discrete):
+            self._discrete = DiscreteOptions(skills.gamma, int(skills.action_space.n), harder)
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
 
@@ -212,9 +224,8 @@ class GroundedGoalPolicy:
         """Take note of the state; once the machine has moved, goals are chosen afresh."""
         if moved:
             self._state = -1
-            self._daring = False
-        if self._revisits is not None:
-            self._revisits.arrive(observation, moved)
+        if self._discrete is not None:
+            self._discrete.arrive(observation, moved)
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
         """Return what a step does, of what it may do: what is worth most in a typical state."""
@@ -225,9 +236,8 @@ class GroundedGoalPolicy:
             lambda o: float(log_sum(np.array(o.reward), self._continuation(o.target))),
         )
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:
-        """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
-        self._labels = tracker.labels
+    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
+        """Return no constraint: the machine knows which violations mattered."""
         return frozenset()
 
     def _continuation(self, state: int) -> FloatArray:
@@ -241,30 +251,43 @@ class GroundedGoalPolicy:
 
     def log_values(self, state: int, values: GoalValues) -> FloatArray:
         """Return the same as logarithms, for each action: no weight is too small for those."""
-        best: FloatArray = self._worth(state, values).max(axis=0)
+        best: FloatArray = self._worth(state, self._select(values)).max(axis=0)
         return best
 
     def _worth(self, state: int, values: GoalValues) -> FloatArray:
         """Return log of what each action is worth for each goal, `[goal, action]`."""
         weights = self._weights_here(state, values)
-        with np.errstate(divide="ignore"):
-            logarithms = np.log(np.maximum(values.move, values.stop).clip(min=0))
-        worth: FloatArray = logarithms + weights[:, None]
+        worth: FloatArray = log_values(values) + weights[:, None]
         return worth
 
     def _typical_weights(self, state: int) -> FloatArray:
-        """Return log of what each goal is worth on average; what is pending comes first."""
-        debts = self._debts[state]
-        weights: FloatArray = debts if np.isfinite(debts).any() else self._log_weights[state]
+        """Return log of what each goal is worth on average; pending obligations come first."""
+        obligations = self._obligations[state]
+        weights: FloatArray = (
+            obligations if np.isfinite(obligations).any() else self._log_weights[state]
+        )
         return weights
 
     def wanted(self, state: int) -> BoolArray:
-        """Return the goals of any worth in a machine state, and those that help them."""
-        return self._brittle.asked(state, np.isfinite(self._typical_weights(state)))
+        """Return the goals of any worth in a machine state."""
+        return self._of_all(np.isfinite(self._typical_weights(state)))
+
+    def _select(self, values: _Values) -> _Values:
+        """Return the values of the goals that are planned with."""
+        # `select` keeps the kind of values, which mypy cannot see through the union.
+        return values if self._selected is None else cast("_Values", values.select(self._selected))
+
+    def _of_all(self, some: NDArray[_Scalar]) -> NDArray[_Scalar]:
+        """Return an entry for every goal of the skills, given those of the selected ones."""
+        if self._selected is None:
+            return some
+        every = np.zeros(self._all_goals, some.dtype)
+        every[self._selected] = some
+        return every
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return log of what each goal is worth: as seen from here, or on average."""
-        if values.continuation is None or np.isfinite(self._debts[state]).any():
+        if values.continuation is None or np.isfinite(self._obligations[state]).any():
             return self._typical_weights(state)
         states = (state, *self.mission.machine.commitments(state))
         seen = [self._lookahead.log_weights(each, values.continuation) for each in states]
@@ -274,27 +297,32 @@ class GroundedGoalPolicy:
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
         """Return what arriving at each goal is worth, for those who watch."""
         if isinstance(values, GoalValues):
-            return np.exp(self._weights_here(state, values))
-        weights: FloatArray = self.weights[state]
-        return weights
+            return self._of_all(np.exp(self._weights_here(state, self._select(values))))
+        return self._of_all(self.weights[state])
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum, or one that shows nothing if that is better."""
-        owing = np.isfinite(self._debts[state]).any()
+        decision = self._choose(state, self._select(values))
+        if self._selected is None or decision.goal < 0:
+            return decision
+        return replace(decision, goal=int(self._selected[decision.goal]))
+
+    def _choose(self, state: int, values: AnyGoalValues) -> Decision:
+        pending = np.isfinite(self._obligations[state]).any()
         idle = float(self._idle[state])
-        if not owing and idle > -math.inf and idle >= self._anywhere[state]:
+        if not pending and idle > -math.inf and idle >= self._anywhere[state]:
             return self._show_nothing(state, values)
-        if not owing and not self._possible[state] and state in self._hope:
-            return replace(self._show_nothing(state, values), waiting=True)
+        if not pending and not self._possible[state] and state in self._by_events:
+            return replace(self._show_nothing(state, values), expectation=Expectation.WAITING)
         if isinstance(values, ContinuousGoalValues):
             return self._pursue(state, values)
         worth = self._worth(state, values)
-        best = float(worth.max())
-        unit = best if math.isfinite(best) else 0.0  # Relative to the best, none is too small.
-        goal, action = choose_action(np.exp(worth - unit), self._revisits)
+        if self._discrete is None:
+            goal, action = divmod(int(worth.argmax()), worth.shape[1])
+        else:
+            goal, action = self._discrete.choose(worth, log_values(values).max(axis=1))
         value = float(worth[goal, action])
-        noise = noise_of(self._skills)
-        return Decision(action, goal, math.exp(value), noise, log_value=value)
+        return Decision(action, goal, math.exp(value), log_value=value)
 
     def _show_nothing(self, state: int, values: AnyGoalValues) -> Decision:
         """Return what is least likely to show anything: the empty label set is a goal like others."""
@@ -306,26 +334,26 @@ class GroundedGoalPolicy:
     def _pursue(self, state: int, values: ContinuousGoalValues) -> Decision:
         """Return what a robot with continuous actions does; each machine state begins afresh."""
         if state != self._state:
-            self._pursuit.restart()
-            self._pursuit.careful = self._careful[state]
+            self._options.restart()
             self._state = state
         worth = self._turns.in_turn(state, self._typical_weights(state))
+        worth = worth + self._log_safety[state]
         wanted = np.isfinite(worth)
-        if not self._daring:
-            wanted = sturdy(wanted, self._brittle.goals[state], values.value, self._skills.gamma)
-        chosen = self._pursuit.choose(values, wanted, worth)
+        chosen = self._options.choose(values, wanted, worth, hold=not self._can_fail[state])
         self._turns.pursue(state, int(chosen.goal[0]))
-        decision = chosen.decision(self._skills)
-        if decision.vain and not self._holds:  # Who decides in every step may as well try on.
-            decision = replace(decision, vain=False)
-        return self._brittle.leave(state, self._labels, decision, values)
+        goal, value = int(chosen.goal[0]), float(chosen.value[0])
+        given_up = bool(chosen.exhausted[0] and self._can_fail[state])
+        expectation = Expectation.EXHAUSTED if given_up else Expectation.NEARER
+        return Decision(
+            chosen.action[0], goal, value, expectation, log_value=float(chosen.log_value[0])
+        )
 
-    def doubt(self) -> None:
-        """Believe what was pursued longest half as much, and dare what is brittle."""
-        self._daring = True
-        self._pursuit.doubt()
-        if self._revisits is not None:
-            self._revisits.doubt()
+
+def log_values(values: GoalValues) -> FloatArray:
+    """Return the logarithms of the values of each goal and action, over both terminate decisions."""
+    with np.errstate(divide="ignore"):
+        found: FloatArray = np.log(np.maximum(values.move, values.stop).clip(min=0))
+    return found
 
 
 def log_goal_weights(
@@ -439,89 +467,3 @@ def goals_of_mission(mission: Mission, skills: Skills) -> IntArray:
         and (others <= goal.violated or (goal.labels, goal.violated | others) not in there)
     ]
     return np.array(kept, np.int64)
-
-
-class NarrowedPolicy:
-    """The product planner on some of the goals, for robots with continuous actions."""
-
-    planner = GroundedGoalPolicy.planner
-
-    def __init__(
-        self, mission: Mission, skills: Skills, behind: GoalToGoal, kept: IntArray
-    ) -> None:
-        self.mission = mission
-        self._kept, self._count = kept, len(skills.goals)
-        among = behind.among(kept)
-        self._policy = GroundedGoalPolicy(
-            mission, _with_goals(skills, kept, among), among, many=True
-        )
-
-    def start(self, observation: Any) -> None:  # noqa: ANN401
-        """Begin an episode."""
-        self._policy.start(observation)
-
-    def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
-        """Take note of the state."""
-        self._policy.entered(observation, moved)
-
-    def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
-        """Return what a step does, of what it may do."""
-        return self._policy.prefer(state, options, observation)
-
-    def history(self, tracker: MissionTracker) -> frozenset[str]:
-        """Return the violated constraints to ask with."""
-        return self._policy.history(tracker)
-
-    def composed(self, state: int, values: GoalValues) -> Float32Array:
-        """Return the weighted maximum over the goals, for each action."""
-        kept, continuation = self._kept, values.continuation
-        some = GoalValues(
-            values.move[kept],
-            values.stop[kept],
-            None if continuation is None else continuation[:, kept],
-        )
-        return self._policy.composed(state, some)
-
-    def wanted(self, state: int) -> BoolArray:
-        """Return the goals of any worth in a machine state."""
-        wanted = np.zeros(self._count, np.bool_)
-        wanted[self._kept] = self._policy.wanted(state)
-        return wanted
-
-    def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
-        """Return what arriving at each goal is worth, for those who watch."""
-        weights = np.zeros(self._count)
-        weights[self._kept] = self._policy.weights_of_goals(state, values)
-        return weights
-
-    def choose(self, state: int, values: AnyGoalValues) -> Decision:
-        """Return what to do, from the values of every goal."""
-        assert isinstance(values, ContinuousGoalValues)
-        kept = self._kept
-        some = ContinuousGoalValues(
-            values.action[kept], values.value[kept], values.spread[kept], values.detour[kept]
-        )
-        found = self._policy.choose(state, some)
-        goal = int(kept[found.goal]) if found.goal >= 0 else found.goal
-        return replace(found, goal=goal)
-
-    def doubt(self) -> None:
-        """Try another way."""
-        self._policy.doubt()
-
-
-def _with_goals(skills: Skills, kept: IntArray, behind: GoalToGoal) -> RemoteSkills:
-    """Return what is known of skills, with some of their goals."""
-    return RemoteSkills(
-        domain=skills.domain,
-        checkpoint="",
-        digest=skills.digest,
-        propositions=skills.propositions,
-        constraints=skills.constraints,
-        goals=tuple(skills.goals[index] for index in kept.tolist()),
-        world_model=behind,
-        gamma=skills.gamma,
-        observation_space=skills.action_space,
-        action_space=skills.action_space,
-        hold=hold_of(skills),
-    )

@@ -1,54 +1,161 @@
-"""Pursuit of goals: a goal is kept until it is reached, lost or clearly worse than another."""
+"""Options: a goal in pursuit has a deadline, which its own value sets.
+
+The composed skill is the maximum over the goals in a mask (`composition.masked_maximum`). With exact
+values that is all. Learned values flip between goals that are about as good, promise what the world does
+not hold, and leave a greedy robot at rest where all actions look alike. One mechanism is for all that:
+
+- **Commitment.** The goal in pursuit is kept unless another one is better by more than the networks
+  disagree on the two.
+- **Deadline.** A value is γ^k, so a goal itself says how many steps it is away, and how soon a robot on
+  its way must have come nearer (`Deadlines`).
+- **Penalty.** An option that misses its deadline counts for half from then on, and so do those that are
+  harder: what cannot be reached in one way cannot be reached in a stricter one.
+- **Late.** A robot whose option is late takes actions that are nearly as good as the best, for a while.
+- **Exhausted.** After many deadlines missed in a row there is no progress (`MissionRun`). Where labels
+  can fail the mission, after some of every option: to hover before what cannot be had is a risk.
+
+All of it is forgotten when the machine moves. With exact values no deadline is ever missed.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_machine.logic.formula import Formula, evaluate
 from skm_machine.recurrence import sort_clauses
-from skm_primitives.planning.policy import Decision, noise_of
-from skm_primitives.planning.revisits import Trust
-from skm_primitives.skills.goals import Goal
-from skm_primitives.skills.values import ContinuousGoalValues, Skills
+from skm_primitives.skills.goals import Goal, label_sets_of
+from skm_primitives.skills.values import ContinuousGoalValues
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
-# Composed continuous actions without flapping: which goal of the mask to pursue, and how to act.
-#
-# The composed skill is the maximum over the goals in the mask (`composition.masked_maximum`);
-# with learned values that maximum can flip between goals that are about equally good, and a
-# greedy robot can come to rest where all actions look alike. Three rules, all about what values
-# mean:
-#
-# - **Commitment.** The goal in pursuit is kept unless another one is better *by more than the
-#   networks disagree* on the two. With exact values (no disagreement) this is the plain masked
-#   maximum.
-# - **No standstill.** On the way to a goal its value γ^k grows at every step. If it has not
-#   reached a new high for `PATIENCE` steps, what is done does not lead there: the robot holds
-#   another action that is nearly as good for `DETOUR` steps, then chooses afresh. A high that is
-#   new by less than `LEAST_GAIN` is none: a robot at rest sees its value creep up by rounding for
-#   ever. A `careful` detour holds no action but takes one that is nearly as good in every step:
-#   where things are forbidden that are near, what was nearly as good a moment ago may lead into
-#   them.
-# - **Lost trust.** A goal that was pursued into a standstill did not keep what its value
-#   promised: from then on that value counts for half (`trust`). The same happens when somebody
-#   who watches the mission as a whole (`progress`) says that nothing comes of it, say since two
-#   goals undo each other. Where the robot is `careful`, all that it wants is in `vain` once each
-#   of it led into a standstill `IN_VAIN` times: to hover for long before what cannot be had is to
-#   slip into what is forbidden, for robots that hold their decisions.
+SLACK: Final = 8
+"""Steps that may pass without coming nearer to a goal."""
+LEAST_GAIN: Final = 0.01
+"""Steps that count as nearer: a robot at rest sees its value creep up by rounding for ever."""
+PENALTY: Final = math.log(0.5)
+"""What each missed deadline adds to the logarithm of a goal's worth."""
+LATE: Final = 6
+"""Steps for which a robot that is late takes actions that are nearly as good."""
+TRANSITION_SLACK: Final = 50
+"""The slack of a machine's next transition, whatever goals are pursued for it."""
+TRANSITION_PACE: Final = 0.5
+"""And as many more for each step that it is away: ways that are long may lead round more."""
+ATTEMPTS: Final = 20
+"""Deadlines of each of its options that a robot misses before it is exhausted, where it can fail. One
+that is missed by decisions that are held for some steps counts as so many."""
+EXHAUSTED: Final = 8
+"""Deadlines of a transition missed in a row after which there is no progress."""
+NONE: Final = -1
+FARTHEST: Final = 500
+"""Steps beyond which a goal gets no more time: values of far goals say little."""
 
 
-PATIENCE = 8
-DETOUR = 6
-LEAST_GAIN = 1e-4
-"""The share by which a new high exceeds the last: with γ = 0.99, a hundredth of a step."""
-IN_VAIN = 4
-NONE = -1
+_FIRST: Final[IntArray] = np.zeros(1, np.int64)
+_EXACT: Final[FloatArray] = np.zeros(1)
+
+
+class Deadlines:
+    """When some robots are due at each of some goals, and how often each deadline was missed.
+
+    A goal of value γ^k is k steps away. A robot that spends slack + pace · k steps on it, with k as it
+    was when it was nearest, without coming nearer misses the deadline; the next one counts from there.
+    Steps that are spent on other goals do not count, but nothing is forgotten meanwhile: goals that undo
+    each other's way miss their deadlines, too.
+    """
+
+    def __init__(
+        self,
+        gamma: float,
+        goals: int,
+        robots: int = 1,
+        slack: float = SLACK,
+        pace: float = 0.0,
+        harder: BoolArray | None = None,
+    ) -> None:
+        """`harder[g, h]`: h cannot be in reach if g is not; None where goals say nothing of others."""
+        self._log_gamma = math.log(gamma)
+        self._slack, self._pace = slack, pace
+        self._harder = np.eye(goals, dtype=np.bool_) if harder is None else harder
+        shape = robots, goals
+        self._steps = np.zeros(shape, np.int64)
+        """Steps spent since it was nearest."""
+        self._nearest = np.full(shape, np.inf)
+        """The least k since the last miss."""
+        self._ever = np.full(shape, np.inf)
+        """The least k of all."""
+        self.missed: IntArray = np.zeros(shape, np.int64)
+        """`[robot, goal]`: how often its deadline was missed, or that of one which is no harder."""
+        self.in_a_row: IntArray = np.zeros(robots, np.int64)
+        """`[robot]`: deadlines missed since any goal was nearer than ever."""
+
+    def restart(self, robots: BoolArray | None = None) -> None:
+        """Forget everything, for some robots or all: the machine has moved."""
+        which = slice(None) if robots is None else robots
+        self._steps[which] = self.missed[which] = 0
+        self._nearest[which] = self._ever[which] = np.inf
+        self.in_a_row[which] = 0
+
+    @property
+    def penalty(self) -> FloatArray:
+        """`[robot, goal]`: what missed deadlines add to the logarithm of each goal's worth."""
+        penalty: FloatArray = np.multiply(self.missed, PENALTY, dtype=np.float64)
+        return penalty
+
+    def watch(
+        self, robots: IntArray, goals: IntArray, log_value: FloatArray, spread: FloatArray
+    ) -> BoolArray:
+        """Take a step that robots spend on goals; tell which of them miss the deadline.
+
+        `log_value` is of the goals' values, `spread` how far the networks disagree on it.
+        """
+        where = robots, goals
+        with np.errstate(divide="ignore"):
+            away = log_value / self._log_gamma
+        unsure = spread / -self._log_gamma
+        nearer = away < self._nearest[where] - LEAST_GAIN
+        self._nearest[where] = np.where(nearer, away, self._nearest[where])
+        self._steps[where] = np.where(nearer, 0, self._steps[where] + 1)
+        promised = np.clip(
+            self._nearest[where], 0, FARTHEST
+        )  # Rounds to come are worth more than 1.
+        promised[np.isinf(self._nearest[where])] = 0  # What is worth nothing gets no time.
+        late: BoolArray = self._steps[where] >= self._slack + self._pace * promised
+        # Half a step more than networks disagree by: exact values grow by a whole one.
+        ever = away < self._ever[where] - 0.5 - unsure
+        self._ever[where] = np.where(ever, away, self._ever[where])
+        self.in_a_row[robots] = np.where(ever, 0, self.in_a_row[robots] + late)
+        self._nearest[where] = np.where(late, np.inf, self._nearest[where])
+        self._steps[where] = np.where(late, 0, self._steps[where])
+        self.missed[robots[late]] += self._harder[goals[late]]
+        return late
+
+    def watch_one(self, goal: int, log_value: float) -> bool:
+        """Take a step that a single robot spends on a goal; tell whether it misses the deadline."""
+        where = np.array([goal])
+        return bool(self.watch(_FIRST, where, np.array([log_value]), _EXACT)[0])
+
+
+def transition_deadlines(gamma: float, goals: int) -> Deadlines:
+    """Return the deadlines of a machine's next transition, by which of the goals it is gone for."""
+    return Deadlines(gamma, goals, slack=TRANSITION_SLACK, pace=TRANSITION_PACE)
+
+
+def harder_goals(goals: Sequence[Goal]) -> BoolArray:
+    """Return `[g, h]`: whether h is at least as hard as g, with the same labels and no more allowed."""
+    sets = label_sets_of(goals)
+    label = np.array([sets.index(goal.labels) for goal in goals])
+    names = sorted(frozenset[str]().union(*(goal.violated for goal in goals)))
+    allows = np.array([[name in goal.violated for name in names] for goal in goals], np.float32)
+    more = (1 - allows) @ allows.T  # [g, h]: how much h allows that g does not
+    harder: BoolArray = (label[:, None] == label) & (more == 0)
+    return harder
 
 
 @dataclass(frozen=True)
@@ -63,137 +170,169 @@ class Chosen:
     """The value of the goal, times what arriving there is worth."""
     log_value: FloatArray
     """The logarithm of that, which is never too small for a number."""
-    spread: Float32Array
-    """How far the networks disagree on it."""
-    detour: BoolArray
-    """Whether this is a detour."""
-    vain: BoolArray
-    """Whether all goals that will do have been pursued in vain."""
-
-    def decision(self, skills: Skills) -> Decision:
-        """Return what a single robot does."""
-        noise = noise_of(skills, float(self.spread[0]))
-        return Decision(
-            self.action[0],
-            int(self.goal[0]),
-            float(self.value[0]),
-            noise,
-            log_value=float(self.log_value[0]),
-            vain=bool(self.vain[0]),
-        )
+    late: BoolArray
+    """Whether the action is one that is nearly as good, since the option is late."""
+    exhausted: BoolArray
+    """Whether every goal that will do has missed `ATTEMPTS` deadlines."""
 
 
-class Pursuit:
-    """The goals that some robots are after, from step to step. A robot needs one of its own."""
+class Options:
+    """What some robots with continuous actions are after, from step to step."""
 
     def __init__(
-        self,
-        robots: int = 1,
-        patience: int = PATIENCE,
-        detour: int = DETOUR,
-        harder: BoolArray | None = None,
+        self, gamma: float, robots: int = 1, harder: BoolArray | None = None, held: int = 1
     ) -> None:
-        """`harder` says which goals lose trust with which: see `trust`."""
-        self.careful = False
-        """Whether what is near may be forbidden."""
-        self._patience = patience
-        self._length = detour
-        self._goal = np.full(robots, NONE)
-        self._high = np.full(robots, -np.inf)
-        self._since = np.zeros(robots, np.int64)
-        self._left = np.zeros(robots, np.int64)
+        """`harder` says which goals are penalised with which: see `Deadlines`.
+
+        `held` is for how many steps a decision is held.
+        """
+        self._gamma, self._harder = gamma, harder
+        self._attempts = ATTEMPTS / held
+        self._goal: IntArray = np.full(robots, NONE)
+        self._late: IntArray = np.zeros(robots, np.int64)
+        self._deadlines: Deadlines | None = None
         self._held: Float32Array | None = None
-        self._trust = Trust(robots, harder)
 
     def restart(self, robots: BoolArray | None = None) -> None:
-        """Forget the goals of some robots or all: a new mission, a new skill."""
-        which = np.ones(len(self._goal), np.bool_) if robots is None else robots
+        """Forget the goals of some robots or all: the machine has moved, or the skill is another."""
+        which = slice(None) if robots is None else robots
         self._goal[which] = NONE
-        self._forget(which)
-        self._left[which] = 0
-        self._trust.restart(which)
-
-    def doubt(self) -> None:
-        """Try another way: nothing came of what was pursued since the last restart or doubt."""
-        self._trust.doubt()
+        self._late[which] = 0
+        if self._deadlines is not None:
+            self._deadlines.restart(robots)
 
     def choose(
-        self, values: ContinuousGoalValues, mask: BoolArray, log_worth: FloatArray | None = None
+        self,
+        values: ContinuousGoalValues,
+        mask: BoolArray,
+        log_worth: FloatArray | None = None,
+        *,
+        hold: bool = True,
     ) -> Chosen:
         """Return what to do, from the values of all goals and the mask of those that will do.
 
         Arrays are `(robots, goals, …)`; for one robot the first axis may be left out of all of
         them. `log_worth[goal]` is the logarithm of how good it is to arrive there, 0 if not given:
-        what lies behind many goals is worth less than any number.
+        what lies behind many goals is worth less than any number. With `hold`, robots that are late hold
+        an action; else they take one in every step: where something must be avoided, what was nearly as
+        good a moment ago may lead into it.
         """
         action, value = _batched(values.action, 3), _batched(values.value, 2)
-        spread, detours = _batched(values.spread, 2), _batched(values.detour, 3)
+        spread, near_best = _batched(values.spread, 2), _batched(values.detour, 3)
         robots, goals = value.shape
         if robots != len(self._goal):
             raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
-        wanted = np.broadcast_to(mask, (robots, goals))
+        if self._deadlines is None:
+            self._deadlines = Deadlines(self._gamma, goals, robots, harder=self._harder)
         with np.errstate(divide="ignore"):
-            total: FloatArray = np.log(np.maximum(value, 0))
-        linear = value
+            own: FloatArray = np.log(np.maximum(value, 0).astype(np.float64))
+        total, linear = own, value
         if log_worth is not None:
-            total = total + np.broadcast_to(log_worth, (robots, goals))
+            total = own + np.broadcast_to(log_worth, (robots, goals))
             linear = np.exp(total).astype(np.float32)
-        believed = total + self._trust.logarithm(goals)
-        score = np.where(wanted, believed, -np.inf)
+        wanted = np.broadcast_to(mask, (robots, goals))
+        score = np.where(wanted, total + self._deadlines.penalty, -np.inf)
         rows = np.arange(robots)
         best = score.argmax(1)
-        current = np.maximum(self._goal, 0)
-        doubt = spread[rows, best] + spread[rows, current]
-        with np.errstate(invalid="ignore"):
-            keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= doubt)
-        keep |= self._left > 0  # A detour is held to its end.
-        keep &= np.isfinite(score[rows, current])
         possible = np.isfinite(score[rows, best])
-        goal = np.where(possible, np.where(keep, self._goal, best), NONE)
-        self._forget(goal != self._goal)
-        self._left[goal != self._goal] = 0
+        goal = np.where(possible, self._committed(score, spread, best), NONE)
+        self._late[goal != self._goal] = 0
         self._goal = goal
-        self._trust.pursue(rows[possible], goal[possible])
-        reached = np.where(possible, total[rows, goal], -np.inf)
-        on_detour = self._detour(detours, reached, rows)
-        assert self._held is not None
-        moves = np.where(on_detour[:, None], self._held, action[rows, goal])
+        self._watch(own, spread)
+        late = self._late > 0
+        self._late = np.maximum(self._late - 1, 0)
+        held = near_best[rows, goal]
+        if hold and self._held is not None:
+            held = np.where((self._late == LATE - 1)[:, None], held, self._held)
+        self._held = held
+        moves = np.where(late[:, None], held, action[rows, goal])
         return Chosen(
             goal,
             np.where(possible[:, None], moves, np.float32(0)),
             np.where(possible, linear[rows, goal], np.float32(0)),
-            reached,
-            np.where(possible, spread[rows, goal], np.float32(0)),
-            on_detour,
-            possible & self.careful & self._trust.lost_in(score > -np.inf, IN_VAIN),
+            np.where(possible, total[rows, goal], -np.inf),
+            late,
+            possible & np.all(np.isinf(score) | (self._deadlines.missed >= self._attempts), axis=1),
         )
 
-    def _detour(self, detours: Float32Array, value: FloatArray, rows: IntArray) -> BoolArray:
-        """Notice standstills, by log values, and return which robots are on a detour in this step."""
-        over = (self._left == 0) & (self._since > self._patience)
-        self._forget(over)
-        higher = value > self._high + np.log1p(LEAST_GAIN)
-        self._since = np.where(higher, 0, self._since + 1)
-        self._high = np.where(higher, value, self._high)
-        begins = (self._left == 0) & (self._since == self._patience) & (self._goal >= 0)
-        if self._held is None:
-            self._held = np.zeros_like(detours[:, 0])
-        self._trust.lose(rows[begins], self._goal[begins])
-        self._left = np.where(begins, self._length, self._left)
-        renewed = self._left > 0 if self.careful else begins
-        self._held = np.where(renewed[:, None], detours[rows, self._goal], self._held)
-        on_detour = self._left > 0
-        self._left = np.maximum(self._left - 1, 0)
-        return on_detour
+    def _committed(self, score: FloatArray, spread: Float32Array, best: IntArray) -> IntArray:
+        """Return the goal of each robot: its own, unless the best is better beyond disagreement."""
+        rows, current = np.arange(len(best)), np.maximum(self._goal, 0)
+        doubt = spread[rows, best] + spread[rows, current]
+        with np.errstate(invalid="ignore"):
+            keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= doubt)
+        keep |= self._late > 0  # Until it has been tried, in vain or not.
+        keep &= np.isfinite(score[rows, current])
+        return np.where(keep, self._goal, best)
 
-    def _forget(self, which: BoolArray) -> None:
-        """Begin to watch the value anew."""
-        self._high[which] = -np.inf
-        self._since[which] = 0
+    def _watch(self, log_value: FloatArray, spread: Float32Array) -> None:
+        """Hold the robots to their deadlines; those that are late already have no other."""
+        assert self._deadlines is not None
+        rows = np.flatnonzero((self._goal >= 0) & (self._late == 0))
+        goals = self._goal[rows]
+        missed = self._deadlines.watch(
+            rows, goals, log_value[rows, goals], spread[rows, goals].astype(np.float64)
+        )
+        self._late[rows[missed]] = LATE
 
 
 def _batched(array: Float32Array, dimensions: int) -> Float32Array:
     return array if array.ndim == dimensions else array[None]
+
+
+# Actions that are a choice: in a deterministic world, to see the very same observation again while
+# still after the same thing shows that what was done there led nowhere, whatever an approximate
+# network says. Each earlier try of an action at an observation therefore counts as if its goal were
+# `REPEAT_STEPS` steps further away, so that the second best action takes over soon, and an action
+# that a constraint forbids (worth next to nothing) practically never.
+
+
+REPEAT_STEPS: Final = 10
+"""How many steps further away a goal counts for each time that the action was tried here before."""
+KEPT_OBSERVATIONS: Final = 1000
+"""How many observations are remembered: those that were seen last."""
+
+
+class DiscreteOptions:
+    """What one robot with discrete actions is after, and what it tried at each observation."""
+
+    def __init__(self, gamma: float, actions: int, harder: BoolArray | None = None) -> None:
+        self._gamma, self._harder = gamma, harder
+        self._repeat = REPEAT_STEPS * math.log(gamma)
+        self._tries: OrderedDict[bytes, IntArray] = OrderedDict()
+        self._actions = actions
+        self._here: IntArray = np.zeros(actions, np.int64)
+        self._deadlines: Deadlines | None = None
+
+    def __len__(self) -> int:
+        """Return how many observations are remembered."""
+        return len(self._tries)
+
+    def arrive(self, observation: NDArray[Any], moved: bool) -> None:
+        """Note where a step has ended; if it moved the machine, forget what came before."""
+        if moved:
+            self._tries.clear()
+            if self._deadlines is not None:
+                self._deadlines.restart()
+        key = np.asarray(observation).tobytes()
+        self._here = self._tries.setdefault(key, np.zeros(self._actions, np.int64))
+        self._tries.move_to_end(key)
+        if len(self._tries) > KEPT_OBSERVATIONS:
+            self._tries.popitem(last=False)
+
+    def choose(self, worth: FloatArray, log_value: FloatArray) -> tuple[int, int]:
+        """Return the goal and the action of the greatest worth, `[goal, action]` as logarithms.
+
+        `log_value[goal]` is the goal's own value, which sets its deadline.
+        """
+        if self._deadlines is None:
+            self._deadlines = Deadlines(self._gamma, len(worth), harder=self._harder)
+        believed = worth + self._deadlines.penalty[0][:, None]
+        action = int((believed.max(axis=0) + self._repeat * self._here).argmax())
+        goal = int(believed[:, action].argmax())
+        self._here[action] += 1
+        self._deadlines.watch_one(goal, float(log_value[goal]))
+        return goal, action
 
 
 # Recurring missions in turn: what is to be seen again and again is gone to in the order it is

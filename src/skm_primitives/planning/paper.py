@@ -14,7 +14,7 @@ from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper, plan_possible, transition_value
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.label_set_policies import GroundedGoalPolicy
-from skm_primitives.planning.policy import Decision, best_option, log_of, noise_of
+from skm_primitives.planning.policy import Decision, best_option, log_of
 from skm_primitives.skills.composition import goal_mask
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import (
@@ -118,17 +118,13 @@ class PaperPolicy:
             if not len(wanted):
                 return Decision(values.action[0] * 0, -1, 0.0)
             goal = int(wanted[values.value[wanted].argmax()])
-            noise = noise_of(self._skills, float(values.spread[goal]))
-            return Decision(values.action[goal], goal, float(values.value[goal]), noise)
+            return Decision(values.action[goal], goal, float(values.value[goal]))
         if not len(wanted):
             return Decision(0, -1, 0.0)
         composed = self._of_wanted(state, values)
         number, action = divmod(int(composed.argmax()), composed.shape[1])
         value = float(composed[number, action])
-        return Decision(action, int(wanted[number]), value, noise_of(self._skills))
-
-    def doubt(self) -> None:
-        """Go on: there is no other way than that of the greatest value."""
+        return Decision(action, int(wanted[number]), value)
 
 
 # The planner `values`: product weights over composed long-range values, and nothing else.

@@ -9,11 +9,7 @@ from gymnasium.spaces import Box
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
-from skm_primitives.planning.label_set_policies import (
-    GroundedGoalPolicy,
-    NarrowedPolicy,
-    goals_of_mission,
-)
+from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, goals_of_mission
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
@@ -83,10 +79,9 @@ def _make_policy(
     behind = skills.world_model
     if isinstance(behind, FiniteWorld):
         return ProductPolicy(mission, skills, behind, slip)
-    kept = goals_of_mission(mission, skills)
-    if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
-        return NarrowedPolicy(mission, skills, behind, kept)
-    return GroundedGoalPolicy(mission, skills, behind)
+    selected = goals_of_mission(mission, skills)
+    fewer = isinstance(skills.action_space, Box) and 0 < len(selected) < len(skills.goals)
+    return GroundedGoalPolicy(mission, skills, behind, selected if fewer else None)
 
 
 def _checked(planner: str, policy: Any) -> Policy:  # noqa: ANN401 - of somebody else's package

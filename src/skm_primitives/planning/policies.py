@@ -45,7 +45,7 @@ from skm_machine.skill_machine import optimal_values, transition_value
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.deadlines import Deadlines
-from skm_primitives.planning.policy import Decision, best_option, log_of
+from skm_primitives.planning.policy import Decision, Expectation, best_option, log_of
 from skm_primitives.planning.product import Node, Product, mission_product
 from skm_primitives.planning.solvers import (
     BETTER,
@@ -377,9 +377,6 @@ class ProductPolicy:
         self._labels = tracker.labels
         return frozenset()
 
-    def doubt(self) -> None:
-        """Do as before: in a world that is as it was planned for, there is no better way."""
-
     # What to do.
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401
@@ -442,8 +439,8 @@ class ProductPolicy:
             return Decision(action, goal, math.exp(value), log_value=value)
         value = plan.log_value(here)
         if isinstance(plan, ValuePlan):  # Chance may throw a robot back.
-            noise = 0.0 if self._world.chances is None else -math.inf
-            return Decision(action, goal, plan.value(here), noise, log_value=value)
+            expectation = Expectation.NEARER if self._world.chances is None else Expectation.CHANCE
+            return Decision(action, goal, plan.value(here), expectation, log_value=value)
         rest = self._may_rest(plan, here)
         return Decision(action, goal, math.exp(value), log_value=value, rest=rest)
 
@@ -476,7 +473,7 @@ class ProductPolicy:
         if hope.allowed is not None:
             ranks = np.where(hope.allowed[state, place, :, counter], ranks, -np.inf)
         value = self._gamma ** float(hope.lengths.being[self.product.reading(*node)])
-        return Decision(int(first_best(ranks)), -1, value, waiting=True)
+        return Decision(int(first_best(ranks)), -1, value, Expectation.WAITING)
 
     def _may_rest(self, plan: ShortestPlan, node: Node) -> bool:
         """Tell whether only the clock brings the mission on here, and no other place is better."""

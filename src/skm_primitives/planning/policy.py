@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from gymnasium.spaces import Discrete
-from numpy.typing import NDArray
 
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
-from skm_primitives.planning.revisits import Revisits
 from skm_primitives.skills.values import (
     AnyGoalValues,
     ContinuousGoalValues,
@@ -30,6 +28,19 @@ from skm_primitives.skills.values import (
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 
+class Expectation(Enum):
+    """What is to be expected of a decision, for those who watch the progress of a mission."""
+
+    NEARER = "nearer"
+    """The mission comes nearer to its next transition, as fast as the value says."""
+    CHANCE = "chance"
+    """It does on average: chance may throw the robot back."""
+    WAITING = "waiting"
+    """Nothing can be done until an event happens."""
+    EXHAUSTED = "exhausted"
+    """Nothing any more: all that could be done has been tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What to do next, and why: the goal in pursuit (an index in the goal buffer) and its value."""
@@ -37,19 +48,12 @@ class Decision:
     action: int | Float32Array
     goal: int
     value: float
-    noise: float = 0.0
-    """By how much its logarithm must grow to have grown at all; 0 where values are exact, −∞ where
-    chance may throw a robot back: then no growth is expected."""
-    waiting: bool = False
-    """Whether nothing can be done until an event happens: then no progress is expected."""
-    leaving: bool = False
-    """Whether it is the shortest way out of where the mission is about to fail (`brittle`)."""
+    expectation: Expectation = Expectation.NEARER
+    """What is to be expected of it."""
     rest: bool = False
     """Whether to stand still is as good: a robot that can does, and waits for the clock."""
     log_value: float = math.nan
     """The logarithm of its value, where the value itself may be too small for a number; else NaN."""
-    vain: bool = False
-    """Whether all that would bring the mission forward was pursued in vain, often enough (`pursuit`)."""
 
 
 def log_of(value: float) -> float:
@@ -91,10 +95,6 @@ class Policy(Protocol):
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the best action in the machine state `state`, from the values of every goal."""
-        ...
-
-    def doubt(self) -> None:
-        """Try another way, if there is one: what was done since the machine moved led nowhere."""
         ...
 
 
@@ -150,30 +150,8 @@ def best_option(
     return max(others, key=log_value, default=options[0])
 
 
-def memory_for(skills: Skills) -> Revisits | None:
-    """Return a memory against going in circles where values of discrete actions are approximate."""
-    if not _approximate(skills) or not isinstance(skills.action_space, Discrete):
-        return None
-    return Revisits(int(skills.action_space.n), skills.gamma)
-
-
-def choose_action(worth: NDArray[Any], revisits: Revisits | None) -> tuple[int, int]:
-    """Return the goal and the action of the greatest worth `[goal, action]`, and remember it."""
-    if revisits is None:
-        goal, action = divmod(int(worth.argmax()), worth.shape[1])
-        return goal, action
-    return revisits.choose(worth)
-
-
-def noise_of(skills: Skills, spread: float = 0.0) -> float:
-    """Return how much the logarithm of a value must grow to have grown: 0 where values are exact.
-
-    Else by a step beyond what the networks disagree by, their `spread`.
-    """
-    return spread - math.log(skills.gamma) if _approximate(skills) else 0.0
-
-
-def _approximate(skills: Skills) -> bool:
+def approximate(skills: Skills) -> bool:
+    """Tell whether values come from networks, so that they may be wrong here and there."""
     return isinstance(skills.world_model, GoalToGoal) and skills.world_model.approximate
 
 

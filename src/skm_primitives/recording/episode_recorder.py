@@ -22,6 +22,7 @@ import numpy as np
 
 from skm_machine.tracker import Status
 from skm_machine.version import __version__
+from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.recording.cdr import (
     BEGAN,
@@ -213,7 +214,7 @@ class EpisodeRecorder:
         self._numbers = 0
         self._moves = 0
         self._true_events: frozenset[str] = frozenset()
-        self._targets: dict[tuple[int, int], tuple[str, list[str]]] = {}
+        self._text: MissionText | None = None
         self._events = events
         self._ended = (False, False)
         self._asked: dict[str, Any] = {
@@ -381,10 +382,9 @@ class EpisodeRecorder:
         self, run: MissionRun, phase: int, outcome: str = "unknown", reason: str = ""
     ) -> None:
         tracker, step = run.tracker, run.tracker.steps
-        where = tracker.state, run.goal
-        if where not in self._targets:
-            self._targets[where] = run.target, list(run.active_constraints)
-        target, constraints = self._targets[where]
+        if self._text is None:
+            self._text = MissionText(run)
+        target, constraints = self._text.target, list(self._text.active_constraints)
         state: dict[str, Any] = {
             **self._head(step),
             "phase": phase,

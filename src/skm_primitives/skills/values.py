@@ -31,6 +31,11 @@ class GoalValues:
     """`onward[label set, goal]`: the value that each goal will have where that label set of the goal
     buffer is shown next; None where only the mean, `GoalToGoal`, is known."""
 
+    def select(self, goals: IntArray) -> GoalValues:
+        """Return the values of some goals only."""
+        continuation = None if self.continuation is None else self.continuation[:, goals]
+        return GoalValues(self.move[goals], self.stop[goals], continuation)
+
 
 @dataclass(frozen=True, slots=True)
 class ContinuousGoalValues:
@@ -48,6 +53,12 @@ class ContinuousGoalValues:
     """`spread[goal]`: how far the networks disagree, half the gap between their log values."""
     detour: Float32Array
     """`detour[goal, dimension]`: another action that is nearly as good; varies with the state."""
+
+    def select(self, goals: IntArray) -> ContinuousGoalValues:
+        """Return the values of some goals only, of one robot."""
+        return ContinuousGoalValues(
+            self.action[goals], self.value[goals], self.spread[goals], self.detour[goals]
+        )
 
 
 AnyGoalValues: TypeAlias = GoalValues | ContinuousGoalValues
@@ -83,7 +94,7 @@ class GoalToGoal:
         typical: FloatArray = share @ self.values
         return typical
 
-    def among(self, goals: IntArray) -> GoalToGoal:
+    def select(self, goals: IntArray) -> GoalToGoal:
         """Return the same for some goals only; what is typical stays as it was."""
         rows = goals if self.rows is None else self.rows[goals]
         values = self.values[rows][:, goals]
@@ -184,3 +195,20 @@ class RemoteSkills:
     action_space: Space[Any]
     hold: int = 1
     """Steps for which a decision is held."""
+
+
+def select(skills: Skills, behind: GoalToGoal, goals: IntArray) -> RemoteSkills:
+    """Return what is known of skills, with some of their goals: enough to plan with these alone."""
+    return RemoteSkills(
+        domain=skills.domain,
+        checkpoint="",
+        digest=skills.digest,
+        propositions=skills.propositions,
+        constraints=skills.constraints,
+        goals=tuple(skills.goals[index] for index in goals.tolist()),
+        world_model=behind.select(goals),
+        gamma=skills.gamma,
+        observation_space=skills.action_space,  # Nothing is observed through a selection.
+        action_space=skills.action_space,
+        hold=hold_of(skills),
+    )

@@ -60,7 +60,7 @@ class DecisionTopic:
             goal_id=execution.handle.goal_id,
             mission_steps=run.tracker.steps,
             state=run.tracker.state,
-            target=run.target,
+            target="" if execution.text is None else execution.text.target,
             goals=[_in_play(run, goal) for goal in why.goals],
             other_goals=why.others,
             avoid=why.avoid,

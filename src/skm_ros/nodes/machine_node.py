@@ -53,6 +53,7 @@ from skm_machine.events import EventScript, check_events
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
+from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
 from skm_primitives.planning.planners import make_policy, planner_names
 from skm_primitives.planning.policies import ProductPolicy
@@ -298,8 +299,9 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     run, tracker = execution.steps.run, execution.steps.run.tracker
     state.reason = execution.reason or execution.steps.stop_reason
     state.state, state.states = tracker.state, run.machine.num_states
-    state.target = run.target
-    state.active_constraints = list(run.active_constraints)
+    if execution.text is not None:
+        state.target = execution.text.target
+        state.active_constraints = list(execution.text.active_constraints)
     state.violated_constraints = sorted(tracker.violated)
     if run.goal >= 0:
         state.goal_index, state.goal_value = run.goal, run.goal_value
@@ -670,6 +672,8 @@ class Execution:
         self.outcome: int = Result.UNKNOWN
         self.reason = ""
         self.run: MissionRun | None = None
+        self.text: MissionText | None = None
+        """What people are told of the run."""
         self.steps: MissionSteps | None = None
         self.accepted_at = self._waiting_since = time.monotonic()
         self.began_at = 0.0
@@ -743,7 +747,8 @@ class Execution:
             usual = NO_LIMIT if mission.machine.endless else limit
             shield = make_shield(mission, skills) if self.node.setting("shield") else None
             answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
-            answer.study()
+            self.text = MissionText(answer)
+            self.text.study()
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -836,7 +841,7 @@ class Execution:
     def _on_decision(self) -> None:
         if self._moved or self._unseen:
             self._publish_feedback(transition=self._moved)
-        if not self._warning and self.run is not None and (late := self.run.late):
+        if not self._warning and self.text is not None and (late := self.text.late):
             self._warning = late
             self.node.get_logger().warning(late)
         self.node.decisions.publish(self)
@@ -901,8 +906,9 @@ class Execution:
             reason = f"the mission cannot be satisfied any more: {shown} held"
             self.finish(Result.FAILED, f"{reason}; {self._warning}" if self._warning else reason)
         elif self.run.stalled:
+            target = "" if self.text is None else self.text.target
             reason = "the robot gets nowhere, whichever way it tries"
-            self.finish(Result.NO_PROGRESS, f"{reason}: it is after {self.run.target}")
+            self.finish(Result.NO_PROGRESS, f"{reason}: it is after {target}")
         else:
             self._finish_in_time(f"{self.run.max_steps} steps were taken")
 

@@ -6,6 +6,7 @@ import pytest
 from skm_machine import UnachievableMissionError, compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.episodes import run_episode
+from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Ahead
@@ -88,21 +89,23 @@ def test_labels_count_even_where_the_observation_is_lost():
 def test_it_says_what_it_goes_for():
     run, world = begin("F(coffee & X F office) & G !decoration")
     decide(run, world)
-    assert run.target == "coffee & !decoration"
-    assert run.active_constraints == ("decoration",)
+    text = MissionText(run)
+    assert text.target == "coffee & !decoration"
+    assert text.active_constraints == ("decoration",)
     assert "coffee" in PRIMITIVES.goals[run.goal].labels
     assert 0 < run.goal_value <= 1
     run.enter(world.observation, {"coffee"})
     decide(run, world)
-    assert run.target == "office & !decoration"
+    assert text.target == "office & !decoration"
     run.enter(world.observation, {"office"})
-    assert (run.over, run.target, run.active_constraints) == (True, "", ())
+    assert (run.over, text.target, text.active_constraints) == (True, "", ())
 
 
 @pytest.mark.parametrize("formula", ["G F A & G F C", "F(coffee & X F office) & G !decoration"])
 def test_what_was_studied_before_is_what_would_be_told_on_the_way(formula):
     (run, world), (other, _) = begin(formula), begin(formula)
-    run.study()
+    text, later = MissionText(run), MissionText(other)
+    text.study()
     while not run.over and run.tracker.moves < 4:
         decision = decide(run, world)
         assert decide(other, world) == decision
@@ -114,8 +117,8 @@ def test_what_was_studied_before_is_what_would_be_told_on_the_way(formula):
             if (goal.labels, goal.place) == (pursued.labels, pursued.place)
         ]
         assert run.goal_value == max(values.move[alike].max(), values.stop[alike].max())
-        told = run.target, run.active_constraints, run.goal_value
-        assert told == (other.target, other.active_constraints, other.goal_value)
+        told = text.target, text.active_constraints, run.goal_value
+        assert told == (later.target, later.active_constraints, other.goal_value)
         world.step(decision.action)
         run.enter(world.observation, world.labels)
         other.enter(world.observation, world.labels)

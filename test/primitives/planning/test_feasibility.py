@@ -18,9 +18,9 @@ from skm_machine.skill_machine import plan_paper
 from skm_primitives import MissionRun, load_primitives, make_policy, run_episode
 from skm_primitives.learning.tabular import TabularLearner
 from skm_primitives.learning.training import make_learner, train
-from skm_primitives.planning.options import Pursuit
-from skm_primitives.planning.policy import Decision
-from skm_primitives.planning.shield import ValueShield
+from skm_primitives.planning.options import Options
+from skm_primitives.planning.policy import Decision, Expectation
+from skm_primitives.planning.safety import ValueShield
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.tabular_skills import TabularPrimitives, TabularSettings
 from skm_primitives.skills.values import (
@@ -148,7 +148,7 @@ def test_what_an_event_would_help_far_away_is_waited_for():
     policy = make_policy(mission, skills)
     policy.start(0)
     decision = policy.choose(mission.machine.initial, None)
-    assert decision.waiting
+    assert decision.expectation is Expectation.WAITING
     assert decision.action == 1
 
 
@@ -231,7 +231,7 @@ def test_a_goal_fifty_steps_away_is_within_reach_of_the_shield():
 
 
 def test_weights_too_small_for_single_precision_choose_a_goal():
-    pursuit = Pursuit()
+    pursuit = Options(0.9)
     worth = np.array([-400.0, -300.0, -500.0])
     chosen = pursuit.choose(seen(0.9, 0.1, 0.9), np.ones(3, np.bool_), worth)
     assert chosen.goal[0] == 1

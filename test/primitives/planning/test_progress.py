@@ -1,5 +1,8 @@
 """A mission that gets nowhere tries another way, and in the end says so."""
 
+import itertools
+import math
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,20 +12,29 @@ from skm_machine import Status, compile_mission
 from skm_primitives.evaluation.exact import evaluate_policy
 from skm_primitives.execution.episodes import run_episode
 from skm_primitives.few_shot.tabular import FinetunedPolicy
+from skm_primitives.planning.options import (
+    EXHAUSTED,
+    FARTHEST,
+    TRANSITION_PACE,
+    TRANSITION_SLACK,
+    transition_deadlines,
+)
 from skm_primitives.planning.planners import PLANNERS, make_policy
-from skm_primitives.planning.policy import Decision
-from skm_primitives.planning.progress import LEAST, MOST, PATIENCE, WAYS, Progress
 from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
 
+LEAST = EXHAUSTED * TRANSITION_SLACK
+"""Steps without progress before a mission stalls, at least."""
 
-def waits(progress, value, *, goal=0, noise=0.0, near=1.0):
-    """Return after how many steps at one value another way is due."""
-    decision = Decision(0, goal, value, noise)
-    for step in range(1, 10_000):
-        if progress.watch(decision, lambda: near):
+
+def stalls_after(decisions, limit=10_000):
+    """Return after how many decisions a mission stalls; None if it never does."""
+    deadlines = transition_deadlines(GAMMA, 3)
+    for step, (goal, value) in zip(range(1, limit), decisions, strict=False):
+        deadlines.watch_one(goal, math.log(value) if value else -math.inf)
+        if deadlines.in_a_row[0] >= EXHAUSTED:
             return step
-    raise AssertionError("it waits for ever")
+    return None
 
 
 def run_in_corridor(formula, skills, planner="product", max_steps=5000):
@@ -31,57 +43,28 @@ def run_in_corridor(formula, skills, planner="product", max_steps=5000):
     return run_episode(env, skills, policy, max_steps=max_steps, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("steps_away", "time"),
-    [(0, LEAST), (10, LEAST), (60, PATIENCE * 60), (10_000, MOST)],
-)
-def test_the_time_is_a_multiple_of_what_the_value_promised(steps_away, time):
-    progress = Progress(GAMMA)
-    first = waits(progress, 0.5, near=GAMMA**steps_away)
-    assert first - 1 == pytest.approx(time, abs=1), "the first value is a gain"
-    for _ in range(WAYS - 1):
-        assert not progress.stalled
-        assert waits(progress, 0.5, near=GAMMA**steps_away) == pytest.approx(time, abs=1)
-    assert progress.stalled
-    progress.restart()
-    assert not progress.stalled
+@pytest.mark.parametrize("steps_away", [0, 10, 60, 10_000])
+def test_the_time_is_a_share_of_what_the_value_promised(steps_away):
+    time = TRANSITION_SLACK + TRANSITION_PACE * min(steps_away, FARTHEST)
+    found = stalls_after(itertools.repeat((0, GAMMA**steps_away)))
+    assert found == pytest.approx(EXHAUSTED * (time + 1), abs=1), "the first step is a gain"
 
 
-def test_a_value_that_creeps_within_the_noise_is_no_progress():
-    progress, value = Progress(GAMMA), 0.7
-    for _ in range(WAYS * LEAST + 1):
-        progress.watch(Decision(0, 0, value, 0.02), lambda: 1.0)
-        value *= 1 + 1e-7
-    assert progress.stalled
+def test_a_value_that_creeps_by_rounding_is_no_progress():
+    assert stalls_after((0, 0.7 * (1 + 1e-7) ** step) for step in range(10_000))
 
 
 def test_goals_that_undo_each_other_are_no_progress():
-    progress = Progress(GAMMA)
-    for step in range(WAYS * LEAST + 2):
-        progress.watch(Decision(0, step % 2, 0.5 + 0.1 * (step % 2)), lambda: 1.0)
-    assert progress.stalled
-
-
-def test_all_in_vain_is_no_progress_at_once():
-    progress = Progress(GAMMA)
-    assert not progress.watch(Decision(0, 0, 0.9), lambda: 1.0)
-    assert not progress.stalled
-    progress.watch(Decision(0, 0, 0.95, vain=True), lambda: 1.0)
-    assert progress.stalled
+    assert stalls_after((step % 2, 0.5 + 0.1 * (step % 2)) for step in range(10_000))
 
 
 def test_no_value_at_all_is_no_progress():
-    progress = Progress(GAMMA)
-    for _ in range(WAYS * LEAST):
-        progress.watch(Decision(0, -1, 0.0), lambda: 0.0)
-    assert progress.stalled
+    assert stalls_after(itertools.repeat((-1, 0.0))) == EXHAUSTED * TRANSITION_SLACK
 
 
 @pytest.mark.parametrize("away", [400, 3000])
 def test_exact_values_of_a_long_way_never_stall(away):
-    progress = Progress(GAMMA)
-    for step in range(away):
-        assert not progress.watch(Decision(0, 0, GAMMA ** (away - step)), lambda: 0.5)
+    assert stalls_after((0, GAMMA ** (away - step)) for step in range(away)) is None
 
 
 @pytest.mark.parametrize("continuous", [True, False])
@@ -90,7 +73,7 @@ def test_a_skill_that_lies_ends_without_progress(continuous, planner):
     episode = run_in_corridor("F right", lying_skills(continuous), planner)
     assert episode.outcome == "no progress"
     assert episode.status is Status.RUNNING
-    assert WAYS * LEAST <= episode.steps <= 2 * WAYS * LEAST
+    assert LEAST <= episode.steps <= 2 * LEAST
 
 
 @pytest.mark.parametrize("continuous", [True, False])
@@ -129,7 +112,7 @@ def test_nothing_in_reach_ends_without_progress():
 
     for planner in PLANNERS:
         episode = run_in_corridor("F right", lying_skills(True, Nothing), planner)
-        assert (episode.outcome, episode.steps) == ("no progress", WAYS * LEAST)
+        assert (episode.outcome, episode.steps) == ("no progress", LEAST)
         assert not np.any([decision.action for decision in episode.decisions])
 
 
@@ -156,10 +139,10 @@ def test_the_papers_planner_says_that_it_is_stuck_long_before_its_time_is_up():
     policy = make_policy(compile_mission(spec.tasks["coffee_strict"].formula), skills, "paper")
     episode = run_episode(env, skills, policy, max_steps=1000, seed=0)
     assert episode.outcome == "no progress"
-    assert episode.steps <= 2 * WAYS * LEAST
+    assert episode.steps <= 2 * LEAST
     runs = evaluate_policy(env.unwrapped.model, skills, policy, max_steps=1000)
     assert not runs.accepted.any()
-    assert runs.steps.max() <= 2 * WAYS * LEAST
+    assert runs.steps.max() <= 2 * LEAST
 
 
 def test_a_finetuned_policy_leaves_what_led_nowhere_to_the_zero_shot_policy():
@@ -170,10 +153,10 @@ def test_a_finetuned_policy_leaves_what_led_nowhere_to_the_zero_shot_policy():
     env = gymnasium.make(spec.env_id, max_episode_steps=-1)
     q = np.zeros((env.unwrapped.model.num_cells, mission.machine.num_states, 4))
     q[..., 2] = 0.5
-    policy = FinetunedPolicy(make_policy(mission, skills), q)
+    policy = FinetunedPolicy(make_policy(mission, skills), q, skills.gamma)
     episode = run_episode(env, skills, policy, max_steps=1000, seed=0)
     assert episode.outcome == "accepted"
-    assert LEAST < episode.steps < PATIENCE * 100
+    assert TRANSITION_SLACK < episode.steps < 4 * TRANSITION_SLACK
 
 
 @pytest.mark.parametrize(
@@ -193,4 +176,4 @@ def test_patrols_do_not_stall(domain, formula, steps):
     assert episode.outcome == "satisfied so far"
     assert episode.steps == steps
     gaps = np.diff([0, *(move.step for move in episode.transitions), steps])
-    assert gaps.max() < WAYS * LEAST
+    assert gaps.max() < LEAST

@@ -9,6 +9,7 @@ from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.planning.map_domains import make_map_domain
 from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.safety import LEAST_SAFETY
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.skills.values import GoalValues
 from skm_sim import get_domain
@@ -233,7 +234,7 @@ def test_a_choice_that_shows_what_fails_the_mission_is_replaced_by_the_best_othe
     move, stop = np.full((goals, actions), 0.5), np.zeros((goals, actions))
     stop[failing[0], 0] = 0.99
     move[:, 1] = 0.0
-    lost = shield.lost_actions(mission.machine.initial, values_of(move, stop))
+    lost = shield.safety_of_actions(mission.machine.initial, values_of(move, stop)) < LEAST_SAFETY
     assert lost.tolist() == [True, True] + [False] * (actions - 2)
     wrong = Decision(0, 0, 0.5)
     found = shield.vet(mission.machine.initial, wrong, values_of(move, stop), policy)

@@ -98,7 +98,7 @@ def test_goals_that_are_kept_are_worth_what_they_were(text):
 def test_where_there_are_two_goals_of_each_label_set_both_are_kept(ten):
     strict_or_free = [i for i, goal in enumerate(ten.goals) if len(goal.violated) in (1, len(TEN))]
     goals = tuple(ten.goals[index] for index in strict_or_free)
-    behind = ten.world_model.among(np.array(strict_or_free))
+    behind = ten.world_model.select(np.array(strict_or_free))
     skills = replace(ten, goals=goals, world_model=behind)
     mission = compile_mission("F a", propositions=TEN)
     assert len(goals) == len(goals_of_mission(mission, skills)) == 20

@@ -2,7 +2,7 @@
 
 Everything goes through the pictures, as served: boards are drawn, networks see 84 × 84 × 3 bytes.
 `greedy` is the network alone, `executed` with the memory against circles
-(`skm_primitives.planning.revisits`).
+(`skm_primitives.planning.options`).
 """
 
 from __future__ import annotations

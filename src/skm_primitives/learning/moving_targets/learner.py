@@ -26,7 +26,7 @@ from skm_primitives.learning.moving_targets.networks import (
     weights,
 )
 from skm_primitives.learning.trainer import DeepLearner, ScoreCurve, TrainerSettings
-from skm_primitives.planning.revisits import REPEAT_STEPS
+from skm_primitives.planning.options import REPEAT_STEPS
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
@@ -389,7 +389,7 @@ def success(
     """Return the share of `count` feasible boards on which each skill succeeds.
 
     Greedily by the network alone; or, with `repeats` the discount of the values, with the memory of an
-    executor (`skm_primitives.planning.revisits`).
+    executor (`skm_primitives.planning.options`).
     """
     random = np.random.default_rng(seed)
     states = np.concatenate([feasible_boards(test, count, random) for test in tests])
