@@ -2,9 +2,9 @@
 
 An *arrival* (the machine state before it, and where the robot arrives) is lost if it fails the
 mission's machine, or if whatever is done afterwards does. It is worked out backwards from failure on the
-product of machine and world, exactly, for finite worlds. A lost action is replaced by the one that the policy values most among those that are
-not; where all are lost, the robot is to stop. Where only networks know the world, their values say what
-is lost: see `value_shield`.
+product of machine and world, exactly, for finite worlds. A lost action is replaced by the one that the
+policy values most among those that are not; where all are lost, the robot is to stop. Where only
+networks know the world, their values say what is lost: see `value_shield`.
 
 A machine with commitments has no shield: what a step does to it is chosen only afterwards.
 """
