@@ -1,5 +1,4 @@
-"""Deadlines in a deterministic finite world: the soonest success, with every clock of the mission
-running.
+"""Deadlines in a deterministic finite world: the soonest success, with every clock running.
 
 The plan of `policies` takes the shortest way, and knows no time. Where the clock can make a mission
 fail, its way is sought here instead: forwards from where the robot is, one step after the other, each as

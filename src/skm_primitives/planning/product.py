@@ -24,7 +24,7 @@ import numpy as np
 from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.finite_world import FiniteWorld, expand, inverse
+from skm_sim.finite_world import FiniteWorld, Predecessors, expand, inverse
 
 Node = tuple[int, int, int]
 """[u, place, counter]"""
@@ -57,38 +57,6 @@ def members(states: int, some: frozenset[int]) -> BoolArray:
     return found
 
 
-@dataclass(frozen=True)
-class VisitCounters:
-    """Counts of the visits to those places whose labels change with them, as one number.
-
-    Only places at which the machine can tell the difference are counted.
-    """
-
-    places: tuple[int, ...] = ()
-    """The places that are counted."""
-    sizes: tuple[int, ...] = ()
-    """How many counts of each are told apart."""
-
-    @property
-    def combinations(self) -> int:
-        """How many values the number takes."""
-        return int(np.prod(self.sizes, initial=1))
-
-    def visits(self, index: int) -> IntArray:
-        """Return, for each value of the number, how often the counted place `index` was visited."""
-        numbers = np.arange(self.combinations)
-        found: IntArray = numbers // self._unit(index) % self.sizes[index]
-        return found
-
-    def after_visit(self, index: int) -> IntArray:
-        """Return, for each value, the one after one more visit to that place."""
-        more = self.visits(index) + 1 < self.sizes[index]
-        return np.arange(self.combinations) + np.where(more, self._unit(index), 0)
-
-    def _unit(self, index: int) -> int:
-        return int(np.prod(self.sizes[:index], initial=1))
-
-
 @dataclass(frozen=True, eq=False)
 class Product:
     """Machine × world × visits, under each of some choices of events; the first is that of no event."""
@@ -100,9 +68,11 @@ class Product:
     """δ_u of each reading: `[choice of events, u, label set]`."""
     reward: FloatArray
     """δ_r of it."""
-    counters: VisitCounters
     label_ids: IntArray
-    """`[place, counter]`: the label set that an arrival shows, with that many visits before it."""
+    """`[place, counter]`: the label set that an arrival shows, with that many visits before it.
+
+    A counter is how often each place was visited whose labels change with that, as one number; only
+    places count at which the machine can tell the difference."""
     counter_after: IntArray
     """`[place, counter]`: the counter after it."""
     extra: FloatArray
@@ -116,13 +86,13 @@ class Product:
     commitments: tuple[tuple[int, tuple[int, ...]], ...] = field(default=())
     """The machine states in which commitments can be made, with the states under each."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int, int]:
         """Machine states, places, counters."""
         places, counters = self.label_ids.shape
         return self.target.shape[1], places, counters
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of nodes."""
         return int(np.prod(self.shape))
@@ -159,9 +129,13 @@ class Product:
         _, places, counters = self.shape
         row, rest = np.divmod(readings, places * counters)
         if counters == 1:
-            return row, rest, np.zeros_like(rest), self.label_ids[rest, 0]
+            return row, rest, rest, self._first_labels[rest]
         place, counter = np.divmod(rest, counters)
         return row, place, counter, self.label_ids[place, counter]
+
+    @cached_property
+    def _first_labels(self) -> IntArray:
+        return np.ascontiguousarray(self.label_ids[:, 0])
 
     @cached_property
     def _targets(self) -> IntArray:
@@ -183,21 +157,27 @@ class Product:
     def _over(self) -> BoolArray:
         return members(self.shape[0], self.machine.terminal)
 
-    def lands(self, readings: IntArray) -> IntArray:
-        """Return the nodes that readings lead to."""
+    def read(self, readings: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the nodes that readings lead to, and the rewards for that."""
         _, places, counters = self.shape
         row, place, counter, label = self._parts(readings)
-        landed: IntArray = (self._targets[row, label] * places + place) * counters
-        return landed if counters == 1 else landed + self.counter_after[place, counter]
+        lands: IntArray = (self._targets[row, label] * places + place) * counters
+        if counters > 1:
+            lands += self.counter_after[place, counter]
+        return lands, self._rewards[row, label]
+
+    def lands(self, readings: IntArray) -> IntArray:
+        """Return the nodes that readings lead to."""
+        return self.read(readings)[0]
 
     def pays(self, readings: IntArray) -> FloatArray:
         """Return the rewards of readings."""
-        row, _, _, label = self._parts(readings)
-        found: FloatArray = self._rewards[row, label]
-        return found
+        return self.read(readings)[1]
 
     def keeps(self, readings: IntArray) -> BoolArray:
         """Return which readings lead anywhere."""
+        if self.all_kept:
+            return np.ones(np.shape(readings), np.bool_)
         row, place, _, label = self._parts(readings)
         kept: BoolArray = self._keeps[row, label]
         if self.world.ended is not None:
@@ -206,8 +186,9 @@ class Product:
             kept = kept & ~self.barred.reshape(-1)[readings % self.size]
         return kept
 
-    @property
-    def _all_kept(self) -> bool:
+    @cached_property
+    def all_kept(self) -> bool:
+        """Whether every reading leads somewhere."""
         return not self.machine.committed and self.world.ended is None and self.barred is None
 
     def added(self, readings: IntArray) -> FloatArray:
@@ -216,7 +197,7 @@ class Product:
         found: FloatArray = self.extra[row % self.shape[0], self.kind[place]]
         return found
 
-    @property
+    @cached_property
     def wary(self) -> bool:
         """Whether some steps count as more than one."""
         return bool(self.extra.any())
@@ -231,20 +212,22 @@ class Product:
         row, label = np.nonzero(self._rewards > 0)
         rest, owner = expand(first, shown, label)
         readings = row[owner] * (places * counters) + rest
-        return readings if self._all_kept else readings[self.keeps(readings)]
+        return readings if self.all_kept else readings[self.keeps(readings)]
 
     @cached_property
-    def _rows_before(self) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
-        """For each `label set · states + u'`, the rows of the table that lead there: all, unrewarded."""
-        states, _, _ = self.shape
-        labels = self.target.shape[2]
+    def _rows_before(self) -> tuple[IntArray, IntArray]:
+        return self._rows_leading(np.ones(self._targets.shape, np.bool_))
 
-        def found(some: BoolArray) -> tuple[IntArray, IntArray]:
-            row, label = np.nonzero(some)
-            first, order = inverse(label * states + self._targets[row, label], states * labels)
-            return first, row[order]
+    @cached_property
+    def _unrewarded_before(self) -> tuple[IntArray, IntArray]:
+        return self._rows_leading(self._rewards <= 0)
 
-        return found(np.ones(self._targets.shape, np.bool_)), found(self._rewards <= 0)
+    def _rows_leading(self, some: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return for each `label set · states + u'` the rows of the table, of some, that lead there."""
+        states, labels = self.shape[0], self.target.shape[2]
+        row, label = np.nonzero(some)
+        first, order = inverse(label * states + self._targets[row, label], states * labels)
+        return first, row[order]
 
     @cached_property
     def _counters_before(self) -> tuple[IntArray, IntArray]:
@@ -254,18 +237,24 @@ class Product:
         first, order = inverse((place + self.counter_after).reshape(-1), places * counters)
         return first, order % counters
 
-    def before(self, nodes: IntArray, *, unrewarded: bool = False) -> tuple[IntArray, IntArray]:
+    def before(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the readings that lead to some nodes, and to which of them; kept or not."""
+        row, place, counter, owner = self._leading(nodes, self._rows_before)
+        return self.reading(row, place, counter), owner
+
+    def _leading(
+        self, nodes: IntArray, leading: tuple[IntArray, IntArray]
+    ) -> tuple[IntArray, IntArray, IntArray | int, IntArray]:
+        """Return the rows of the table, places and counters of readings that lead to some nodes."""
         states, places, counters = self.shape
-        first, rows = self._rows_before[unrewarded]
         state, rest = np.divmod(nodes, places * counters)
         if counters == 1:
-            row, owner = expand(first, rows, self.label_ids[rest, 0] * states + state)
-            return row * places + rest[owner], owner
+            row, owner = expand(*leading, self._first_labels[rest] * states + state)
+            return row, rest[owner], 0, owner
         counter, mine = expand(*self._counters_before, rest)
         place, state = rest[mine] // counters, state[mine]
-        row, owner = expand(first, rows, self.label_ids[place, counter] * states + state)
-        return (row * places + place[owner]) * counters + counter[owner], mine[owner]
+        row, owner = expand(*leading, self.label_ids[place, counter] * states + state)
+        return row, place[owner], counter[owner], mine[owner]
 
     @cached_property
     def _readers(self) -> tuple[IntArray, IntArray]:
@@ -292,38 +281,42 @@ class Product:
 
         `by_chance`: wherever an action may lead; else where it leads as a rule.
         """
-        _, places, counters = self.shape
-        state, rest = np.divmod(arrivals % self.size, places * counters)
-        place, counter = (rest, 0) if counters == 1 else np.divmod(rest, counters)
+        row, rest = np.divmod(arrivals, self.shape[1] * self.shape[2])
+        place, counter = (rest, 0) if self.shape[2] == 1 else np.divmod(rest, self.shape[2])
         backwards = self.world.before_by_chance if by_chance else self.world.before
+        return self._acting(row % self.shape[0], place, counter, backwards)
+
+    def _acting(
+        self, state: IntArray, place: IntArray, counter: IntArray | int, backwards: Predecessors
+    ) -> tuple[IntArray, IntArray]:
+        """Return the nodes from which an allowed action leads to arrivals, and to which of them."""
         if self.allowed is None:
             source, owner = backwards.of(place)
-            return self._numbers(state[owner], source, counter, owner), owner
-        move, owner = backwards.moves_to(place)
-        source, action = np.divmod(move, self.world.actions)
+        else:
+            move, owner = backwards.moves_to(place)
+            source, action = np.divmod(move, self.world.actions)
+            at = counter if isinstance(counter, int) else counter[owner]
+            may = self.allowed[state[owner], source, action, at]
+            source, owner = source[may], owner[may]
         at = counter if isinstance(counter, int) else counter[owner]
-        may = self.allowed[state[owner], source, action, at]
-        source, owner = source[may], owner[may]
-        return self._numbers(state[owner], source, counter, owner), owner
-
-    def _numbers(
-        self, state: IntArray, place: IntArray, counter: IntArray | int, owner: IntArray
-    ) -> IntArray:
-        _, places, counters = self.shape
-        number: IntArray = (state * places + place) * counters
-        return number if isinstance(counter, int) else number + counter[owner]
+        return self.reading(state[owner], source, at), owner
 
     def one_step_before(self, nodes: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return from where unrewarded steps may lead to some nodes; to which; and how long each is."""
-        readings, landed = self.before(nodes, unrewarded=True)
-        if not self._all_kept:
-            kept = self.keeps(readings)
-            readings, landed = readings[kept], landed[kept]
-        length = 1.0 + self.added(readings) if self.wary else np.ones(len(readings))
-        arrivals, read = self.arrivals(readings)
-        sources, owner = self.sources(arrivals, by_chance=True)
-        mine = read[owner]
-        return sources, landed[mine], length[mine]
+        row, place, counter, landed = self._leading(nodes, self._unrewarded_before)
+        if not self.all_kept:
+            kept = np.flatnonzero(self.keeps(self.reading(row, place, counter)))
+            row, place, landed = row[kept], place[kept], landed[kept]
+            counter = counter if isinstance(counter, int) else counter[kept]
+        state = row if len(self.happenings) == 1 else row % self.shape[0]
+        length = 1.0 + self.extra[state, self.kind[place]] if self.wary else None
+        if self.commitments:
+            state, read = expand(*self._readers, state)
+            place, landed = place[read], landed[read]
+            counter = counter if isinstance(counter, int) else counter[read]
+            length = None if length is None else length[read]
+        sources, owner = self._acting(state, place, counter, self.world.before_by_chance)
+        return sources, landed[owner], np.ones(len(owner)) if length is None else length[owner]
 
     # Forwards.
 
@@ -365,8 +358,7 @@ class Product:
         return met.reshape(self.shape), arrived.reshape(self.shape)
 
     def shown_labels(self) -> dict[int, set[frozenset[str]]]:
-        """Return, for each machine state that any start leads to with no commitment, what can show
-        in it."""
+        """Return what can show in each machine state that any start leads to, with no commitment made."""
         begun: BoolArray = np.zeros(self.shape, np.bool_)
         begun[self.machine.initial, :, 0] = True
         nodes, arrivals = replace(self, commitments=()).gone_through(begun)
@@ -448,17 +440,21 @@ def mission_product(
         for place, shown in world.visits.items()
         if len(shown) > 1 and _differ(target, reward, list(set(shown)))
     }
-    counters = VisitCounters(tuple(counted), tuple(len(shown) for shown in counted.values()))
-    label_ids = np.repeat(world.label_ids[:, None], counters.combinations, axis=1)
-    counter_after = np.tile(np.arange(counters.combinations), (world.states, 1))
+    sizes = [len(shown) for shown in counted.values()]
+    counters = int(np.prod(sizes, initial=1))
+    visits = np.array(np.unravel_index(np.arange(counters), sizes or (1,)))
+    label_ids = np.repeat(world.label_ids[:, None], counters, axis=1)
+    counter_after = np.tile(np.arange(counters), (world.states, 1))
     for index, (place, shown) in enumerate(counted.items()):
-        label_ids[place] = np.array(shown)[counters.visits(index)]
-        counter_after[place] = counters.after_visit(index)
+        label_ids[place] = np.array(shown)[visits[index]]
+        more = visits.copy()
+        more[index] = np.minimum(more[index] + 1, sizes[index] - 1)
+        counter_after[place] = np.ravel_multi_index(tuple(more), sizes)
     extra, kind = _extra_lengths(machine, world, target[0])
     allowed = None
     if world.tried is not None:
-        sizes = machine.num_states, *world.tried.shape, counters.combinations
-        allowed = np.broadcast_to(world.tried[None, :, :, None], sizes)
+        dense = machine.num_states, *world.tried.shape, counters
+        allowed = np.broadcast_to(world.tried[None, :, :, None], dense)
     commitments = tuple(
         (u, ways) for u in range(machine.num_states) if (ways := machine.commitments(u))
     )
@@ -468,7 +464,6 @@ def mission_product(
         tuple(happenings),
         target,
         reward,
-        counters,
         label_ids,
         counter_after,
         extra,

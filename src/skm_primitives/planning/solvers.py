@@ -96,28 +96,31 @@ def paid_in(product: Product, region: BoolArray) -> IntArray:
     return paid[region.reshape(-1)[product.lands(paid)]]
 
 
-def possible(product: Product, endless: bool) -> BoolArray:
-    """Return from where some run has a reward, or rewards for ever; events help.
+def possible(product: Product, *, endless: bool) -> BoolArray:
+    """Return from where some run has a reward, or rewards for ever, if chance and events help.
 
-    Where actions are stochastic: with a positive probability of each of its steps.
+    Where actions are stochastic: with a positive probability of each of its steps. If `endless`, a
+    reward counts only if others that count can follow, which is the greatest fixed point: then there is
+    a lasso from each of these nodes.
     """
-    if endless:
-        return recurring(product)
-    return steps_to(product, paid=product.paid, by_chance=True)[0] < FAR
+    paid = product.paid
+    while True:
+        found: BoolArray = np.zeros(product.size, np.bool_)
+        frontier = product.sources(product.arrivals(paid)[0], by_chance=True)[0]
+        frontier = np.unique(frontier)
+        while len(frontier):
+            found[frontier] = True
+            earlier = np.unique(product.one_step_before(frontier)[0])
+            frontier = earlier[~found[earlier]]
+        again = paid[found[product.lands(paid)]] if endless else paid
+        if len(again) == len(paid):
+            return found.reshape(product.shape)
+        paid = again
 
 
 def recurring(product: Product) -> BoolArray:
-    """Return from where rewards can be had for ever, if chance and events help.
-
-    A reward counts only if others that count can follow, which is the greatest fixed point: then there
-    is a lasso from each of these nodes.
-    """
-    region: BoolArray = np.ones(product.shape, np.bool_)
-    while True:
-        found = steps_to(product, paid=paid_in(product, region), by_chance=True)[0] < FAR
-        if np.array_equal(found, region):
-            return region
-        region = found
+    """Return from where rewards can be had for ever, if chance and events help."""
+    return possible(product, endless=True)
 
 
 def first_steps(
@@ -286,9 +289,8 @@ class Lengths:
     def from_readings(self, readings: IntArray, behind: FloatArray | None = None) -> FloatArray:
         """Return how long the way is from some readings on, that step included."""
         product = self._product
-        lands = product.lands(readings)
+        lands, reward = product.read(readings)
         continuation: FloatArray = (self.being if behind is None else behind)[lands] + 1
-        reward = product.pays(readings)
         paid = reward > 0
         if paid.any():
             total = np.logaddexp(np.log(reward[paid]), continuation[paid] * self._log_gamma)
@@ -297,8 +299,11 @@ class Lengths:
                 continuation[paid & ~self._lasting.reshape(-1)[lands]] = np.inf
         if product.wary:
             continuation = continuation + product.added(readings)
-        kept = product.keeps(readings)
-        return continuation if kept.all() else np.where(kept, continuation, np.inf)
+        return (
+            continuation
+            if product.all_kept
+            else np.where(product.keeps(readings), continuation, np.inf)
+        )
 
     def direct(self, state: int, place: IntArray, counter: IntArray | int) -> FloatArray:
         """Return how long it is from arrivals that are read in `state`, if events help."""
@@ -368,10 +373,10 @@ def log_options(product: Product, arriving: FloatArray, rows: Sequence[int] | sl
 def arriving_directly(product: Product, value: FloatArray, gamma: float) -> FloatArray:
     """Return the value of arriving with no commitment made on arrival; nothing if one is broken."""
     dense = product.dense()
-    after = dense.reward + gamma * value.reshape(-1)[dense.lands]
+    after: FloatArray = dense.reward + gamma * value.reshape(-1)[dense.lands]
     if product.wary:
-        after = after * gamma ** product.extra[:, product.kind, None]
-    return np.where(dense.kept, after, 0.0)
+        after *= gamma ** product.extra[:, product.kind, None]
+    return after if product.all_kept else np.where(dense.kept, after, 0.0)
 
 
 def best_way(product: Product, direct: FloatArray) -> IntArray:
@@ -485,20 +490,22 @@ def best_lasso(product: Product, gamma: float) -> Lasso:
     changed = True
     while changed:
         value, last = _evaluate(product, action, way)
-        direct = arriving_directly(product, value, GAMMA)
-        better_way = best_way(product, direct)
-        arriving = np.take_along_axis(direct, better_way, axis=0)
-        improved_way = arriving > np.take_along_axis(direct, way, axis=0) + BETTER
+        arriving = direct = arriving_directly(product, value, GAMMA)
+        improved_way: BoolArray | None = None
+        if product.commitments:
+            better_way = best_way(product, direct)
+            arriving = np.take_along_axis(direct, better_way, axis=0)
+            improved_way = arriving > np.take_along_axis(direct, way, axis=0) + BETTER
         found = options(product, arriving)
         now = np.take_along_axis(found, action[:, :, None], axis=2)[:, :, 0]
         improved = found.max(axis=2) > now + BETTER
-        changed = bool(improved.any() or improved_way.any())
+        changed = bool(improved.any()) or (improved_way is not None and bool(improved_way.any()))
         if product.world.chances is not None:
             plan = action.tobytes() + way.tobytes()
             changed = changed and plan not in seen
             seen.add(plan)
         if changed:
-            way = np.where(improved_way, better_way, way)
+            way = way if improved_way is None else np.where(improved_way, better_way, way)
             action = np.where(improved, found.argmax(axis=2), action)
     gain = (1 - GAMMA) * value.reshape(-1)[last]
     return Lasso(value, arriving, recurring(product), gain, action, way)
@@ -564,8 +571,10 @@ def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
     failed = np.repeat(members(states, product.machine.failure), places * counters)
     level = np.where(failed, 0, FAR)
     spared = np.zeros(product.size, np.bool_) if exempt is None else exempt.reshape(-1)
-    readings = np.array([len(product.ways(u)) for u in range(states)])
-    hopes = np.tile(np.repeat(readings, places * counters), len(product.happenings))
+    hopes = None  # For each arrival under each choice of events, the readings that are not lost.
+    if product.commitments:
+        readings = np.array([len(product.ways(u)) for u in range(states)])
+        hopes = np.tile(np.repeat(readings, places * counters), len(product.happenings))
     lost_arrival: BoolArray = np.zeros(product.size, np.bool_)
     choices = np.full(product.size, product.world.actions)
     freely = product if product.allowed is None else replace(product, allowed=None)
@@ -573,10 +582,12 @@ def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
     while len(nodes):
         step += 1
         answers, _ = product.arrivals(product.before(nodes)[0])
-        answers, count = np.unique(answers, return_counts=True)
-        hopes[answers] -= count
-        found = np.unique(answers[hopes[answers] == 0] % product.size)
-        found = found[~lost_arrival[found]]
+        if hopes is not None:
+            answers, count = np.unique(answers, return_counts=True)
+            hopes[answers] -= count
+            answers = answers[hopes[answers] == 0]
+        found = answers % product.size
+        found = np.unique(found[~(lost_arrival[found] | failed[found])])
         lost_arrival[found] = True
         nodes, count = np.unique(freely.sources(found, by_chance=False)[0], return_counts=True)
         choices[nodes] -= count
@@ -589,16 +600,6 @@ def lost_arrivals(product: Product) -> BoolArray:
     """Return `[u, place, counter]`: the arrivals after which there is only failure, with no event."""
     lost: BoolArray = doomed(product).reshape(-1)[product.lands(np.arange(product.size))] < FAR
     return lost.reshape(product.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Hope:
-    """What there is to hope for, if events were to help."""
-
-    region: BoolArray
-    """From where the mission can be carried out then."""
-    lengths: Lengths
-    allowed: BoolArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -686,15 +687,10 @@ class EventGame:
                 return product.labels(reached, counter) | events, after[0]
         raise AssertionError("a node that is not kept has an answer to every action")
 
-    def hope(self, gamma: float, *, daring: bool = False) -> Hope:
-        """Return where the mission can be carried out if events were to help, and how far that is.
-
-        By the actions that are allowed, or by any. Where nothing can be done without an event, this
-        says where to wait for it.
-        """
-        allowed = self.product.allowed if daring else self.allowed
-        product = replace(self.product, allowed=allowed)
-        return Hope(recurring(product), Lengths(product, gamma), allowed)
+    @cached_property
+    def helped(self) -> Product:
+        """The product of all events, as if they were to help, with only the actions that are allowed."""
+        return replace(self.product, allowed=self.allowed)
 
 
 def without_events(product: Product) -> Product:
