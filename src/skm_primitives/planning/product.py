@@ -358,7 +358,7 @@ class Product:
         return met.reshape(self.shape), arrived.reshape(self.shape)
 
     def shown_labels(self) -> dict[int, set[frozenset[str]]]:
-        """Return what can show in each machine state that any start leads to, with no commitment made."""
+        """Return what can show in each machine state that any start leads to, without commitments."""
         begun: BoolArray = np.zeros(self.shape, np.bool_)
         begun[self.machine.initial, :, 0] = True
         nodes, arrivals = replace(self, commitments=()).gone_through(begun)
