@@ -153,7 +153,7 @@ class GroundedGoalPolicy:
     ) -> None:
         """`many`: these are some of many goals of each label set, which tell apart what is touched."""
         self.mission = mission
-        outcomes = goal_outcomes(mission.machine, skills)
+        outcomes = self._outcomes(mission, skills)
         hope = frozenset[int]()
         if mission.events:
             outcomes, hope = without_risk(outcomes, mission, skills), hopeful(mission, skills)
@@ -196,6 +196,10 @@ class GroundedGoalPolicy:
         self._revisits = memory_for(skills)
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
+
+    def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
+        """Return what each goal does to the machine, and what may happen on the way to it."""
+        return goal_outcomes(mission.machine, skills)
 
     @cached_property
     def _lookahead(self) -> Lookahead:

@@ -16,6 +16,7 @@ from skm_primitives.planning.label_set_policies import (
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
 from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
 from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.reach_avoid import ReachAvoidPolicy
 from skm_primitives.skills.values import KnownWorld, PlaceWorld, Skills
 
 PLANNERS: Final = ("product", "paper")
@@ -70,6 +71,8 @@ def _make_policy(
             return RecurringPolicy(mission, skills, skills.world_model.as_places(len(skills.goals)))
         return KnownWorldPolicy(mission, skills, skills.world_model)
     behind = skills.world_model
+    if behind.avoiding is not None:
+        return ReachAvoidPolicy(mission, skills, behind)
     kept = goals_of_mission(mission, skills)
     if isinstance(skills.action_space, Box) and 0 < len(kept) < len(skills.goals):
         return NarrowedPolicy(mission, skills, behind, kept)
