@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from side_world import SIDES, skills_file
 
+from side_world import SIDES, skills_file
 from skm_cli.commands import finetune as finetune_command
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation import EvaluationOptions, evaluate

@@ -1,7 +1,6 @@
 """Pairs of formulas that are satisfied by the same infinite traces, made by laws of LTL."""
 
 from lasso_semantics import holds_forever, random_formula, random_lasso
-
 from skm_machine.logic.formula import FALSE, TRUE, Formula, conjunction, disjunction, negation
 
 NAMES = ("a", "b", "c")

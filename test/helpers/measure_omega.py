@@ -10,7 +10,6 @@ import sys
 import time
 
 from lasso_semantics import holds_forever, random_formula, random_lasso
-
 from skm_machine import UnsupportedMissionError, translate_omega
 
 

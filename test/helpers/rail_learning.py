@@ -1,6 +1,6 @@
 """Learning on `rail_world` or `line_world` in a second or two, for tests of networks."""
 
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 
 OPTIONS = {
     "hidden": (32, 32),
@@ -20,7 +20,7 @@ OPTIONS = {
 
 def learned_on(spec, rounds, **options):
     """Return a learner after some rounds; `options` come before those above."""
-    learner = BoxLearner.start(spec, {**OPTIONS, **options})
+    learner = GoalConditionedLearner.start(spec, {**OPTIONS, **options})
     for _ in range(rounds):
         learner.run_round()
     return learner
@@ -30,7 +30,7 @@ def assert_resumes_to_the_same_bytes(spec, folder, **options):
     """Learn four rounds in one go, and two and two; compare all that is written."""
     learned_on(spec, 4, validate_rounds=2, **options).save(folder / "whole", "test")
     learned_on(spec, 2, validate_rounds=2, **options).save(folder / "half", "test")
-    resumed = BoxLearner.resume(spec, folder / "half")
+    resumed = GoalConditionedLearner.resume(spec, folder / "half")
     for _ in range(2):
         resumed.run_round()
     resumed.save(folder / "half", "test")

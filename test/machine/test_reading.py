@@ -5,9 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
+
 from equivalent_formulas import NAMES, differ, rewritten
 from lasso_semantics import holds_forever, random_formula
-
 from skm_machine import compile_mission, reading
 from skm_machine.analysis import judge
 from skm_machine.automata.limits import LimitReachedError

@@ -6,16 +6,16 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lasso_semantics import holds_forever, random_formula, random_lasso
 from machine_lassos import accepted_forever
-from strategies import boolean_formulas, formulas, traces
-
 from skm_machine import UnsupportedMissionError, compile_mission, plan_paper
 from skm_machine.automata.ldba import best_graph
 from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.logic.formula import Formula, conjunction
 from skm_machine.logic.parser import parse
 from skm_machine.tracker import BuchiVisits, MissionTracker, Status
+from strategies import boolean_formulas, formulas, traces
 
 SAFE = formulas(unary=("!", "X", "G"), binary=("&", "|", "R", "W"), max_leaves=4)
 CO_SAFE = formulas(unary=("!", "X", "F"), binary=("&", "|", "U", "M"), max_leaves=4)

@@ -4,10 +4,10 @@ import time
 
 import pytest
 from hypothesis import given
-from strategies import formulas, traces
-from tasks import TASKS
 
 from skm_machine import compile_mission, from_automaton, holds, parse, translate
+from strategies import formulas, traces
+from tasks import TASKS
 
 
 @given(formulas(), traces())

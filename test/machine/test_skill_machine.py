@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import NAMES, boolean_formulas, formulas
-from tasks import TASKS
 
 from skm_machine import compile_mission, from_automaton, parse, plan_paper, translate
 from skm_machine.logic.formula import evaluate
 from skm_machine.skill_machine import as_constraints, optimal_values, transition_value
+from strategies import NAMES, boolean_formulas, formulas
+from tasks import TASKS
 
 
 def skills_of(text, **options):

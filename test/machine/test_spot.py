@@ -11,8 +11,8 @@ import types
 from pathlib import Path
 
 import pytest
-from lasso_semantics import random_lasso
 
+from lasso_semantics import random_lasso
 from skm_machine import (
     UnsupportedMissionError,
     compile_mission,

@@ -5,10 +5,10 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import formulas, traces
 
 from skm_machine import MissionTracker, Status, compile_mission, holds
 from skm_machine.tracker import KEPT_TRANSITIONS
+from strategies import formulas, traces
 
 COFFEE = "F(coffee & X F office) & G !decoration"
 

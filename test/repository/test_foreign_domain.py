@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from kitchen_package import write_kitchen
 
 from installing import install, skm_with
+from kitchen_package import write_kitchen
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 from harness import Process
-from kitchen_package import write_kitchen
 
 from installing import install
+from kitchen_package import write_kitchen
 from plugin_package import write_plugins
 from skm_ros import SkmClient
 

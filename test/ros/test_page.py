@@ -6,11 +6,11 @@ import signal
 import time
 
 import pytest
-from browser import chromium, page_at, until, until_lit, until_text
 from harness import System, node_process
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from browser import chromium, page_at, until, until_lit, until_text
 from skm_ros.client.private_domain import private_domain_id
 
 MISSION = "F(coffee & X F office) & G !decoration"

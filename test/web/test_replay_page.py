@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from browser import chromium, page_at, until, until_lit, until_text
 
+from browser import chromium, page_at, until, until_lit, until_text
 from skm_cli.main import main
 from skm_web.hub import Hub
 from skm_web.player import replay_file

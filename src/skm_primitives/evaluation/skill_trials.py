@@ -13,7 +13,7 @@ from skm_primitives.evaluation.options import EvaluationOptions, Track, silent
 from skm_primitives.evaluation.statistics import proportion_interval
 from skm_primitives.evaluation.task_trials import TrialsEvaluation, TrialsTask, chosen_primitives
 from skm_primitives.learning.validation import SkillRuns, run_skill
-from skm_primitives.skills.network_skills import BoxPrimitives
+from skm_primitives.skills.network_skills import NetworkSkills
 from skm_primitives.skills.values import Primitives
 from skm_sim.spec import DomainSpec
 from skm_sim.trials import skill_trials
@@ -66,7 +66,7 @@ def runs_of_skills(
     spec: DomainSpec, primitives: Primitives, count: int, seed: int, track: Track = silent
 ) -> dict[str, tuple[SkillRuns, float]]:
     """Return the runs of every skill, and what share of all worlds it is possible in."""
-    if not isinstance(primitives, BoxPrimitives):
+    if not isinstance(primitives, NetworkSkills):
         raise SkmError(f"these primitives of '{spec.name}' have no batch of values to evaluate")
     random = np.random.default_rng(seed)
     trials = skill_trials(spec)

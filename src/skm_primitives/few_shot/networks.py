@@ -23,7 +23,7 @@ from skm_primitives.evaluation.task_trials import Comparison, Outcomes, run_worl
 from skm_primitives.execution.episodes import Episode, run_episode
 from skm_primitives.few_shot.finetuning import check_primitives, one_task
 from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
-from skm_primitives.learning.networks import EnsembleMLP, blend, from_arrays, to_arrays
+from skm_primitives.learning.networks import EnsembleMLP, from_arrays, polyak_update, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, TrainerSettings
 from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
@@ -36,7 +36,7 @@ from skm_primitives.planning.policy import (
     log_of,
 )
 from skm_primitives.skills.checkpoint import Card
-from skm_primitives.skills.encoders import Body, GenericBody, body_for
+from skm_primitives.skills.encoders import ObservationEncoder, VectorEncoder, encoder_for
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.networks import ServedMLP
@@ -282,7 +282,7 @@ class TaskValues:
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        blend(self.average, self.network, self._settings.average_rate)
+        polyak_update(self.average, self.network, self._settings.average_rate)
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks."""
@@ -321,7 +321,7 @@ class TaskFeatures:
         env = spec.make()
         picture = is_image(env.observation_space)
         env.close()
-        self._body: Body | None = None if picture else body_for(spec)
+        self._encoder: ObservationEncoder | None = None if picture else encoder_for(spec)
         self._powers = [np.float32(np.log(base) / np.log(gamma)) for base in NEAR]
 
     def __call__(self, observation: NDArray[Any], values: AnyGoalValues) -> Float32Array:
@@ -333,23 +333,23 @@ class TaskFeatures:
             known = [best_of_goals(values)[1]]
         flat = np.clip(np.concatenate([part.reshape(-1) for part in known]), 0, 1)
         parts = [flat**power for power in self._powers]
-        if self._body is not None:
-            parts.append(self._body.features(np.asarray(observation)[None])[0])
+        if self._encoder is not None:
+            parts.append(self._encoder.features(np.asarray(observation)[None])[0])
         return np.concatenate(parts).astype(np.float32)
 
     def look(self, observations: NDArray[Any]) -> None:
         """Find out in what range observations are, where the domain does not say."""
-        if isinstance(self._body, GenericBody):
-            self._body.look(observations)
+        if isinstance(self._encoder, VectorEncoder):
+            self._encoder.look(observations)
 
     def arrays(self) -> dict[str, Float32Array]:
         """Return that range, for a checkpoint."""
-        return self._body.arrays() if isinstance(self._body, GenericBody) else {}
+        return self._encoder.arrays() if isinstance(self._encoder, VectorEncoder) else {}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `arrays` gave."""
-        if isinstance(self._body, GenericBody):
-            self._body.restore(arrays)
+        if isinstance(self._encoder, VectorEncoder):
+            self._encoder.restore(arrays)
 
 
 # What a few-shot learner of one task chooses among: the skill machine itself, or the skill of one

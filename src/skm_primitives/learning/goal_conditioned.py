@@ -13,9 +13,8 @@ every step, an agent that pursues goals and explores. What differs, and why it i
   time limit is no end: values go on, and so does learning, in a new episode.
 - **Known lower bounds**: the steps in which a goal was really achieved (`steps_to_goals`).
 - **Sets of goals** are pursued half of the time, as composed skills will.
-- **Things by kind**: where a domain's spec says that these are what is seen, one network relative to the
-  goal takes the place of an output for every goal (`relative_dqn`); where kinds are not alike, one
-  relative to what is to be avoided (`avoided_dqn`).
+- **Reach and avoid sets** are outputs of the network or inputs, whichever the domain's observations
+  allow (`skills.goal_encoding`).
 """
 
 from __future__ import annotations
@@ -28,15 +27,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from skm_primitives.learning.dqn import Algorithm, Arrays, AvoidDqn, Dqn, ImageDqn, grown
+from skm_primitives.learning.dqn import Algorithm, Arrays, GoalConditionedDQN, grown
 from skm_primitives.learning.exploration import UntriedActions
-from skm_primitives.learning.replay import Replay
+from skm_primitives.learning.replay import ReplayBuffer
 from skm_primitives.learning.settings import DeepSettings, for_actions
+from skm_primitives.learning.td3 import Td3
 from skm_primitives.learning.trainer import MORE_STEPS, DeepLearner, ScoreCurve
 from skm_primitives.learning.validation import Validator
 from skm_primitives.skills.checkpoint import Card
-from skm_primitives.skills.encoders import GenericBody, ImageBody, body_for
-from skm_primitives.skills.goal_space import RelativeGoals, goal_space
+from skm_primitives.skills.encoders import ImageEncoder, VectorEncoder, encoder_for
+from skm_primitives.skills.goal_encoding import GoalEncoding, goal_encoding
+from skm_primitives.skills.goal_space import ObjectGoals, goal_space
 from skm_sim.arrays import BoolArray, ByteArray, Float32Array, IntArray
 from skm_sim.faults import check_finite, environment_faults
 from skm_sim.object_centric import ObjectKinds, ObjectSets
@@ -50,7 +51,7 @@ FRAME_BYTES = 1 << 30
 """The most that remembered pictures may take."""
 
 
-class BoxLearner(DeepLearner):
+class GoalConditionedLearner(DeepLearner):
     """Learns the skill primitives of a robot that observes a vector of numbers."""
 
     learner = "box"
@@ -61,36 +62,36 @@ class BoxLearner(DeepLearner):
         super().__init__(spec, settings)
         torch.set_num_threads(1)
         self.settings = settings
-        self.body = body_for(spec)
-        if isinstance(self.body, GenericBody) and settings.waves:
-            self.body.sharpen(settings.waves)
-        if isinstance(self.body, ImageBody):
-            self.body.shrink(settings.pixels)
+        self.encoder = encoder_for(spec)
+        if isinstance(self.encoder, VectorEncoder) and settings.waves:
+            self.encoder.sharpen(settings.waves)
+        if isinstance(self.encoder, ImageEncoder):
+            self.encoder.shrink(settings.pixels)
         self._episode = settings.episode or spec.primitive_steps
         self.env = spec.make_batch(settings.agents, settings.episode or None)
         relative = isinstance(spec.objects, ObjectSets) and settings.algorithm == "dqn"
         meant = settings.sets, settings.momentary
         self.space = goal_space(spec, settings.slots, relative, *meant)
-        self._outputs = self.space.outputs
+        self._outputs = self._encoding().outputs
         self.algorithm: Algorithm = _algorithm(self)
-        pictures = isinstance(self.body, ImageBody)
-        features = np.zeros(self.body.inputs, np.uint8 if pictures else np.float16)
+        pictures = isinstance(self.encoder, ImageEncoder)
+        features = np.zeros(self.encoder.inputs, np.uint8 if pictures else np.float16)
         rounds = settings.replay // self.round_steps
         if pictures:
             rounds = min(rounds, FRAME_BYTES // (features.nbytes * self.round_steps))
-        self.replay = Replay(
+        self.replay = ReplayBuffer(
             max(1, rounds),
             self._episode,
             settings.agents,
             features,
             self.algorithm.action_example,
-            self._outputs,
+            self.space.outputs,
         )
         self.goal_seen: IntArray = np.zeros((settings.slots, self.space.heads), np.int64)
         """How often each goal was achieved: by steps that arrived there from elsewhere."""
         self._untried: UntriedActions | None = None
         if settings.untried and settings.algorithm == "dqn":
-            self._untried = UntriedActions(settings.agents, len(self.body.actions))
+            self._untried = UntriedActions(settings.agents, len(self.encoder.actions))
         exploring = self._untried is not None and pictures
         self._explorers = int(settings.explorers * (settings.agents - 1)) if exploring else 0
         self.curve = ScoreCurve()
@@ -106,7 +107,7 @@ class BoxLearner(DeepLearner):
 
     def _look(self) -> None:
         """Find out in what range observations are, by one episode of random actions."""
-        if not isinstance(self.body, GenericBody):
+        if not isinstance(self.encoder, VectorEncoder):
             return
         seed = self.settings.seed
         self.env.action_space.seed(seed)
@@ -116,8 +117,8 @@ class BoxLearner(DeepLearner):
                 seen.append(self.env.step(self.env.action_space.sample())[0])
         looked = np.concatenate(seen)
         check_finite(looked, self.spec.name, "reset() or step()")
-        self.body.look(looked)
-        if isinstance(self.body, ImageBody):  # The planes of its network are known only now.
+        self.encoder.look(looked)
+        if isinstance(self.encoder, ImageEncoder):  # The planes of its network are known only now.
             self.algorithm = _algorithm(self)
 
     @property
@@ -134,14 +135,14 @@ class BoxLearner(DeepLearner):
         """Let every agent live one episode, in pursuit of goals."""
         agents, steps = self.settings.agents, self._episode
         seed = int(random.integers(1 << 31))
-        options = self.body.reset_options(random, agents)
+        options = self.encoder.reset_options(random, agents)
         with environment_faults(self.spec.name, "reset()"):
             observation, info = self.env.reset(seed=seed, options=options or None)
         features = self._features(observation, "reset()")
         slots = np.empty((steps + 1, agents), np.int64)
         slots[0] = self._discover(info)
         ended, over, between = np.zeros((3, steps, agents), np.bool_)
-        states = np.empty((steps + 1, agents, self.body.inputs), features.dtype)
+        states = np.empty((steps + 1, agents, self.encoder.inputs), features.dtype)
         states[0] = features
         example = self.algorithm.action_example
         actions = np.empty((steps, agents, *example.shape), example.dtype)
@@ -167,21 +168,21 @@ class BoxLearner(DeepLearner):
             slots[step + 1] = self._discover(info)
             masks = self._next_masks(masks, slots[step], slots[step + 1], over[step], random)
         self._count(slots, over, between)
-        to_goals = self.space.steps_to_goals(slots, over, self._near_misses(states, slots))
+        to_goals = self.space.steps_to_goals(slots, over, self._clearance_steps(states, slots))
         self.replay.add(states, actions, slots, to_goals, ended, between)
 
-    def _near_misses(self, states: NDArray[Any], slots: IntArray) -> ByteArray | None:
-        """Return what each step of a round counts besides, for each goal, where the body tells."""
-        if not isinstance(self.algorithm, AvoidDqn) or self.algorithm.near_misses is None:
+    def _clearance_steps(self, states: NDArray[Any], slots: IntArray) -> ByteArray | None:
+        """Return what each step of a round counts besides, for each goal, where the encoder tells."""
+        if not isinstance(self.algorithm, GoalConditionedDQN) or self.algorithm.clearance is None:
             return None
         arrived = states[1:].astype(np.float32).reshape(-1, states.shape[-1])
-        more = self.algorithm.near_misses.steps(arrived, slots[1:].reshape(-1))
-        return more.reshape(*slots[1:].shape, *more.shape[1:])
+        more = self.algorithm.clearance.steps(arrived, slots[1:].reshape(-1))
+        return more.reshape(*slots[1:].shape, self.space.capacity, self.space.heads)
 
     def _avoided(self, features: NDArray[Any]) -> BoolArray:
         """Return the actions that explorers, who come first, avoid: those that show a label."""
-        if not self._explorers or not isinstance(self.algorithm, ImageDqn):
-            return np.zeros((0, len(self.body.actions)), np.bool_)
+        if not self._explorers or not isinstance(self.algorithm, GoalConditionedDQN):
+            return np.zeros((0, len(self.encoder.actions)), np.bool_)
         return self.algorithm.shows(features[: self._explorers])
 
     def _discover(self, info: dict[str, Any]) -> IntArray:
@@ -191,18 +192,25 @@ class BoxLearner(DeepLearner):
             self._grow()
         return slots
 
+    def _encoding(self) -> GoalEncoding:
+        """Return which part of a goal is an input, with as many goals as there are now."""
+        return goal_encoding(self.spec, self.encoder, self.space, self.settings.algorithm)
+
     def _grow(self) -> None:
         """Make room for the goals of the goal space, in the networks and in the memory."""
-        self._outputs = self.space.outputs
-        if self._outputs:
+        self.replay.grow(self.space.outputs)
+        goals = self._encoding()
+        if goals.outputs != self._outputs:
+            self._outputs = goals.outputs
             self.algorithm = grown(self.algorithm, _algorithm(self))
-            self.replay.grow(self._outputs)
+        elif isinstance(self.algorithm, GoalConditionedDQN):
+            self.algorithm.goals = goals  # The network is as it was; there is more to ask it for.
         self.goal_seen = self.space.fit(self.goal_seen)
 
     def _features(self, observation: NDArray[Any], where: str) -> Float32Array:
         """Return the networks' inputs; observations that are not numbers end the run."""
         check_finite(observation, self.spec.name, where)
-        return self.body.features(observation)
+        return self.encoder.features(observation)
 
     def _next_masks(
         self,
@@ -237,7 +245,7 @@ class BoxLearner(DeepLearner):
         progress = self.steps / self.settings.horizon
         rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
         for _ in range(updates):
-            if self.settings.backup == "episode" and isinstance(self.algorithm, ImageDqn):
+            if self.settings.backup == "episode" and isinstance(self.algorithm, GoalConditionedDQN):
                 count = max(1, self.settings.batch // self._episode)
                 self.algorithm.learn_episodes(self.replay.episodes(random, count), rate)
                 continue
@@ -249,7 +257,7 @@ class BoxLearner(DeepLearner):
         if self._validator is None:
             self._validator = Validator(self.spec, self.settings.validation_layouts)
         with environment_faults(self.spec.name, "reset() or step()"):
-            scores = self._validator.scores(self.algorithm, self.body, self.space)
+            scores = self._validator.scores(self.algorithm, self.encoder, self.space)
         self.curve.add(self.steps, scores)
         return scores
 
@@ -276,7 +284,7 @@ class BoxLearner(DeepLearner):
     def served_arrays(self) -> Arrays:
         """Return the averaged networks, and how often each goal was achieved."""
         seen = self.goal_seen.reshape(-1)[self.space.served()]
-        scaled = self.body.arrays() if isinstance(self.body, GenericBody) else {}
+        scaled = self.encoder.arrays() if isinstance(self.encoder, VectorEncoder) else {}
         return {**self.algorithm.served_arrays(), **scaled, "goal_seen": seen.copy()}
 
     def finish(self, arrays: Arrays, card: Card) -> Arrays:
@@ -284,16 +292,18 @@ class BoxLearner(DeepLearner):
         if "goal_to_goal" in arrays or not len(self.space):
             return arrays
         from skm_primitives.learning.validation import goal_to_goal  # noqa: PLC0415
-        from skm_primitives.skills.network_skills import BoxPrimitives  # noqa: PLC0415
+        from skm_primitives.skills.network_skills import NetworkSkills  # noqa: PLC0415
 
-        primitives = BoxPrimitives(arrays, card, self.spec)
+        primitives = NetworkSkills(arrays, card, self.spec)
         primitives.pursued[:] = (
             True  # What is measured is all goals; whoever serves them leaves some out.
         )
         worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
-            behind, ends = goal_to_goal(primitives, self.spec, worlds)
-        known = {"goal_ends": ends.astype(np.uint8)} if ends.any() else {}
+            behind, ends, avoiding = goal_to_goal(primitives, self.spec, worlds)
+        known: Arrays = {"goal_ends": ends.astype(np.uint8)} if ends.any() else {}
+        if avoiding is not None:
+            known["goal_to_goal_avoiding"] = avoiding
         return {**arrays, "goal_to_goal": behind, **known}
 
     def served_details(self) -> dict[str, Any]:
@@ -308,7 +318,7 @@ class BoxLearner(DeepLearner):
             **self.curve.details(),
             "sets": self.settings.sets,
             "momentary": self.settings.momentary,
-            **({"relative": True} if isinstance(self.space, RelativeGoals) else {}),
+            **({"relative": True} if isinstance(self.space, ObjectGoals) else {}),
         }
 
     def training_arrays(self) -> Arrays:
@@ -316,7 +326,7 @@ class BoxLearner(DeepLearner):
         return {
             **self.algorithm.training_arrays(),
             **self.replay.arrays(),
-            **(self.body.arrays() if isinstance(self.body, GenericBody) else {}),
+            **(self.encoder.arrays() if isinstance(self.encoder, VectorEncoder) else {}),
             "seen": self.goal_seen,
         }
 
@@ -326,9 +336,9 @@ class BoxLearner(DeepLearner):
             self.space.add(bits)
         if self.space.capacity != len(self.goal_seen):
             self._grow()
-        if isinstance(self.body, GenericBody):
-            self.body.restore(arrays)
-        if isinstance(self.body, ImageBody):
+        if isinstance(self.encoder, VectorEncoder):
+            self.encoder.restore(arrays)
+        if isinstance(self.encoder, ImageEncoder):
             self.algorithm = _algorithm(self)
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
@@ -337,17 +347,9 @@ class BoxLearner(DeepLearner):
         self.curve.restore(details)
 
 
-def _algorithm(learner: BoxLearner) -> Algorithm:
-    if learner.settings.algorithm == "td3":
-        from skm_primitives.learning.td3 import Td3  # noqa: PLC0415
-
-        return Td3(learner.body, learner.space, learner.settings)
-    if isinstance(learner.space, RelativeGoals):
-        from skm_primitives.learning.dqn import RelativeDqn  # noqa: PLC0415
-
-        return RelativeDqn(learner.body, learner.space, learner.settings)
-    if isinstance(learner.spec.objects, ObjectKinds):
-        return AvoidDqn(learner.body, learner.space, learner.spec.objects, learner.settings)
-    if isinstance(learner.body, ImageBody):
-        return ImageDqn(learner.body, learner.space, learner.settings)
-    return Dqn(learner.body, learner.space, learner.settings)
+def _algorithm(learner: GoalConditionedLearner) -> Algorithm:
+    spec, encoder, settings = learner.spec, learner.encoder, learner.settings
+    if settings.algorithm == "td3":
+        return Td3(encoder, learner.space, settings)
+    kinds = spec.objects if isinstance(spec.objects, ObjectKinds) else None
+    return GoalConditionedDQN(encoder, learner._encoding(), settings, kinds)

@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from skm_machine.errors import SkmError
 from skm_primitives.learning.settings import DeepSettings
-from skm_primitives.skills.encoders import Body, ImageBody
+from skm_primitives.skills.encoders import ImageEncoder, ObservationEncoder
+from skm_primitives.skills.goal_encoding import GoalEncoding, ReachAvoidInput
 from skm_sim.arrays import Float32Array
 
 
@@ -99,7 +100,7 @@ def chosen_device(name: str) -> torch.device:
 
 
 @torch.no_grad()
-def blend(average: nn.Module, model: nn.Module, rate: float) -> None:
+def polyak_update(average: nn.Module, model: nn.Module, rate: float) -> None:
     """Move the averaged network towards the trained one: average += rate · (model − average)."""
     torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), rate)
 
@@ -148,19 +149,39 @@ class Sizes(NamedTuple):
     """Whether the perceptrons' hidden layers are multiplied in half precision."""
 
 
+class ImagePlanes:
+    """From the bytes of images to planes `(n, planes, height, width)`: codes or intensities."""
+
+    def __init__(self, encoder: ImageEncoder) -> None:
+        self._shape = encoder.seen
+        self._codes = None if encoder.codes is None else torch.from_numpy(encoder.codes)
+        self._planes = encoder.planes
+        self._shift = torch.from_numpy(encoder.shift)[:, None, None]
+        self._scale = torch.from_numpy(encoder.scale)[:, None, None]
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        """Return the planes of images `(n, pixels · channels)`."""
+        picture = pixels.reshape(-1, *self._shape).permute(0, 3, 1, 2)
+        if self._codes is None:
+            device = pixels.device
+            return (picture.float() - self._shift.to(device)) * self._scale.to(device)
+        table = self._codes.to(pixels.device)
+        index = torch.stack([table[c][picture[:, c].long()] for c in range(len(table))], dim=1)
+        shape = len(picture), self._planes, *self._shape[:2]
+        return torch.zeros(shape, device=pixels.device).scatter_(1, index, 1.0)
+
+
 class ImageNetwork(nn.Module):
     """Filters that all members share, and an `EnsembleMLP` on what they see.
 
     Input `(n, pixels · channels)` of bytes, output `(members, n, outputs)`.
     """
 
-    def __init__(self, body: ImageBody, sizes: Sizes, generator: torch.Generator) -> None:
+    def __init__(self, encoder: ImageEncoder, sizes: Sizes, generator: torch.Generator) -> None:
         super().__init__()
-        self._shape = body.seen
-        self._codes = None if body.codes is None else torch.from_numpy(body.codes)
-        self._planes = body.planes
-        self._shift = torch.from_numpy(body.shift)[:, None, None]
-        self._scale = torch.from_numpy(body.scale)[:, None, None]
+        self._shape = encoder.seen
+        self._planes = encoder.planes
+        self._seen = ImagePlanes(encoder)
         self.filters, self.offsets = nn.ParameterList(), nn.ParameterList()
         self.patch = sizes.patch
         if sizes.patch:  # So that whoever serves the network knows.
@@ -227,33 +248,87 @@ class ImageNetwork(nn.Module):
             seen = torch.relu(torch.conv2d(seen, filters, offsets, stride, padding))
         return self.head.hidden(seen.flatten(1))
 
-    def _seen(self, pixels: Tensor) -> Tensor:
-        """Return the planes `(n, planes, height, width)` of bytes."""
-        picture = pixels.reshape(-1, *self._shape).permute(0, 3, 1, 2)
-        if self._codes is None:
-            device = pixels.device
-            return (picture.float() - self._shift.to(device)) * self._scale.to(device)
-        table = self._codes.to(pixels.device)
-        index = torch.stack([table[c][picture[:, c].long()] for c in range(len(table))], dim=1)
-        shape = len(picture), self._planes, *self._shape[:2]
-        return torch.zeros(shape, device=pixels.device).scatter_(1, index, 1.0)
+
+GATED_PLANES: Final = 8
+"""Planes that a task picks out of what an image shows."""
+
+
+class GatedImageNetwork(nn.Module):
+    """An image network whose task selects: planes are weighted sums of channels, by weights of the task.
+
+    Input `(n, pixels · channels + task)` of bytes, output `(members, n, outputs)`. Large images are
+    halved by convolutions first. Nothing says which channel shows which proposition: that is learned.
+    """
+
+    def __init__(
+        self, encoder: ImageEncoder, task: int, sizes: Sizes, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self._task = task
+        self.see = ImageFilters(encoder, sizes.channels, generator)
+        planes, height, width = self.see.shape
+        bound = task**-0.5
+        gates = torch.empty(task, GATED_PLANES * planes).uniform_(
+            -bound, bound, generator=generator
+        )
+        self.gates = nn.Parameter(gates)
+        self.gate_bias = nn.Parameter(torch.zeros(GATED_PLANES * planes))
+        inputs = GATED_PLANES * height * width + task
+        self.head = EnsembleMLP(inputs, sizes.hidden, sizes.outputs, sizes.members, generator)
+
+    @property
+    def biases(self) -> nn.ParameterList:
+        """Those of the perceptrons; the last are the outputs'."""
+        return self.head.biases
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the outputs of every member."""
+        task = inputs[:, -self._task :].float()
+        seen = self.see(inputs[:, : -self._task]).flatten(2)
+        gates = (task @ self.gates + self.gate_bias).view(len(seen), GATED_PLANES, -1)
+        picked = torch.bmm(gates, seen).flatten(1)
+        outputs: Tensor = self.head(torch.cat([picked, task], dim=1))
+        return outputs
+
+
+class ImageFilters(nn.Module):
+    """The planes of an image, halved by convolutions where it is large."""
+
+    def __init__(self, encoder: ImageEncoder, channels: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self._planes = ImagePlanes(encoder)
+        self.filters, self.offsets = nn.ParameterList(), nn.ParameterList()
+        planes, (height, width) = encoder.planes, encoder.seen[:2]
+        while max(height, width) > LEAST_SIDE:
+            bound = (9 * planes) ** -0.5
+            filters = torch.empty(channels, planes, 3, 3)
+            self.filters.append(nn.Parameter(filters.uniform_(-bound, bound, generator=generator)))
+            self.offsets.append(nn.Parameter(torch.zeros(channels)))
+            planes, height, width = channels, (height + 1) // 2, (width + 1) // 2
+        self.shape = planes, height, width
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Return `(n, planes, height, width)`."""
+        seen = self._planes(pixels)
+        for filters, offsets in zip(self.filters, self.offsets, strict=True):
+            seen = torch.relu(torch.conv2d(seen, filters, offsets, 2, 1))
+        return seen
 
 
 def make_network(
-    body: Body,
+    encoder: ObservationEncoder,
+    goals: GoalEncoding,
     settings: DeepSettings,
-    goals: int,
-    slots: int,
     generator: torch.Generator,
-) -> EnsembleMLP | ImageNetwork:
-    """Return the network for what a body sees, with an output for each goal and action.
+) -> EnsembleMLP | ImageNetwork | GatedImageNetwork:
+    """Return the network for what an encoder sees, with an output for each goal answered and action.
 
-    Where values are backed up through episodes, there are two: see `image_dqn`.
+    Where values are backed up through episodes, there are two: see `GoalConditionedDQN`.
     """
-    whole = isinstance(body, ImageBody) and settings.backup == "episode"
-    outputs, members = goals * len(body.actions) * (1 + whole), settings.members
-    if isinstance(body, ImageBody):
-        onward = (slots, goals) if settings.onward else None
+    whole = isinstance(encoder, ImageEncoder) and settings.backup == "episode"
+    outputs, members = goals.outputs * len(encoder.actions) * (1 + whole), settings.members
+    if isinstance(encoder, ImageEncoder):
+        onward = (goals.space.capacity, goals.outputs) if settings.onward else None
         sizes = Sizes(
             settings.channels,
             settings.hidden,
@@ -263,5 +338,7 @@ def make_network(
             onward,
             settings.half,
         )
-        return ImageNetwork(body, sizes, generator)
-    return EnsembleMLP(body.inputs, settings.hidden, outputs, members, generator)
+        if isinstance(goals, ReachAvoidInput):
+            return GatedImageNetwork(encoder, goals.task_inputs, sizes, generator)
+        return ImageNetwork(encoder, sizes, generator)
+    return EnsembleMLP(goals.inputs, settings.hidden, outputs, members, generator)

@@ -41,6 +41,21 @@ class Batch:
     past: Past | None = None
     """Where no steps to goals are remembered, what they can be found from."""
 
+    def __getitem__(self, rows: IntArray) -> Batch:
+        past = self.past
+        if past is not None:
+            past = Past(past.slots[rows], past.between[rows], past.step[rows])
+        return Batch(
+            self.state[rows],
+            self.next_state[rows],
+            self.action[rows],
+            self.slot[rows],
+            self.next_slot[rows],
+            self.steps_to_goals[rows],
+            self.ended[rows],
+            past,
+        )
+
 
 @dataclass(frozen=True)
 class Episodes:
@@ -55,7 +70,7 @@ class Episodes:
     between: BoolArray
 
 
-class Replay:
+class ReplayBuffer:
     """A ring of rounds. A round is an episode of every agent, so states lie side by side in it.
 
     Features that are numbers are kept in half precision, which halves the memory and the file to resume

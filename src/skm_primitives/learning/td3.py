@@ -21,18 +21,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from skm_primitives.learning.dqn import Arrays, goal_targets, optimiser_arrays, restore_optimiser
+from skm_primitives.learning.dqn import (
+    Arrays,
+    asked_goals,
+    goal_targets,
+    optimiser_arrays,
+    restore_optimiser,
+)
 from skm_primitives.learning.exploration import HeldExploration
 from skm_primitives.learning.networks import (
     EnsembleMLP,
-    blend,
     chosen_device,
     from_arrays,
+    polyak_update,
     to_arrays,
 )
 from skm_primitives.learning.replay import Batch
 from skm_primitives.learning.settings import DeepSettings
-from skm_primitives.skills.encoders import Body
+from skm_primitives.skills.encoders import ObservationEncoder
 from skm_primitives.skills.goal_space import GoalSpace
 from skm_sim.arrays import BoolArray, Float32Array
 
@@ -45,17 +51,21 @@ NOISE_CLIP = 0.5
 class Td3:
     """Actor, critics, their averaged copies and optimisers; see `Algorithm`."""
 
-    def __init__(self, body: Body, space: GoalSpace, settings: DeepSettings) -> None:
+    def __init__(
+        self, encoder: ObservationEncoder, space: GoalSpace, settings: DeepSettings
+    ) -> None:
         self._space = space
         self._settings = settings
-        self._body = body
-        self._controls = body.actions.shape[1]
+        self._encoder = encoder
+        self._controls = encoder.actions.shape[1]
         self.action_example: NDArray[Any] = np.zeros(self._controls, np.float32)
         generator = torch.Generator().manual_seed(settings.seed)
         count = space.outputs
-        self.actor = EnsembleMLP(body.inputs, settings.hidden, count * self._controls, 1, generator)
+        self.actor = EnsembleMLP(
+            encoder.inputs, settings.hidden, count * self._controls, 1, generator
+        )
         self.critic = EnsembleMLP(
-            body.inputs + self._controls, settings.hidden, count, CRITICS, generator
+            encoder.inputs + self._controls, settings.hidden, count, CRITICS, generator
         )
         with torch.no_grad():
             self.critic.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
@@ -97,7 +107,7 @@ class Td3:
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return controls as the environment's actions."""
-        return self._body.commands(self._body.action(actions))
+        return self._encoder.commands(self._encoder.action(actions))
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:
         """Update the critics, and every other time the actor and the averages."""
@@ -112,11 +122,10 @@ class Td3:
             noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
             controls = (controls + self._tensor(noise)).clamp(-1, 1)
             low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
-            values = torch.zeros(count, self._space.outputs, device=self._device).scatter_(
-                1, goals, low
+            target = goal_targets(
+                self._space, batch, asked_goals(self._space, drawn), low, self._settings.gamma
             )
-            target = goal_targets(self._space, batch, values, self._settings.gamma)
-            target = target.gather(1, goals).expand(CRITICS, -1, -1)
+            target = target.expand(CRITICS, -1, -1)
         taken = torch.cat([states, self._tensor(batch.action)], dim=1)
         logits = self.critic(taken).gather(2, goals.expand(CRITICS, -1, -1))
         loss = functional.binary_cross_entropy_with_logits(logits, target)
@@ -124,8 +133,8 @@ class Td3:
         self._updates += 1
         if self._updates % DELAY == 0:
             self._improve_actor(states, goals, learning_rate)
-            blend(self.average_actor, self.actor, self._settings.average_rate * DELAY)
-            blend(self.average_critic, self.critic, self._settings.average_rate * DELAY)
+            polyak_update(self.average_actor, self.actor, self._settings.average_rate * DELAY)
+            polyak_update(self.average_critic, self.critic, self._settings.average_rate * DELAY)
 
     def _improve_actor(self, states: Tensor, goals: Tensor, learning_rate: float) -> None:
         """Move every goal's control uphill on the critics' values."""

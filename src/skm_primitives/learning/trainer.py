@@ -81,6 +81,8 @@ Arrays = dict[str, NDArray[Any]]
 
 
 SERVED = ("best", "last")
+RENAMED: Final = {"near_misses": "clearance_penalty"}
+"""Settings that have another name than in older checkpoints."""
 NAMED: Final = 5
 """Skills that a warning names."""
 MORE_STEPS: Final = "What helps as a rule is more steps: --resume with a larger --steps."
@@ -231,7 +233,7 @@ class DeepLearner(ABC):
                 f" {details['propositions']}; train anew."
             )
         settings: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
+            RENAMED.get(name, name): tuple(value) if isinstance(value, list) else value
             for name, value in details["settings"].items()
         }
         learner = cls(spec, cls.settings_class(**settings))

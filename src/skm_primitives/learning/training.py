@@ -67,8 +67,8 @@ MANY_CELLS = 1000
 WORLD_LEARNER = "skm_primitives.learning.world_model:WorldLearner"
 LEARNERS = {
     ("Discrete", "Discrete"): "skm_primitives.learning.tabular:TabularLearner",
-    ("Box", "Box"): "skm_primitives.learning.goal_conditioned:BoxLearner",
-    ("Box", "Discrete"): "skm_primitives.learning.goal_conditioned:BoxLearner",
+    ("Box", "Box"): "skm_primitives.learning.goal_conditioned:GoalConditionedLearner",
+    ("Box", "Discrete"): "skm_primitives.learning.goal_conditioned:GoalConditionedLearner",
 }
 """The learner for each kind of observation and action space; a `Learner` class, imported on use. A
 domain with a learner of its own names it in its spec."""

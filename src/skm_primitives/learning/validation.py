@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skm_primitives.learning.dqn import Algorithm
 from skm_primitives.planning.options import Options
 from skm_primitives.skills.composition import goal_mask
-from skm_primitives.skills.encoders import Body
-from skm_primitives.skills.goal_space import GoalSpace
-from skm_primitives.skills.network_skills import MANY_GOALS, BoxPrimitives
+from skm_primitives.skills.encoders import ObservationEncoder
+from skm_primitives.skills.goal_space import FREE, STRICT, AnyAvoidGoals, GoalSpace
+from skm_primitives.skills.network_skills import MANY_GOALS, NetworkSkills
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.faults import check_finite
 from skm_sim.spec import DomainSpec
@@ -22,6 +23,8 @@ from skm_sim.trials import GoalPredicate, skill_trials
 
 
 GOAL_TO_GOAL_SEED = 70_001
+AVOIDING_STATES = 32
+"""States of each label set in which it is measured what it costs to avoid each constraint."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class SkillRuns:
 
 
 def run_skill(
-    primitives: BoxPrimitives,
+    primitives: NetworkSkills,
     spec: DomainSpec,
     skill: GoalPredicate,
     options: dict[str, Any],
@@ -79,14 +82,15 @@ def run_skill(
 
 
 def goal_to_goal(
-    primitives: BoxPrimitives, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
-) -> tuple[Float32Array, BoolArray]:
+    primitives: NetworkSkills, spec: DomainSpec, worlds: int = 256, seed: int = GOAL_TO_GOAL_SEED
+) -> tuple[Float32Array, BoolArray, Float32Array | None]:
     """Return `[g1, g2]`: the mean value of reaching g2 from states in which g1 was just achieved.
 
     No constraint counts as violated there, as at the start of a machine's state. Measured in worlds
     as they come, one episode each in pursuit of random sets of goals; 0 for what did not come up. It
     is the same for all g1 of the same labels: beyond `MANY_GOALS` there is one row for each label set.
-    Also return `[label set]`: whether the world ended each time that it was shown.
+    Also return `[label set]`: whether the world ended each time that it was shown; and, where any avoid
+    set can be asked for, `GoalToGoal.avoiding`.
     """
     env = spec.make_batch(worlds)
     random = np.random.default_rng(seed)
@@ -98,7 +102,8 @@ def goal_to_goal(
     pursuit = Options(primitives.gamma, worlds)
     slots = space.discover(info["labels"])
     unharmed = np.zeros(worlds, np.int64)
-    masks = space.random_masks(random, worlds)
+    masks = _served_masks(space, random, worlds)
+    seen: list[list[NDArray[Any]]] = [[] for _ in range(used)]
     for _ in range(spec.primitive_steps):
         wanted = masks.reshape(worlds, -1)[:, served]
         values = primitives.batch_values(observation, unharmed, wanted)
@@ -116,20 +121,52 @@ def goal_to_goal(
             np.add.at(total, following[moved], there)
             np.add.at(arrivals, following[moved], 1)
             np.add.at(last, following[moved], ended[moved])
+            for state, slot in zip(
+                observation[moved & ~ended], following[moved & ~ended], strict=True
+            ):
+                if len(seen[slot]) < AVOIDING_STATES:
+                    seen[slot].append(state)
         done: BoolArray = np.any(masks & achieved, axis=(1, 2)) | ~np.any(
             masks & alive, axis=(1, 2)
         )
         done |= over
-        fresh = space.random_masks(random, worlds)
+        fresh = _served_masks(space, random, worlds)
         masks = np.where(done[:, None, None], fresh, masks & alive)
         pursuit.restart(done)
         slots = following
     env.close()
     mean = total / np.maximum(arrivals, 1)[:, None]
     ends: BoolArray = (arrivals > 0) & (last == arrivals)
+    avoiding = _avoiding(primitives, seen) if isinstance(space, AnyAvoidGoals) else None
     if count > MANY_GOALS:
-        return mean.astype(np.float32), ends
-    return np.repeat(mean, space.heads, axis=0)[served].astype(np.float32), ends
+        return mean.astype(np.float32), ends, avoiding
+    rows = np.repeat(mean, space.heads, axis=0)[served]
+    return rows.astype(np.float32), ends, avoiding
+
+
+def _served_masks(space: GoalSpace, random: np.random.Generator, count: int) -> BoolArray:
+    """Draw sets of goals to pursue, of those that are served."""
+    masks = space.random_masks(random, count)
+    if space.served_heads < space.heads:  # What others may not show, the freest goals may.
+        free = np.zeros_like(masks)
+        free[..., FREE] = masks.any(-1)
+        return free
+    return masks
+
+
+def _avoiding(primitives: NetworkSkills, seen: list[list[NDArray[Any]]]) -> Float32Array:
+    """Return `GoalToGoal.avoiding`, `[constraint, l, h]`, from states of each label set."""
+    space, used = primitives.space, len(seen)
+    every = int(space.constraint_masks.sum())
+    found: Float32Array = np.zeros((len(space.constraints), used, used), np.float32)
+    for slot, states in enumerate(seen):
+        if not states:
+            continue
+        batch = np.stack(states)
+        for number, bit in enumerate(space.constraint_masks.tolist()):
+            values = primitives.batch_values(batch, np.full(len(batch), every - bit)).value
+            found[number, slot] = values.reshape(len(batch), used, -1)[..., STRICT].mean(0)
+    return found
 
 
 VALIDATION_SEED = 90_001
@@ -154,7 +191,9 @@ class Validator:
         )
         self._env = spec.make_batch(worlds * len(self._skills))
 
-    def scores(self, algorithm: Algorithm, body: Body, space: GoalSpace) -> dict[str, float]:
+    def scores(
+        self, algorithm: Algorithm, encoder: ObservationEncoder, space: GoalSpace
+    ) -> dict[str, float]:
         """Return the success of each skill, and as `validation` their mean."""
         goals = space.goals()
         observation, info = self._env.reset(seed=VALIDATION_SEED, options=self._options or None)
@@ -168,7 +207,7 @@ class Validator:
         slots = known.discover(info["labels"])
         succeeded = np.zeros(count, np.bool_)
         for _ in range(self._spec.primitive_steps):
-            action = algorithm.choose(body.features(observation), masks)
+            action = algorithm.choose(encoder.features(observation), masks)
             observation, _, ended, cut, info = self._env.step(algorithm.to_environment(action))
             next_slots = known.discover(info["labels"])
             achieved, alive = (

@@ -166,7 +166,7 @@ class GroundedGoalPolicy:
         if selected is not None:
             skills = select(skills, behind, selected)
             behind = behind.select(selected)
-        outcomes = goal_outcomes(mission.machine, skills)
+        outcomes = self._outcomes(mission, skills)
         by_events = frozenset[int]()
         if mission.events:
             outcomes = without_risk(outcomes, mission, skills)
@@ -209,6 +209,10 @@ class GroundedGoalPolicy:
             self._discrete = DiscreteOptions(skills.gamma, int(skills.action_space.n), harder)
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
+
+    def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
+        """Return what each goal does to the machine, and what may happen on the way to it."""
+        return goal_outcomes(mission.machine, skills)
 
     @cached_property
     def _lookahead(self) -> Lookahead:

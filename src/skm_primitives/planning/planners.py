@@ -13,6 +13,7 @@ from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, goals
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.reach_avoid import ReachAvoidPolicy
 from skm_primitives.skills.values import Skills
 from skm_sim.finite_world import FiniteWorld
 from skm_sim.plugins import PluginError, Plugins
@@ -79,6 +80,8 @@ def _make_policy(
     behind = skills.world_model
     if isinstance(behind, FiniteWorld):
         return ProductPolicy(mission, skills, behind, slip)
+    if behind.avoiding is not None:
+        return ReachAvoidPolicy(mission, skills, behind)
     selected = goals_of_mission(mission, skills)
     fewer = isinstance(skills.action_space, Box) and 0 < len(selected) < len(skills.goals)
     return GroundedGoalPolicy(mission, skills, behind, selected if fewer else None)

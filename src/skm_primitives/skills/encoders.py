@@ -50,7 +50,7 @@ class Shrinking:
 
 # How a learner sees and moves in a domain: features of observations, and a warp of actions.
 #
-# The environment stays as it is; a *body* sits on the learner's side. `GenericBody` fits any
+# The environment stays as it is; a *body* sits on the learner's side. `VectorEncoder` fits any
 # domain with vectors of numbers to observe, and actions that are a choice or a box; a domain that
 # deserves better names its own in its spec.
 
@@ -63,7 +63,7 @@ LONGEST_WAVE = np.pi / 2
 """The frequency of the longest wave: four standard deviations long."""
 
 
-class Body(Protocol):
+class ObservationEncoder(Protocol):
     """The learner's side of a robot that observes a vector of numbers."""
 
     inputs: int
@@ -93,7 +93,7 @@ class Body(Protocol):
         ...
 
 
-class GenericBody:
+class VectorEncoder:
     """Observations scaled to their usual range; actions as they are, or a grid of three a dimension.
 
     What the usual range is, `look` finds out before learning begins, and checkpoints hold it.
@@ -188,17 +188,17 @@ def coarse_grid(low: Float32Array, high: Float32Array) -> Float32Array:
     return grid.reshape(-1, len(axes)).astype(np.float32)
 
 
-def body_for(spec: DomainSpec) -> Body:
+def encoder_for(spec: DomainSpec) -> ObservationEncoder:
     """Return the body of a domain."""
     own = spec.part("body")
     if own is not None:
-        body: Body = own()
+        body: ObservationEncoder = own()
         return body
     env = spec.make()
     try:
         if is_image(env.observation_space):
-            return ImageBody(env.unwrapped)
-        return GenericBody(env.unwrapped)
+            return ImageEncoder(env.unwrapped)
+        return VectorEncoder(env.unwrapped)
     finally:
         env.close()
 
@@ -219,7 +219,7 @@ PLAIN_SIDE: Final = 48
 """Pixels a side up to which a picture is seen as it is, if nobody says how large it should be."""
 
 
-class ImageBody(GenericBody):
+class ImageEncoder(VectorEncoder):
     """Pictures `(height, width, channels)` of bytes, with a choice of actions."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -275,6 +275,9 @@ class ImageBody(GenericBody):
         spread = pixels.std(axis=0)
         self.shift = pixels.mean(axis=0).astype(np.float32)
         self.scale = (1 / np.maximum(spread, 1.0)).astype(np.float32)
+        if pixels.max() <= 1:  # Bits are planes already.
+            self.shift[:], self.scale[:] = 0, 1
+            return
         found = [np.unique(channel) for channel in pixels.T]
         small = max(self.shape[:2]) <= CODED_SIDE and self._shrinking is None
         if small and max(map(len, found)) <= MOST_CODES:

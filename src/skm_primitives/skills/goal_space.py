@@ -29,7 +29,7 @@ from skm_sim.spec import DomainSpec
 
 STRICT, FREE = 0, 1
 """The usual heads of a slot: V = ∅ and V = C."""
-CONSTRAINT_SETS = ("two", "all_but_one")
+CONSTRAINT_SETS = ("two", "all_but_one", "any")
 """Which sets V there may be."""
 TABLE_BITS = 16
 """Propositions up to which label sets are found in a table."""
@@ -91,6 +91,16 @@ class GoalSpace:
         names = self.propositions, self.constraints
         known = self.label_bits, self.violations.tolist()
         return GoalSpace(*names, self.capacity, *known, momentary=self.momentary)
+
+    @property
+    def constraint_masks(self) -> IntArray:
+        """The bit of each constraint."""
+        return np.array([1 << self.propositions.index(name) for name in self.constraints])
+
+    @property
+    def served_heads(self) -> int:
+        """How many goals of each label set are served."""
+        return self.heads
 
     @property
     def heads(self) -> int:
@@ -189,7 +199,7 @@ class GoalSpace:
         `(steps + 1, agents)`; the result `(steps, agents, capacity, heads)` holds 1 for a goal
         achieved by the very next step, and `NEVER` for those not achieved any more. In a
         deterministic world γ^(k-1) is a lower bound of Q*: one way to do it is known.
-        `more`, of the result's shape, is how many steps each step counts besides (`near_misses`).
+        `more`, of the result's shape, is how many steps each step counts besides (`clearance`).
         """
         steps, agents = slots.shape[0] - 1, slots.shape[1]
         result = np.zeros((steps, agents, self.capacity, self.heads), np.uint8)
@@ -227,7 +237,7 @@ class GoalSpace:
 #
 # Every set V of constraints has a head, and of these goals only those are learned and served that
 # make sense: one kind on arrival, and that kind in V (whoever leaves a thing of the kind touches
-# it). A network relative to the goal (`relative_inputs`) is asked about one goal at a time, so
+# it). A network relative to the goal (`ReachAvoidInput`) is asked about one goal at a time, so
 # that none of the memory grows with the number of goals.
 
 
@@ -235,7 +245,7 @@ _LATER = 1 << 20
 """A step that is after all others."""
 
 
-class RelativeGoals(GoalSpace):
+class ObjectGoals(GoalSpace):
     """The goals of a domain of things: the label sets of single kinds are known beforehand."""
 
     def __init__(
@@ -264,10 +274,10 @@ class RelativeGoals(GoalSpace):
         self.learned: IntArray = np.array(pairs, np.int64)
         """`(goals, 3)`: kind, slot and head of each goal that is learned."""
 
-    def copy(self) -> RelativeGoals:
+    def copy(self) -> ObjectGoals:
         """Return a space that can discover more without this one noticing."""
         names = self.propositions, self.constraints
-        return RelativeGoals(*names, self.objects, self.capacity, self.label_bits)
+        return ObjectGoals(*names, self.objects, self.capacity, self.label_bits)
 
     @property
     def outputs(self) -> int:
@@ -306,17 +316,114 @@ class RelativeGoals(GoalSpace):
         """Return how many steps after `step` each goal was achieved, `NEVER` if it was not.
 
         `episodes` `(n, steps + 1)` are slots, `between` `(n, steps)` says which steps lead from the end
-        of one episode to the start of another, and `goals` are rows of `learned`.
+        of one episode to the start of another, and `goals` `(n,)` are indices slot · heads + head.
         """
+        slots, heads = np.divmod(goals, self.heads)
         changed = self.changed(episodes[:, :-1], episodes[:, 1:])
-        lost = (changed & ~self.violations[goals[:, 2]][:, None]) != 0
+        lost = (changed & ~self.violations[heads][:, None]) != 0
         number = np.arange(between.shape[1])
         here = number >= step[:, None]
-        arrived = _first((episodes[:, 1:] == goals[:, 1:2]) & here, number)
+        arrived = _first((episodes[:, 1:] == slots[:, None]) & here, number)
         lost_at = _first(lost & here, number)
         cut_at = _first(between & (number > step[:, None]), number)
         reached = (arrived <= lost_at) & (arrived < cut_at)
         return np.where(reached, arrived - step + 1, NEVER)
+
+
+# Goals with any avoid set: which one is part of the question, so no list of goals can hold them.
+#
+# Served are two goals of each label set, as usual: the strictest and the freest. To those who ask
+# with constraints `violated`, the strictest one is the goal of *at most these* shown on the way. A
+# violation is showing a constraint, so to begin on one loses nothing, and no history is needed.
+
+
+BANK = 30
+"""Avoid sets that agents pursue while they learn, besides the strictest and the freest."""
+
+
+class AnyAvoidGoals(GoalSpace):
+    """The goals of a network that is told the avoid set; heads are the sets that agents pursue."""
+
+    def __init__(
+        self,
+        propositions: tuple[str, ...],
+        constraints: tuple[str, ...],
+        capacity: int,
+        label_bits: Iterable[int] = (),
+    ) -> None:
+        bits = [1 << propositions.index(name) for name in constraints]
+        every = sum(bits)
+        random = np.random.default_rng(
+            0
+        )  # The same sets in every run: resumed runs go on with them.
+        avoided = [
+            random.choice(bits, size=min(1 + number % 3, len(bits)), replace=False).sum()
+            for number in range(BANK)
+        ]
+        sets = dict.fromkeys([0, every, *(every - int(some) for some in avoided)])
+        super().__init__(propositions, constraints, capacity, label_bits, sets, momentary=True)
+
+    def copy(self) -> AnyAvoidGoals:
+        """Return a space that can discover more without this one noticing."""
+        return AnyAvoidGoals(self.propositions, self.constraints, self.capacity, self.label_bits)
+
+    @property
+    def outputs(self) -> int:
+        """None side by side: steps to goals are found when they are asked for (`steps_later`)."""
+        return 0
+
+    @property
+    def served_heads(self) -> int:
+        """Two, the strictest and the freest; one where these are the same."""
+        return min(2, self.heads)
+
+    def served(self) -> IntArray:
+        """Return which goals are served."""
+        slots: IntArray = np.arange(len(self))[:, None] * self.heads
+        return (slots + np.arange(self.served_heads)).reshape(-1)
+
+    def avoided(self, allowed: IntArray) -> BoolArray:
+        """Return `(n, constraints)`: which constraints are avoided where these bits are allowed."""
+        avoided: BoolArray = (allowed[:, None] & self.constraint_masks) == 0
+        return avoided
+
+    def steps_to_goals(
+        self,
+        slots: IntArray,
+        over: BoolArray | None = None,  # noqa: ARG002
+        more: ByteArray | None = None,  # noqa: ARG002
+    ) -> ByteArray:
+        """Return nothing to remember."""
+        return np.zeros((slots.shape[0] - 1, slots.shape[1], 0), np.uint8)
+
+    def steps_later(
+        self, allowed: IntArray, episodes: IntArray, between: BoolArray, step: IntArray
+    ) -> IntArray:
+        """Return `(n, capacity)`: how many steps after `step` each label set was shown, else `NEVER`.
+
+        With only what is `allowed` `(n,)` shown before; see `ObjectGoals.steps_to` for the others.
+        """
+        count, steps = between.shape
+        ahead = min(LONGEST_LOOK, steps)
+        rows = np.arange(count)[:, None]
+        number = step[:, None] + np.arange(ahead)
+        inside = number < steps
+        number = np.minimum(number, steps - 1)
+        inside[:, 1:] &= ~np.logical_or.accumulate(between[rows, number], axis=1)[:, 1:]
+        shown = episodes[rows, number + 1]
+        bits = np.array(self.label_bits, np.int64)[shown] & self._constraint_bits
+        lost = np.logical_or.accumulate((bits & ~allowed[:, None]) != 0, axis=1)
+        open_before = inside.copy()
+        open_before[:, 1:] &= ~lost[:, :-1]
+        found: IntArray = np.full((count, self.capacity), NEVER)
+        for later in reversed(range(ahead)):
+            some = np.flatnonzero(open_before[:, later])
+            found[some, shown[some, later]] = later + 1
+        return found
+
+
+LONGEST_LOOK = 64
+"""Steps ahead in which it is looked up whether a goal was achieved."""
 
 
 def _first(true: BoolArray, number: IntArray) -> IntArray:
@@ -336,6 +443,8 @@ def goal_space(
         return GoalSpace(*names, capacity, (), allowed)
     if relative:
         assert spec.objects is not None
-        return RelativeGoals(*names, spec.objects, capacity)
+        return ObjectGoals(*names, spec.objects, capacity)
+    if sets == "any":
+        return AnyAvoidGoals(*names, capacity)
     violations = allowed_violations(*names, sets)
     return GoalSpace(*names, capacity, (), violations, momentary=momentary)

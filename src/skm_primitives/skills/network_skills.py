@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.skills.checkpoint import Card, WrongDomainError, expect_shape
-from skm_primitives.skills.encoders import GenericBody, ImageBody, body_for
-from skm_primitives.skills.goal_space import RelativeGoals, goal_space
+from skm_primitives.skills.encoders import ImageEncoder, VectorEncoder, encoder_for
+from skm_primitives.skills.goal_space import AnyAvoidGoals, ObjectGoals, goal_space
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.networks import served_networks
 from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
@@ -34,8 +34,8 @@ class ObservationError(SkmError):
     """An observation that cannot be acted on; whoever gets this stops the robot."""
 
 
-class BoxPrimitives:
-    """The skill primitives that `BoxLearner` learned; see `Primitives`."""
+class NetworkSkills:
+    """The skill primitives that `GoalConditionedLearner` learned; see `Primitives`."""
 
     def __init__(self, arrays: Arrays, card: Card, spec: DomainSpec | None = None) -> None:
         details = card.details
@@ -73,24 +73,30 @@ class BoxPrimitives:
         if "goal_ends" in arrays:
             expect_shape("goal_ends", arrays["goal_ends"], (len(self.space),))
             ended = arrays["goal_ends"].astype(np.bool_)[self.space.served() // self.space.heads]
-        self.world_model = GoalToGoal(behind * self.pursued, rows=rows, ended=ended)
-        self._body = body_for(spec)
-        if isinstance(self._body, GenericBody):
-            self._body.restore(arrays)
+        avoiding = arrays.get("goal_to_goal_avoiding")
+        if avoiding is not None:
+            sets = len(self.space)
+            expect_shape("goal_to_goal_avoiding", avoiding, (len(self.constraints), sets, sets))
+        self.world_model = GoalToGoal(
+            behind * self.pursued, rows=rows, ended=ended, avoiding=avoiding
+        )
+        self._encoder = encoder_for(spec)
+        if isinstance(self._encoder, VectorEncoder):
+            self._encoder.restore(arrays)
         env = spec.make()
         self.action_space: Space[Any] = env.action_space
         env.close()
         kind: str = details["algorithm"]
-        self._networks = served_networks(arrays, kind, self._body, self.space, spec)
+        self._networks = served_networks(arrays, kind, self._encoder, self.space, spec)
         self._served_heads = self.space.served() % self.space.heads
         self.learning_gamma: float = details["learning_gamma"]
         self._power = np.log(self.gamma) / np.log(self.learning_gamma)
 
     def _known_sets(self, details: Mapping[str, Any]) -> int:
         """Return how many label sets are served; more may have been seen since."""
-        if isinstance(self.space, RelativeGoals):
+        if isinstance(self.space, ObjectGoals):
             return len(details["label_bits"])
-        return len(self.goal_seen) // self.space.heads
+        return len(self.goal_seen) // self.space.served_heads
 
     def values(
         self, observation: NDArray[Any], violated: frozenset[str] = frozenset()
@@ -127,13 +133,16 @@ class BoxPrimitives:
 
     def possible(self, violated: IntArray) -> BoolArray:
         """Return which goals `(n, goals)` allow the constraints violated so far, bits `(n,)`."""
+        if isinstance(self.space, AnyAvoidGoals):  # A strict goal is one of at most these shown.
+            return np.ones((len(violated), len(self.goals)), np.bool_)
         possible: BoolArray = self.space.allowed(violated)[:, self._served_heads]
         return possible
 
     def _choices(self, observation: NDArray[Any], violated: IntArray) -> GoalValues:
         """Return the values of every choice. One nearer to 1 than to γ achieves the goal itself."""
-        features = self._body.features(self._check(observation))
-        log_value = -np.logaddexp(0, -self._networks.logits(features)[:, 0])
+        features = self._encoder.features(self._check(observation))
+        logits = self._networks.logits(features, None, violated)[:, 0]
+        log_value = -np.logaddexp(0, -logits)
         value = np.exp(self._power * log_value.mean(0)).astype(np.float32)
         value[~self.possible(violated)[0]] = 0
         stop = np.where(value > (1 + self.gamma) / 2, value, np.float32(0))
@@ -144,13 +153,13 @@ class BoxPrimitives:
 
     def action_values(self, pictures: NDArray[Any]) -> Float32Array:
         """Return the values of every goal and choice of action, `(n, goals, actions)`, as learned."""
-        logits = self._networks.logits(self._body.features(self._check(pictures)))
+        logits = self._networks.logits(self._encoder.features(self._check(pictures)))
         values: Float32Array = np.exp(-np.logaddexp(0, -logits).mean(0))
         return values
 
     def commands(self, actions: Float32Array) -> NDArray[Any]:
         """Return actions of `batch_values` as the environment's batch takes them."""
-        return self._body.commands(actions)
+        return self._encoder.commands(actions)
 
     def batch_values(
         self, observations: NDArray[Any], violated: IntArray, wanted: BoolArray | None = None
@@ -160,7 +169,7 @@ class BoxPrimitives:
         Goals that are not among the `wanted` ones `(n, goals)` may be left out, and worth nothing.
         """
         seen = self._check(observations)
-        estimates = self._networks(self._body.features(seen), _chance(seen), wanted)
+        estimates = self._networks(self._encoder.features(seen), _chance(seen), wanted, violated)
         log_value = -np.logaddexp(0, -estimates.logits)  # The logarithm of the sigmoid, exactly.
         value = np.exp(self._power * log_value.mean(0))
         gone = ~(self.possible(violated) & self.pursued)
@@ -172,13 +181,13 @@ class BoxPrimitives:
         )
 
     def _check(self, observations: NDArray[Any]) -> NDArray[Any]:
-        if isinstance(self._body, ImageBody):
-            return self._checked_pictures(np.asarray(observations), self._body.shape)
+        if isinstance(self._encoder, ImageEncoder):
+            return self._checked_pictures(np.asarray(observations), self._encoder.shape)
         seen = np.asarray(observations, np.float32)
-        if seen.ndim != 2 or seen.shape[1] != self._body.observations:
+        if seen.ndim != 2 or seen.shape[1] != self._encoder.observations:
             raise ObservationError(
                 f"the observation has shape {seen.shape[1:]}, '{self.domain}' has"
-                f" ({self._body.observations},)."
+                f" ({self._encoder.observations},)."
             )
         if not np.isfinite(seen).all():
             raise ObservationError("the observation holds a value that is not a finite number.")
@@ -208,6 +217,6 @@ def _chance(observations: NDArray[Any]) -> IntArray:
     return np.array(numbers, np.int64)
 
 
-def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> BoxPrimitives:
+def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> NetworkSkills:
     """Return the primitives of a checkpoint; the entry in `skm_primitives.skills.loading`."""
-    return BoxPrimitives(arrays, card, spec)
+    return NetworkSkills(arrays, card, spec)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -13,11 +12,16 @@ from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError
 from skm_primitives.skills.checkpoint import WrongDomainError
-from skm_primitives.skills.encoders import Body, ImageBody, coarse_grid
-from skm_primitives.skills.goal_space import GoalSpace, RelativeGoals
+from skm_primitives.skills.encoders import ImageEncoder, ObservationEncoder, coarse_grid
+from skm_primitives.skills.goal_encoding import (
+    GoalEncoding,
+    ReachAvoidInput,
+    goal_encoding,
+    questions_for,
+)
+from skm_primitives.skills.goal_space import STRICT, AnyAvoidGoals, GoalSpace
 from skm_primitives.skills.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
-from skm_sim.object_centric import ObjectKinds, ObjectSets
 from skm_sim.spec import DomainSpec
 
 # Networks at work without torch: the forward pass of an `EnsembleMLP` in plain NumPy.
@@ -65,23 +69,18 @@ class ServedMLP:
 class ServedImageNetwork:
     """The forward pass for a few pictures at a time."""
 
-    def __init__(self, prefix: str, arrays: Mapping[str, Float32Array], body: ImageBody) -> None:
-        count = sum(name.startswith(f"{prefix}.filters.") for name in arrays)
-        filters = [arrays[f"{prefix}.filters.{layer}"] for layer in range(count)]
-        self._filters = [np.ascontiguousarray(some.reshape(len(some), -1).T) for some in filters]
-        self._offsets = [arrays[f"{prefix}.offsets.{layer}"] for layer in range(count)]
+    def __init__(
+        self, prefix: str, arrays: Mapping[str, Float32Array], encoder: ImageEncoder
+    ) -> None:
+        self._filters = _Filters(prefix, arrays)
         self._head = ServedMLP(f"{prefix}.head", arrays)
-        side = arrays.get(f"{prefix}.side")
-        self._patch = 0 if side is None else int(side)
-        """Pixels a side of the patches that lie side by side; 0: convolutions."""
         continuation = arrays.get(f"{prefix}.onward")
         self._continuation: tuple[Float32Array, Float32Array] | None = None
         if continuation is not None:
             flat = continuation.reshape(-1, *continuation.shape[2:])
             self._continuation = flat, arrays[f"{prefix}.onward_bias"]
-        self._body = body
-        fits = count > 0 and filters[0].shape[1] == body.planes
-        self.inputs = body.inputs if fits else -1
+        self._encoder = encoder
+        self.inputs = encoder.inputs if self._filters.planes == encoder.planes else -1
 
     def __call__(self, pixels: NDArray[Any]) -> Float32Array:
         """Return `(members, n, outputs)` for bytes `(n, inputs)`."""
@@ -99,24 +98,42 @@ class ServedImageNetwork:
         return values
 
     def _hidden(self, pixels: NDArray[Any]) -> Float32Array:
-        seen = self._seen(pixels)
-        for filters, offsets in zip(self._filters, self._offsets, strict=True):
-            cut = _tiles(seen, self._patch) if self._patch else _windows(seen)
-            seen = np.maximum(cut @ filters + offsets, np.float32(0))
+        seen = self._filters(image_planes(self._encoder, pixels))
         flat = seen.transpose(0, 3, 1, 2).reshape(len(seen), -1)
         return self._head.hidden(np.ascontiguousarray(flat))
 
-    def _seen(self, pixels: NDArray[Any]) -> Float32Array:
-        """Return the planes `(n, height, width, planes)` of bytes."""
-        body = self._body
-        picture = pixels.reshape(-1, *body.seen)
-        if body.codes is None:
-            scaled: Float32Array = (picture.astype(np.float32) - body.shift) * body.scale
-            return scaled
-        planes = np.zeros((*picture.shape[:3], body.planes), np.float32)
-        index = body.codes[np.arange(body.seen[2]), picture]
-        np.put_along_axis(planes, index, np.float32(1), axis=3)
-        return planes
+
+class _Filters:
+    """The layers of filters of an image network: convolutions that halve the sides, or patches."""
+
+    def __init__(self, prefix: str, arrays: Mapping[str, Float32Array]) -> None:
+        count = sum(name.startswith(f"{prefix}.filters.") for name in arrays)
+        filters = [arrays[f"{prefix}.filters.{layer}"] for layer in range(count)]
+        self._filters = [np.ascontiguousarray(some.reshape(len(some), -1).T) for some in filters]
+        self._offsets = [arrays[f"{prefix}.offsets.{layer}"] for layer in range(count)]
+        side = arrays.get(f"{prefix}.side")
+        self._patch = 0 if side is None else int(side)
+        """Pixels a side of the patches that lie side by side; 0: convolutions."""
+        self.planes = filters[0].shape[1] if count else 0
+
+    def __call__(self, seen: Float32Array) -> Float32Array:
+        """Return what the last layer sees, `(n, height, width, planes)`."""
+        for filters, offsets in zip(self._filters, self._offsets, strict=True):
+            cut = _tiles(seen, self._patch) if self._patch else _windows(seen)
+            seen = np.maximum(cut @ filters + offsets, np.float32(0))
+        return seen
+
+
+def image_planes(encoder: ImageEncoder, pixels: NDArray[Any]) -> Float32Array:
+    """Return the planes `(n, height, width, planes)` of bytes: codes or intensities."""
+    picture = pixels.reshape(-1, *encoder.seen)
+    if encoder.codes is None:
+        scaled: Float32Array = (picture.astype(np.float32) - encoder.shift) * encoder.scale
+        return scaled
+    planes = np.zeros((*picture.shape[:3], encoder.planes), np.float32)
+    index = encoder.codes[np.arange(encoder.seen[2]), picture]
+    np.put_along_axis(planes, index, np.float32(1), axis=3)
+    return planes
 
 
 def _windows(picture: Float32Array) -> Float32Array:
@@ -134,55 +151,6 @@ def _tiles(picture: Float32Array, side: int) -> Float32Array:
     tiles = cut.transpose(0, 1, 3, 5, 2, 4)
     seen: Float32Array = tiles.reshape(count, height // side, width // side, -1)
     return seen
-
-
-# What a network relative to a goal sees: the robot, the things to reach, those to avoid.
-#
-# The values of reaching one kind are those of any other with the kinds renamed. So the network is
-# shown own motion, the things of the kind to reach, and the things of the kinds to avoid,
-# nearest first, whatever kinds these are; what may be touched it does not see at all.
-
-
-def relative_inputs(
-    objects: ObjectSets, features: Float32Array, kind: IntArray, avoided: BoolArray
-) -> Float32Array:
-    """Return `(n, relative_inputs)` for features `(n, inputs)`, the kind to reach, and `(n, kinds)`."""
-    count, kinds = avoided.shape
-    rows = np.arange(count)
-    seen = features[:, objects.own :].reshape(count, kinds, objects.each, objects.features)
-    # All sizes are given: where no goal is asked about there are no rows to tell them from.
-    wanted = seen[rows, kind].reshape(count, objects.each * objects.features)
-    others = (seen * avoided[..., None, None]).reshape(
-        count, kinds * objects.each, objects.features
-    )
-    order = np.argsort(-others[..., objects.nearness], axis=1, kind="stable")[:, : objects.avoided]
-    nearest = np.take_along_axis(others, order[..., None], axis=1)
-    nearest = nearest.reshape(count, order.shape[1] * objects.features)
-    return np.concatenate([features[:, : objects.own], wanted, nearest], axis=1)
-
-
-def avoid_inputs(kinds: ObjectKinds, features: Float32Array, avoided: BoolArray) -> Float32Array:
-    """Return `(n, relative_inputs)` for features `(n, inputs)` and the kinds to avoid, `(n, kinds)`.
-
-    All features, then the things of those kinds once more, then which kinds these are.
-    """
-    gate = avoided.astype(np.float32)
-    objects = features[:, kinds.own :] * np.repeat(gate, widths(kinds), axis=1)
-    return np.concatenate([features, objects, gate], axis=1)
-
-
-def widths(kinds: ObjectKinds) -> list[int]:
-    """Return how many features the things of each kind have."""
-    return [each * kinds.features for each in kinds.each]
-
-
-def avoided_kinds(
-    kinds: ObjectKinds, propositions: tuple[str, ...], allowed: IntArray
-) -> BoolArray:
-    """Return `(n, kinds)`: which kinds are to be avoided where these bits `(n,)` may be touched."""
-    bits = np.array([1 << propositions.index(kind) for kind in kinds.kinds])
-    avoided: BoolArray = (allowed[:, None] & bits) == 0
-    return avoided
 
 
 # Caution: of actions that lead to a goal about as well, one that risks nothing that is forbidden.
@@ -273,15 +241,25 @@ class Networks(Protocol):
     """What was learned, of either algorithm."""
 
     def __call__(
-        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
+        self,
+        features: Float32Array,
+        chance: IntArray,
+        wanted: BoolArray | None,
+        violated: IntArray,
     ) -> Estimates:
         """Return what is thought of every goal, for features and a number of chance for each.
 
-        Where goals are asked about one by one, those that are not `wanted` are worth nothing.
+        Where goals are asked about one by one, those that are not `wanted` are worth nothing. Where any
+        avoid set can be asked for, strict goals are told with those `violated` allowed, bits `(n,)`.
         """
         ...
 
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
+    def logits(
+        self,
+        features: Float32Array,
+        wanted: BoolArray | None = None,
+        violated: IntArray | None = None,
+    ) -> Float32Array:
         """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
         ...
 
@@ -302,30 +280,66 @@ class Estimates:
     logits: Float32Array
 
 
-class _Choosing(ABC):
-    """Values of the best of a few actions; a detour is any that is nearly as good."""
+class ServedGatedNetwork:
+    """A `GatedImageNetwork` in plain NumPy."""
 
-    _actions: Float32Array
+    def __init__(
+        self, prefix: str, arrays: Mapping[str, Float32Array], encoder: ImageEncoder, task: int
+    ) -> None:
+        self._filters = _Filters(f"{prefix}.see", arrays)
+        self._gates, self._bias = arrays[f"{prefix}.gates"], arrays[f"{prefix}.gate_bias"]
+        self._head = ServedMLP(f"{prefix}.head", arrays)
+        self._encoder, self._task = encoder, task
+        fits = len(self._gates) == task and self._filters.planes in (0, encoder.planes)
+        self.inputs = encoder.inputs + task if fits else -1
 
-    @abstractmethod
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
+    def __call__(self, inputs: NDArray[Any]) -> Float32Array:
+        """Return `(members, n, outputs)` for bytes of images and tasks."""
+        task = inputs[:, -self._task :].astype(np.float32)
+        seen = self._filters(image_planes(self._encoder, inputs[:, : -self._task]))
+        seen = seen.reshape(len(seen), -1, seen.shape[-1])
+        gates = (task @ self._gates + self._bias).reshape(len(task), -1, seen.shape[-1])
+        picked = np.matmul(gates, seen.swapaxes(1, 2)).reshape(len(task), -1)
+        return self._head(np.concatenate([picked, task], axis=1))
 
-    def continuation(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
-        """Return None: it was not learned."""
-        return None
 
-    def ranked(self, logits: Float32Array) -> Float32Array:
-        """Return by what actions are chosen: the mean of both networks."""
-        mean: Float32Array = logits.mean(0)
-        return mean
+class _DqnNetworks:
+    """Values of the best of a few actions; a detour is any that is nearly as good.
+
+    Serves what `GoalConditionedDQN` learned: which part of a goal is asked for, and which part is an
+    output, is told by the same `GoalEncoding`.
+    """
+
+    def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:
+        self._network = _served("network", arrays, encoder, goals)
+        self._actions: Float32Array = arrays["actions"]
+        self._encoding = goals
+        space = goals.space
+        self._count, self._sets = len(space.goals()), len(space)
+        position = np.full(space.capacity * space.heads, -1)
+        position[space.served()] = np.arange(self._count)
+        answers = position[goals.goals[:, : goals.used]]
+        served = (answers >= 0).all(1)
+        self._answers, self._listed = answers[served], goals.listed[np.flatnonzero(served)]
+        """`[question, output]`: the goals that are answered, as they are numbered where served."""
+        self._caution: Caution | None = None
+        self._risked: BoolArray | None = None
+        if not goals.pessimistic:
+            self._caution = Caution(space.goals(), space.constraints)
+            self._risked = _risked(space) if len(self._answers) > 1 else None
+        if (self._network.inputs, encoder.inputs) != (goals.inputs, goals.features):
+            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
     def __call__(
-        self, features: Float32Array, chance: IntArray, wanted: BoolArray | None
+        self,
+        features: Float32Array,
+        chance: IntArray,
+        wanted: BoolArray | None,
+        violated: IntArray,
     ) -> Estimates:
-        logits = self.logits(features, wanted)
-        ranked = self.ranked(logits)
-        best = self._best(logits)
+        logits = self.logits(features, wanted, violated)
+        ranked = logits.min(0) if self._encoding.pessimistic else logits.mean(0)
+        best = ranked.argmax(-1) if self._caution is None else self._caution.best(logits)
         near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
         goals, actions = ranked.shape[1:]
         turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
@@ -333,44 +347,62 @@ class _Choosing(ABC):
         chosen = np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0]
         return Estimates(self._actions[best], self._actions[order.argmax(-1)], chosen)
 
-    def _best(self, logits: Float32Array) -> IntArray:
-        best: IntArray = self.ranked(logits).argmax(-1)
-        return best
-
-
-class _DqnNetworks(_Choosing):
-    """An output for every goal and action, so that the risk of each action is known (`caution`)."""
-
-    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace) -> None:
-        self._network = (
-            ServedImageNetwork("network", arrays, body)
-            if isinstance(body, ImageBody)
-            else ServedMLP("network", arrays)
-        )
-        self._actions: Float32Array = arrays["actions"]
-        self._outputs = space.outputs
-        self._goals, self._sets = len(space.goals()), len(space)
-        self._caution = Caution(space.goals(), space.constraints)
-        if self._network.inputs != body.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def _best(self, logits: Float32Array) -> IntArray:
-        return self._caution.best(logits)
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
+    def logits(
+        self,
+        features: Float32Array,
+        wanted: BoolArray | None = None,
+        violated: IntArray | None = None,
+    ) -> Float32Array:
         """Return those of every goal and action, `(2, n, goals, actions)`."""
-        outputs = self._network(features)
-        shape = len(outputs), len(features), self._outputs, -1, len(self._actions)
-        kinds = outputs.reshape(shape)[:, :, : self._goals]
-        shaped: Float32Array = kinds[..., 0, :] if kinds.shape[3] == 1 else _of_shares(kinds)
-        return shaped if len(outputs) == 2 else np.stack([shaped.min(0), shaped.max(0)])
+        asked = np.ones((len(features), self._count), np.bool_) if wanted is None else wanted
+        if wanted is not None and self._risked is not None:
+            asked = wanted | (wanted @ self._risked)
+        row, question = questions_for(asked, self._answers)
+        questions = self._listed[question]
+        if violated is not None and isinstance(self._encoding.space, AnyAvoidGoals):
+            strict = questions.allowed == self._encoding.space.violations[STRICT]
+            allowed = np.where(strict, violated[row], questions.allowed)
+            questions = replace(questions, allowed=allowed)
+        outputs = self._network(self._encoding.shown(features[row], questions))
+        size = self._encoding.outputs * len(self._actions)
+        kinds = outputs.shape[-1] // size  # Two where actions' shares are told besides.
+        shape = len(outputs), len(row), self._encoding.outputs, kinds, len(self._actions)
+        parts = outputs.reshape(shape)[:, :, : self._answers.shape[1]]
+        answered: Float32Array = parts[..., 0, :] if kinds == 1 else _of_shares(parts)
+        if len(answered) != 2:
+            answered = np.stack([answered.min(0), answered.max(0)])
+        logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
+        logits[:, row[:, None], self._answers[question]] = answered
+        return logits
 
     def continuation(self, features: Float32Array) -> Float32Array | None:
-        """Return those of the network of pictures, if it learned them."""
+        """Return those of the network of images, if it learned them."""
         if not isinstance(self._network, ServedImageNetwork):
             return None
         found = self._network.continuation(features)
-        return None if found is None else found[:, : self._sets, : self._goals]
+        return None if found is None else found[:, : self._sets, : self._count]
+
+
+def _served(
+    prefix: str, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding
+) -> ServedMLP | ServedImageNetwork | ServedGatedNetwork:
+    """Return the network that `learning.networks.make_network` would make."""
+    if not isinstance(encoder, ImageEncoder):
+        return ServedMLP(prefix, arrays)
+    if isinstance(goals, ReachAvoidInput):
+        return ServedGatedNetwork(prefix, arrays, encoder, goals.task_inputs)
+    return ServedImageNetwork(prefix, arrays, encoder)
+
+
+def _risked(space: GoalSpace) -> BoolArray:
+    """Return `[goal, goal]`: the goals that tell what is risked where each is reached (`Caution`).
+
+    All those that allow what may be violated there, and the freest, with which these are compared.
+    """
+    goals, every = space.goals(), frozenset(space.constraints)
+    allowed = [goal.violated for goal in goals]
+    rows = [[some in (allowed_at(goal, every), every) for some in allowed] for goal in goals]
+    return np.array(rows, np.bool_).reshape(len(goals), len(goals))
 
 
 def _of_shares(logits: Float32Array) -> Float32Array:
@@ -383,73 +415,6 @@ def _of_shares(logits: Float32Array) -> Float32Array:
     return found
 
 
-class _RelativeNetworks(_Choosing):
-    """One network that is asked about every goal."""
-
-    def __init__(self, arrays: Arrays, body: Body, space: RelativeGoals) -> None:
-        self._network = ServedMLP("network", arrays)
-        self._actions = arrays["actions"]
-        self._objects = space.objects
-        self._kinds, self._avoided = space.learned[:, 0], space.avoided(space.learned[:, 2])
-        fits = self._network.inputs == self._objects.relative_inputs
-        if not fits or body.inputs != self._objects.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
-        asked = np.ones((len(features), len(self._kinds)), np.bool_) if wanted is None else wanted
-        row, goal = np.nonzero(asked)
-        kinds, avoided = self._kinds[goal], self._avoided[goal]
-        shown = relative_inputs(self._objects, features[row], kinds, avoided)
-        logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
-        logits[:, row, goal] = self._network(shown)
-        return logits
-
-    def ranked(self, logits: Float32Array) -> Float32Array:
-        """Return the smaller of both, by which they were learned: one that sees a risk is enough."""
-        smaller: Float32Array = logits.min(0)
-        return smaller
-
-
-class _AvoidNetworks(_Choosing):
-    """One network that is asked about every set V, and answers for all label sets."""
-
-    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace, kinds: ObjectKinds) -> None:
-        self._network = ServedMLP("network", arrays)
-        self._actions = arrays["actions"]
-        self._kinds = kinds
-        self._caution = Caution(space.goals(), space.constraints)
-        self._avoided = avoided_kinds(kinds, space.propositions, space.violations)
-        self._shape = len(space), space.heads
-        self._free = int(space.violations.argmax())
-        every = frozenset(space.constraints)
-        heads = {goal.violated: index % space.heads for index, goal in enumerate(space.goals())}
-        own = (heads.get(allowed_at(goal, every), self._free) for goal in space.goals())
-        self._risked = np.eye(space.heads, dtype=np.bool_)[list(own)]
-        """`[goal, head]`: the head that tells what is risked where a goal is reached."""
-        fits = self._network.inputs == kinds.relative_inputs
-        if not fits or body.inputs != kinds.inputs:
-            raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
-
-    def _best(self, logits: Float32Array) -> IntArray:
-        return self._caution.best(logits)
-
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:
-        """Return those of every goal and action, `(2, n, goals, actions)`."""
-        sets, heads = self._shape
-        asked: BoolArray = np.ones((len(features), heads), np.bool_)
-        if wanted is not None:
-            asked[:] = wanted.reshape(-1, sets, heads).any(1)
-            asked |= wanted @ self._risked
-            asked[:, self._free] = True  # What is risked is told by comparing with it.
-        row, head = np.nonzero(asked)
-        shown = avoid_inputs(self._kinds, features[row], self._avoided[head])
-        actions = len(self._actions)
-        logits = np.full((2, *asked.shape, sets, actions), UNASKED, np.float32)
-        logits[:, row, head] = self._network(shown).reshape(2, len(row), -1, actions)[:, :, :sets]
-        return logits.swapaxes(2, 3).reshape(2, len(features), -1, actions)
-
-
 class _Td3Networks:
     """The best of a few controls for each goal, and what the critics think of it.
 
@@ -458,17 +423,22 @@ class _Td3Networks:
     (`caution`). A detour is the actor's control pushed off in a direction of chance.
     """
 
-    def __init__(self, arrays: Arrays, body: Body, space: GoalSpace) -> None:
+    def __init__(self, arrays: Arrays, encoder: ObservationEncoder, space: GoalSpace) -> None:
         self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
-        self._body = body
+        self._encoder = encoder
         self._goals = len(space.goals())
         self._caution = Caution(space.goals(), space.constraints)
-        most = np.ones(body.actions.shape[1], np.float32)
+        most = np.ones(encoder.actions.shape[1], np.float32)
         self._grid = coarse_grid(-most, most)
-        if self._actor.inputs != body.inputs:
+        if self._actor.inputs != encoder.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
-    def logits(self, features: Float32Array, wanted: BoolArray | None = None) -> Float32Array:  # noqa: ARG002
+    def logits(
+        self,
+        features: Float32Array,  # noqa: ARG002
+        wanted: BoolArray | None = None,  # noqa: ARG002
+        violated: IntArray | None = None,  # noqa: ARG002
+    ) -> Float32Array:
         """There are none for each action: a choice is never learned by TD3."""
         raise SkmError("TD3 has no value for each of a choice of actions.")
 
@@ -481,8 +451,9 @@ class _Td3Networks:
         features: Float32Array,
         chance: IntArray,
         wanted: BoolArray | None,  # noqa: ARG002
+        violated: IntArray,  # noqa: ARG002
     ) -> Estimates:
-        count, goals, size = len(features), self._goals, self._body.actions.shape[1]
+        count, goals, size = len(features), self._goals, self._encoder.actions.shape[1]
         own = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
         grid = np.broadcast_to(self._grid, (count, *self._grid.shape))
         controls = np.concatenate([own, grid], axis=1)
@@ -492,7 +463,7 @@ class _Td3Networks:
         push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
         pushed = np.clip(own + push, -1, 1)
         chosen = np.take_along_axis(controls, best[..., None], axis=1)
-        act = self._body.action
+        act = self._encoder.action
         return Estimates(
             act(chosen.reshape(-1, size)).reshape(count, goals, -1),
             act(pushed.reshape(-1, size)).reshape(count, goals, -1),
@@ -510,17 +481,13 @@ class _Td3Networks:
 
 
 def served_networks(
-    arrays: Arrays, algorithm: str, body: Body, space: GoalSpace, spec: DomainSpec
+    arrays: Arrays, algorithm: str, encoder: ObservationEncoder, space: GoalSpace, spec: DomainSpec
 ) -> Networks:
     """Return what was learned, by the algorithm and by what the domain says of what it sees."""
-    if isinstance(space, RelativeGoals):
-        return _RelativeNetworks(arrays, body, space)
     if algorithm == "td3":
-        return _Td3Networks(arrays, body, space)
+        return _Td3Networks(arrays, encoder, space)
     if algorithm != "dqn":
         raise WrongDomainError(
             f"the checkpoint is of an algorithm '{algorithm}' that is not known."
         )
-    if isinstance(spec.objects, ObjectKinds):
-        return _AvoidNetworks(arrays, body, space, spec.objects)
-    return _DqnNetworks(arrays, body, space)
+    return _DqnNetworks(arrays, encoder, goal_encoding(spec, encoder, space, algorithm))

@@ -78,6 +78,10 @@ class GoalToGoal:
     """`[h]`: the mean value of goal h over more goals than there are here; None: over these."""
     ended: BoolArray | None = None
     """`[g]`: whether the world has ended each time that g was achieved; None: it is not known."""
+    avoiding: FloatArray | None = None
+    """`[constraint, l, h]`: the mean value of reaching the label set h where l was just shown, with one
+    constraint to avoid. Only where skills can be asked with any avoid set: to them, the constraints that
+    come as `violated` with a question are those that may be shown on the way to a strict goal."""
 
     @property
     def table(self) -> Float32Array:

@@ -45,7 +45,7 @@ _CURVE_ACTION = np.array([0.0, 0.4, 0.5, 0.8, 0.9, 1.0])
 _CURVE_TURN = np.array([0.0, 0.013, 0.08, 0.184, 0.26, 0.30])
 
 
-class SafetyBody:
+class SafetyEncoder:
     """60 numbers to features, and controls in [-1, 1] to actions that respond evenly.
 
     The lidar is decoded: from the brightest bin and its two neighbours follow distance and bearing
@@ -208,8 +208,8 @@ STRIP, AHEAD, MOST = 0.06, 0.08, 15
 """Metres, seconds and steps of a near miss."""
 
 
-class FittedBody(SafetyBody):
-    """As `SafetyBody`, with the objects that explain the lidars best (`lidar_fit`).
+class FittedSafetyEncoder(SafetyEncoder):
+    """As `SafetyEncoder`, with the objects that explain the lidars best (`lidar_fit`).
 
     What is taken away one after the other, the brightest first, misplaces a third of the second nearest
     buttons, which does little harm where only the nearest matters.
@@ -221,7 +221,7 @@ class FittedBody(SafetyBody):
         objects = decode_fitted(seen[:, SENSORS:].reshape(len(seen), -1, BINS))
         return np.concatenate([scaled_sensors(seen), seen[:, SENSORS:], objects], axis=1)
 
-    def near_misses(self, features: Float32Array) -> ByteArray:
+    def clearance_steps(self, features: Float32Array) -> ByteArray:
         """Return for the cylinder, the other buttons and the regions how near the robot came to them.
 
         In steps, up to `MOST` where it would touch one if it went on like this for `AHEAD`; none where

@@ -21,7 +21,7 @@ TURNS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _FARTHEST = 8.0
 
 
-class ZonesBody:
+class ZonesEncoder:
     """80 numbers to features, all of them computed from the observation of this step alone."""
 
     def __init__(self, colours: int = 4) -> None:
@@ -80,7 +80,7 @@ class ZonesBody:
         return {"layout": training_layouts(random, count, self._arena.colours)}
 
 
-class RawZonesBody(ZonesBody):
+class RawZonesEncoder(ZonesEncoder):
     """The same with the lidars' bins as they are: a colour is one thing, with its brightest bin last."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class RawZonesBody(ZonesBody):
         return seen.reshape(len(lidars), -1)
 
 
-SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesBody, count) for count in (6, 8, 10))
+SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesEncoder, count) for count in (6, 8, 10))
 
 
 def decode(lidars: Float32Array, radius: float) -> Float32Array:

@@ -22,11 +22,11 @@ AVOIDED: Final = 6
 RAW_OBJECTS: Final = ObjectSets(
     OWN, Arena().names, each=1, features=BINS + 1, nearness=BINS, avoided=3
 )
-"""Those of `RawZonesBody`."""
+"""Those of `RawZonesEncoder`."""
 
 
 def objects(colours: int) -> ObjectSets:
-    """Return those of `ZonesBody`."""
+    """Return those of `ZonesEncoder`."""
     return ObjectSets(OWN, Arena(colours).names, EACH, ZONE_FEATURES, NEARNESS, AVOIDED)
 
 
@@ -75,7 +75,7 @@ ZONES = DomainSpec(
     ),
     demo="phi15",
     extra="safety: mujoco",
-    body="skm_sim.zones.encoder:ZonesBody",
+    body="skm_sim.zones.encoder:ZonesEncoder",
     objects=objects(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",

@@ -76,7 +76,7 @@ ZONES_TEN = replace(
 ZONES_RAW = replace(
     ZONES,
     name="zones_raw",
-    body="skm_sim.zones.encoder:RawZonesBody",
+    body="skm_sim.zones.encoder:RawZonesEncoder",
     objects=RAW_OBJECTS,
     checkpoint="",
 )

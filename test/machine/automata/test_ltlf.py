@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from strategies import formulas, traces
-from tasks import TASKS
 
 from skm_machine import compile_mission, holds, parse, translate
 from skm_machine.errors import SkmError, UnsupportedMissionError
 from skm_machine.logic.formula import evaluate
+from strategies import formulas, traces
+from tasks import TASKS
 
 ORACLE = Path(__file__).parents[2] / "data" / "ltlf.jsonl"
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lasso_semantics import holds_forever, random_formula, random_lasso
-from strategies import boolean_formulas, formulas, traces
 
+from lasso_semantics import holds_forever, random_formula, random_lasso
 from skm_machine import (
     MissionError,
     UnsupportedMissionError,
@@ -27,6 +26,7 @@ from skm_machine.automata.ldba import Translation, as_automaton
 from skm_machine.automata.limits import Limits
 from skm_machine.logic.formula import Formula, conjunction, negation
 from skm_machine.recurrence import recurring_machine, sort_clauses
+from strategies import boolean_formulas, formulas, traces
 
 ORACLE = Path(__file__).parents[2] / "data" / "ltl_lasso.jsonl"
 CASES = [json.loads(line) for line in ORACLE.read_text().splitlines()]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from tasks import TASKS
 
 from skm_machine.drawing.canvas import broken, symbolic, text_width
 from skm_machine.drawing.machine import MAX_STATES, draw_machine
@@ -21,6 +20,7 @@ from skm_machine.recurrence import recurring_machine
 from skm_machine.reward_machine import Outcome, from_automaton, from_edges
 from skm_machine.skill_machine import plan_paper
 from skm_machine.translators import translate
+from tasks import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"
 ENDLESS = ("G F a & G F b & G !c", "G F a & G F b & G F d & G !c", "F G a", "G F a | F G b")

@@ -2,8 +2,6 @@
 
 import pytest
 from hypothesis import given
-from strategies import formulas, traces
-from tasks import TASKS
 
 from skm_machine import (
     MissionError,
@@ -21,6 +19,8 @@ from skm_machine import (
 )
 from skm_machine.formats.export import hoa_label
 from skm_machine.formats.hoa import read_hoa_automaton
+from strategies import formulas, traces
+from tasks import TASKS
 
 
 def rewards(machine, trace):

@@ -5,10 +5,10 @@ import random
 import time
 
 import pytest
+
 from bounded_semantics import holds_bounded, random_tree, text_of
 from lasso_semantics import random_lasso
 from machine_lassos import accepted_forever
-
 from skm_machine import MissionError, compile_mission, holds, parse, translate, translate_omega
 from skm_sim import get_domain
 

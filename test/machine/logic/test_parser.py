@@ -7,10 +7,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import formulas
 
 from skm_machine import MissionError, parse
 from skm_machine.logic.formula import Formula, proposition
+from strategies import formulas
 
 NASTY_NAMES = ("a", "S", "E", "room1", "a0", "Goal", "X", "U", "true", "F1", 'x "y" \\', "é")
 

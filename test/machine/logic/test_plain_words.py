@@ -5,7 +5,6 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import formulas
 
 from skm_machine import (
     MissionError,
@@ -19,6 +18,7 @@ from skm_machine import (
 from skm_machine.logic.patterns import PATTERNS
 from skm_machine.mission import detect_format
 from skm_sim.office.spec import EXAMPLES
+from strategies import formulas
 
 PLACES = ("A", "B", "C", "D", "coffee", "mail", "office", "battery_low", "charger", "door_open")
 

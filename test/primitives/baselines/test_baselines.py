@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from plain_corridor import CORRIDOR, SLIPPERY
 
+from plain_corridor import CORRIDOR, SLIPPERY
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.baselines import METHODS, best_return, make_problem, run_method

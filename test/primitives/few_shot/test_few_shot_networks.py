@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from side_world import LAST, SIDES, SMOOTH_SIDES, STARTS, fewest_steps, skills_file
 
+from side_world import LAST, SIDES, SMOOTH_SIDES, STARTS, fewest_steps, skills_file
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, run_episode
 from skm_primitives.evaluation.task_trials import Comparison, Outcomes

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from tiny_worlds import CORRIDOR
 
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.exact import evaluate_policy
@@ -15,6 +14,7 @@ from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
 from skm_sim.tabular import tabular_model
+from tiny_worlds import CORRIDOR
 
 RATIO, PRINTED = COLUMNS.index("return_ratio"), COLUMNS.index("printed_rule_ratio")
 

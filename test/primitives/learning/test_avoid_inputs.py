@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import KINDS, RAIL
-
 from skm_primitives.skills.checkpoint import WrongDomainError
+from skm_primitives.skills.goal_encoding import avoid_inputs, avoided_kinds
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
-from skm_primitives.skills.networks import avoid_inputs, avoided_kinds
 from skm_sim.object_centric import ObjectKinds
 
 RED, BLUE = frozenset({"red"}), frozenset({"blue"})

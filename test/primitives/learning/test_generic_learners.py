@@ -11,7 +11,7 @@ from skm_cli.reports.train import print_training
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.training import TrainingResult, learner_class, make_learner, train
 from skm_primitives.skills.checkpoint import load
 from skm_sim import DomainSpec
@@ -114,7 +114,7 @@ def test_goal_slots_grow_and_a_resumed_run_equals_one_that_was_not_stopped(tmp_p
         spec, {**whole.options}, tmp_path / "half.safetensors", resume=False, overwrite=False
     )
     train(half, 3 * 96, tmp_path / "half.safetensors", "test")
-    resumed = BoxLearner.resume(spec, tmp_path / "half.safetensors")
+    resumed = GoalConditionedLearner.resume(spec, tmp_path / "half.safetensors")
     train(resumed, 6 * 96, tmp_path / "half.safetensors", "test")
     arrays, others = (load(tmp_path / f"{name}.safetensors")[0] for name in ("whole", "half"))
     assert arrays.keys() == others.keys()
@@ -126,7 +126,7 @@ def test_goal_slots_grow_and_a_resumed_run_equals_one_that_was_not_stopped(tmp_p
 
 def test_more_controls_than_a_grid_can_have_are_learned_by_td3(tmp_path):
     spec = spec_of(Line, "Many", dimensions=6)
-    assert learner_class(spec) is BoxLearner
+    assert learner_class(spec) is GoalConditionedLearner
     learner = trained(spec, tmp_path / "many.safetensors", 25)
     assert learner.options["algorithm"] == "td3"
     primitives = load_primitives(spec, tmp_path / "many")
@@ -135,9 +135,9 @@ def test_more_controls_than_a_grid_can_have_are_learned_by_td3(tmp_path):
     assert found.action.shape == (len(primitives.goals), 6)
     assert found.action[right].mean() > 0
     with pytest.raises(SkmError, match="dqn does not fit the actions"):
-        BoxLearner.start(spec, {"algorithm": "dqn"})
+        GoalConditionedLearner.start(spec, {"algorithm": "dqn"})
     with pytest.raises(SkmError, match="td3 does not fit the actions"):
-        BoxLearner.start(spec_of(Line, "Pit", pit=True, limit=9), {"algorithm": "td3"})
+        GoalConditionedLearner.start(spec_of(Line, "Pit", pit=True, limit=9), {"algorithm": "td3"})
 
 
 class Hidden(Line):

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+
 from line_world import SPEC, STEP
 from rail_learning import learned_on
-
 from skm_machine.errors import SkmError
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.learning.trainer import resume_path
 from skm_primitives.skills.checkpoint import MissingCheckpointError, load
@@ -53,7 +53,7 @@ def test_a_run_that_is_stopped_and_resumed_equals_one_that_is_not(algorithm, tmp
     whole.save(tmp_path / "whole", "test")
     half = learned_on(SPEC, 3, **options)
     half.save(tmp_path / "half", "test")
-    resumed = BoxLearner.resume(SPEC, tmp_path / "half")
+    resumed = GoalConditionedLearner.resume(SPEC, tmp_path / "half")
     assert resumed.steps == half.steps
     assert resumed.options == half.options
     for _ in range(3):
@@ -69,7 +69,7 @@ def test_the_best_on_validation_or_the_last_is_served_and_its_scores_are_in_the_
     serve, tmp_path
 ):
     """The second validation is worse than the first."""
-    learner = BoxLearner.start(SPEC, {**TINY, "serve": serve})
+    learner = GoalConditionedLearner.start(SPEC, {**TINY, "serve": serve})
     scores = iter([{"validation": 0.5}, {"validation": 0.2}])
     learner.validate = lambda: next(scores)
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_the_best_on_validation_or_the_last_is_served_and_its_scores_are_in_the_
 
 def test_training_runs_on_the_robot_and_writes_a_small_checkpoint(tmp_path):
     """Two tiny rounds of the real domain, up to what the planner needs of it."""
-    learner = BoxLearner.start(get_domain("safety"), TINY)
+    learner = GoalConditionedLearner.start(get_domain("safety"), TINY)
     learner.run_round()
     learner.run_round()
     assert learner.status.startswith("validation")
@@ -105,7 +105,7 @@ def test_resuming_without_the_state_of_training_is_explained(tmp_path):
     learned_on(SPEC, 1, **TINY).save(tmp_path / "run", "test")
     resume_path(tmp_path / "run").unlink()
     with pytest.raises(MissingCheckpointError, match="replay memory"):
-        BoxLearner.resume(SPEC, tmp_path / "run")
+        GoalConditionedLearner.resume(SPEC, tmp_path / "run")
 
 
 def test_the_papers_preset_has_the_papers_sizes():
@@ -129,10 +129,10 @@ def test_the_papers_preset_has_the_papers_sizes():
 )
 def test_bad_settings_are_refused(options):
     with pytest.raises(SkmError):
-        BoxLearner.start(SPEC, options)
+        GoalConditionedLearner.start(SPEC, options)
 
 
 def test_a_device_that_is_not_there_is_a_sentence_and_the_cpu_is_one_that_is():
     with pytest.raises(SkmError, match="--device: there is no 'cuda:7' here"):
-        BoxLearner.start(SPEC, {**TINY, "device": "cuda:7"})
-    assert BoxLearner.start(SPEC, {**TINY, "device": "cpu"}).options["device"] == "cpu"
+        GoalConditionedLearner.start(SPEC, {**TINY, "device": "cuda:7"})
+    assert GoalConditionedLearner.start(SPEC, {**TINY, "device": "cpu"}).options["device"] == "cpu"

@@ -9,11 +9,11 @@ from gymnasium.spaces import Box, Discrete
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.networks import ImageNetwork, Sizes
 from skm_primitives.learning.training import make_learner, train
 from skm_primitives.skills.checkpoint import load
-from skm_primitives.skills.encoders import ImageBody
+from skm_primitives.skills.encoders import ImageEncoder
 from skm_primitives.skills.network_skills import ObservationError
 from skm_primitives.skills.networks import ServedImageNetwork
 from skm_sim import DomainSpec, check_domain
@@ -91,7 +91,7 @@ def test_skills_from_pictures_run_missions(tmp_path):
     spec = spec_of(Field)
     assert check_domain(spec) == []
     learner = trained(spec, tmp_path / "field.safetensors", 60)
-    assert learner.body.planes == 3, "two codes, and one for all others"
+    assert learner.encoder.planes == 3, "two codes, and one for all others"
     skills = load_primitives(spec, tmp_path / "field")
     assert {frozenset(goal.labels) for goal in skills.goals} >= {frozenset({"top", "right"})}
     mission = compile_mission("F(top & right & X F wet)", propositions=spec.propositions)
@@ -104,18 +104,18 @@ def test_skills_from_pictures_run_missions(tmp_path):
 def test_a_resumed_run_equals_one_that_was_not_stopped_and_is_served_as_learned(tmp_path, cls):
     spec = spec_of(cls)
     whole = trained(spec, tmp_path / "whole.safetensors", 4)
-    assert (whole.body.codes is None) == (cls is Shades)
+    assert (whole.encoder.codes is None) == (cls is Shades)
     half = tmp_path / "half.safetensors"
     first = make_learner(spec, {**whole.options}, half, resume=False, overwrite=False)
     train(first, 2 * ROUND, half, "test")
-    resumed = BoxLearner.resume(spec, half)
+    resumed = GoalConditionedLearner.resume(spec, half)
     train(resumed, 4 * ROUND, half, "test")
     arrays, others = (load(tmp_path / f"{name}.safetensors")[0] for name in ("whole", "half"))
     assert arrays.keys() == others.keys()
     assert all(np.array_equal(arrays[name], others[name]) for name in arrays)
     env = spec.make()
-    pictures = whole.body.features(np.stack([env.reset(seed=seed)[0] for seed in range(6)]))
-    served = ServedImageNetwork("network", whole.algorithm.served_arrays(), whole.body)(pictures)
+    pictures = whole.encoder.features(np.stack([env.reset(seed=seed)[0] for seed in range(6)]))
+    served = ServedImageNetwork("network", whole.algorithm.served_arrays(), whole.encoder)(pictures)
     with torch.no_grad():
         learned = whole.algorithm.average(torch.from_numpy(pictures)).numpy()
     np.testing.assert_allclose(served, learned, atol=1e-4)
@@ -125,7 +125,7 @@ def test_large_pictures_are_halved_until_they_are_small():
     class Large(Field):
         observation_space = Box(0, 255, (84, 61, 3), np.uint8)
 
-    body = ImageBody(Large())
+    body = ImageEncoder(Large())
     body.look(np.random.default_rng(0).integers(256, size=(4, 84, 61, 3), dtype=np.uint8))
     network = ImageNetwork(body, Sizes(4, (16,), 6, 2), torch.Generator().manual_seed(0))
     assert len(network.filters) == 4

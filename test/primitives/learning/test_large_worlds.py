@@ -2,8 +2,8 @@
 
 import gymnasium
 import pytest
-from large_grid import grid_spec
 
+from large_grid import grid_spec
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode

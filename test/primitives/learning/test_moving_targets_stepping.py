@@ -7,11 +7,11 @@ import pytest
 
 from skm_cli.main import main
 from skm_machine.errors import SkmError
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.moving_targets.learner import PixelLearner
 from skm_primitives.learning.training import learner_class, make_learner
 from skm_primitives.skills.loading import load_primitives
-from skm_primitives.skills.network_skills import BoxPrimitives
+from skm_primitives.skills.network_skills import NetworkSkills
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import MovingTargetsVectorEnv
 from skm_sim.moving_targets.trials import SKILL_TRIALS, skill_tests
@@ -24,8 +24,8 @@ TINY |= {"update_every": 50, "replay": 2000, "horizon": 400, "episode": 50}
 
 def test_an_algorithm_that_its_own_learner_lacks_is_the_generic_learners():
     assert learner_class(SPEC) is PixelLearner
-    assert learner_class(SPEC, "dqn") is BoxLearner
-    assert learner_class(get_domain("safety"), "td3") is BoxLearner
+    assert learner_class(SPEC, "dqn") is GoalConditionedLearner
+    assert learner_class(get_domain("safety"), "td3") is GoalConditionedLearner
     with pytest.raises(SkmError, match="td3 does not fit"):
         make_learner(SPEC, {"algorithm": "td3"}, "x", resume=False, overwrite=False)
 
@@ -71,7 +71,7 @@ def test_the_same_commands_train_evaluate_and_draw(tmp_path, capsys):
     train = ["train", "moving_targets", "--learner", "dqn", "--steps", "200", "--out", str(out)]
     assert main([*train, *settings]) == 0
     skills = load_primitives(SPEC, out)
-    assert isinstance(skills, BoxPrimitives)
+    assert isinstance(skills, NetworkSkills)
     assert skills.values(SPEC.make().reset(seed=0)[0]).continuation is not None
     assert main([*train[:4], "--steps", "400", "--out", str(out), "--resume"]) == 0
     capsys.readouterr()

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import RAIL
-
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives.execution.episodes import run_episode
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.skills.checkpoint import WrongDomainError
-from skm_primitives.skills.goal_space import RelativeGoals
+from skm_primitives.skills.goal_encoding import relative_inputs
+from skm_primitives.skills.goal_space import ObjectGoals
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
-from skm_primitives.skills.networks import relative_inputs
 from skm_sim.object_centric import ObjectSets
 from skm_sim.registry import get_domain
 from skm_sim.spec import DomainSpec
@@ -38,7 +38,7 @@ def primitives(tmp_path_factory):
 
 def a_space():
     """Return the goals of the rail: nothing, red and blue have the slots 0, 1, 2."""
-    return RelativeGoals(("red", "blue"), ("red", "blue"), RAIL.objects, 4)
+    return ObjectGoals(("red", "blue"), ("red", "blue"), RAIL.objects, 4)
 
 
 def test_a_goal_is_one_kind_with_every_set_that_holds_it():
@@ -52,7 +52,7 @@ def test_a_goal_is_one_kind_with_every_set_that_holds_it():
 
 
 def test_four_kinds_have_32_goals_and_masks_are_single_ones():
-    space = RelativeGoals(tuple("abcd"), tuple("abcd"), ObjectSets(0, tuple("abcd"), 1, 1, 0, 3), 8)
+    space = ObjectGoals(tuple("abcd"), tuple("abcd"), ObjectSets(0, tuple("abcd"), 1, 1, 0, 3), 8)
     assert len(space.goals()) == len(set(space.goals())) == 32
     masks = space.random_masks(np.random.default_rng(0), 500).reshape(500, -1)
     assert (masks.sum(1) == 1).all()
@@ -90,7 +90,9 @@ def test_steps_to_a_goal_agree_with_a_plain_search(slots, data):
             here, there = (touched.get(slots[i], frozenset()) for i in (step, step + 1))
             if (here ^ there) - goal.violated:
                 break
-        answer = space.steps_to(space.learned[[row]], np.array([slots]), between, np.array([start]))
+        answer = space.steps_to(
+            space.served()[[row]], np.array([slots]), between, np.array([start])
+        )
         assert answer.tolist() == [found]
 
 
@@ -127,9 +129,9 @@ def test_goals_that_forbid_what_has_happened_are_worth_nothing(primitives):
 def test_the_action_is_the_best_by_the_smaller_of_both_networks(primitives):
     for red, blue in ((3, -1), (-2, 2), (4, 2), (1, -5)):
         seen = np.array([red, blue], np.float32)
-        features = primitives._body.features(seen[None])
+        features = primitives._encoder.features(seen[None])
         logits = primitives._networks.logits(features)[:, 0]
-        best = primitives._body.actions[logits.min(0).argmax(-1)]
+        best = primitives._encoder.actions[logits.min(0).argmax(-1)]
         np.testing.assert_array_equal(primitives.values(seen).action, best)
 
 

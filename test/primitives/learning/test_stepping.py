@@ -12,12 +12,12 @@ from gymnasium.spaces import Box, Discrete
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.learning.dqn import EpisodeGraph, backed_up, episode_graph
+from skm_primitives.learning.episode_backup import EpisodeGraph, backed_up, episode_graph
 from skm_primitives.learning.exploration import UntriedActions
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.replay import Episodes
 from skm_primitives.learning.training import make_learner, train
-from skm_primitives.skills.encoders import ImageBody, Shrinking
+from skm_primitives.skills.encoders import ImageEncoder, Shrinking
 from skm_primitives.skills.goal_space import GoalSpace
 from skm_primitives.skills.networks import ServedImageNetwork
 from skm_sim import DomainSpec
@@ -143,12 +143,12 @@ def test_missions_run_with_what_was_learned(learned):
 
 def test_it_is_served_as_it_was_learned(learned):
     learner, skills = learned
-    pictures = learner.body.features(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
-    served = ServedImageNetwork("network", learner.algorithm.served_arrays(), learner.body)
+    pictures = learner.encoder.features(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
+    served = ServedImageNetwork("network", learner.algorithm.served_arrays(), learner.encoder)
     with torch.no_grad():
         outputs, onward = learner.algorithm.average.both(torch.from_numpy(pictures))
     np.testing.assert_allclose(served(pictures), outputs.numpy(), atol=1e-4)
-    values = learner.algorithm.values(pictures).reshape(2, -1, 2)
+    values = learner.algorithm.logits(pictures).reshape(2, -1, 2)
     given = skills.action_values(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
     np.testing.assert_allclose(given, 1 / (1 + np.exp(-values))[:, : given.shape[1]], atol=1e-3)
     np.testing.assert_allclose(
@@ -165,7 +165,7 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(tmp_path):
             given = {} if resume else options
             path = tmp_path / f"{name}.safetensors"
             learner = (
-                BoxLearner.resume(SPEC, path)
+                GoalConditionedLearner.resume(SPEC, path)
                 if resume
                 else make_learner(SPEC, given, path, resume=False, overwrite=False)
             )
@@ -237,7 +237,7 @@ def test_pictures_are_averaged_by_area():
     small = Shrinking((4, 6, 1), (2, 3))(picture)
     blocks = picture.reshape(2, 2, 3, 2).mean((1, 3))
     assert np.array_equal(small[0, :, :, 0], np.round(blocks))
-    body = ImageBody(Row())
+    body = ImageEncoder(Row())
     body.shrink(0)
     assert body.seen == (4, 24, 3), "small enough as it is"
     body.shrink(12)
@@ -257,13 +257,13 @@ def test_room_for_label_sets_grows_and_what_was_learned_stays(tmp_path):
     options = {**SETTINGS, "slots": 1, "horizon": 2 * ROUND}
     learner = make_learner(SPEC, options, tmp_path / "x", resume=False, overwrite=False)
     learner.space.discover(np.zeros((1, 2), np.bool_))
-    before, picture = learner.algorithm, learner.body.features(seen(0, 2, 4)[None])
+    before, picture = learner.algorithm, learner.encoder.features(seen(0, 2, 4)[None])
     learner._discover({"labels": np.array([[True, False], [False, True]])})
     assert learner.space.capacity == 4
     assert learner.algorithm is not before
     assert learner.algorithm.average.onward.shape == (1, 64, 4, 16)
-    old, new = (algorithm.values(picture)[0, 0] for algorithm in (before, learner.algorithm))
+    old, new = (algorithm.logits(picture)[0, :4] for algorithm in (before, learner.algorithm))
     np.testing.assert_allclose(new, old, atol=1e-6)
     for _ in range(2):
         learner.run_round()
-    assert np.isfinite(learner.algorithm.values(picture)).all()
+    assert np.isfinite(learner.algorithm.logits(picture)).all()

@@ -5,7 +5,6 @@ import json
 import signal
 
 import pytest
-from tiny_worlds import CORRIDOR, Corridor
 
 from skm_cli.commands import train as train_command
 from skm_cli.main import main
@@ -15,6 +14,7 @@ from skm_primitives.learning.tabular import TabularLearner
 from skm_primitives.skills.checkpoint import CheckpointError, load
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.tabular_skills import TabularSettings
+from tiny_worlds import CORRIDOR, Corridor
 
 DOMAIN = "tiny_worlds:CORRIDOR"
 

@@ -16,8 +16,8 @@ from random import Random
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
-from lasso_semantics import random_formula
 
+from lasso_semantics import random_formula
 from skm_machine import SkmError, UnachievableMissionError, compile_mission
 from skm_machine.events import subsets
 from skm_machine.tracker import MissionTracker, Status

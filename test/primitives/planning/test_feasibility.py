@@ -6,13 +6,12 @@ planners. `python benchmarks/feasibility.py` does the same for 1,000 missions in
 
 from types import SimpleNamespace
 
-import feasibility_oracle as oracle
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from large_grid import grid_spec
-from tiny_worlds import TERMINAL
 
+import feasibility_oracle as oracle
+from large_grid import grid_spec
 from skm_machine import Status, UnachievableMissionError, compile_mission
 from skm_machine.skill_machine import plan_paper
 from skm_primitives import MissionRun, load_primitives, make_policy, run_episode
@@ -31,6 +30,7 @@ from skm_primitives.skills.values import (
 )
 from skm_sim import get_domain
 from skm_sim.finite_world import FiniteWorld
+from tiny_worlds import TERMINAL
 
 OFFICE = get_domain("office")
 STOPS = ("A", "B", "C", "D", "coffee", "mail", "office")

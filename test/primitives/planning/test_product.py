@@ -6,10 +6,10 @@ commitments and with events.
 
 from itertools import product as pairs
 
-import feasibility_oracle as oracle
 import numpy as np
 import pytest
 
+import feasibility_oracle as oracle
 from skm_machine import SkmError, compile_mission
 from skm_machine.events import EventGame, subsets
 from skm_primitives.planning.product import mission_product

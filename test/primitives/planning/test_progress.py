@@ -6,8 +6,8 @@ import math
 import gymnasium
 import numpy as np
 import pytest
-from lying_corridor import GAMMA, LockedCorridor, Skills, lying_skills
 
+from lying_corridor import GAMMA, LockedCorridor, Skills, lying_skills
 from skm_machine import Status, compile_mission
 from skm_primitives.evaluation.exact import evaluate_policy
 from skm_primitives.execution.episodes import run_episode

@@ -15,7 +15,7 @@ from skm_primitives.planning.label_set_policies import (
     log_goal_weights,
 )
 from skm_primitives.planning.lookahead import goal_outcomes
-from skm_primitives.skills.goal_space import RelativeGoals
+from skm_primitives.skills.goal_space import ObjectGoals
 from skm_primitives.skills.values import ContinuousGoalValues, GoalToGoal, GoalValues, RemoteSkills
 from skm_sim import get_domain
 from skm_sim.object_centric import ObjectSets
@@ -27,7 +27,7 @@ ACTIONS = Box(-1.0, 1.0, (1,))
 @pytest.fixture(scope="module")
 def ten():
     """Skills of ten kinds, all equally far from one another: a row for each label set."""
-    space = RelativeGoals(TEN, TEN, ObjectSets(1, TEN, 2, 3, 2, 6), 16)
+    space = ObjectGoals(TEN, TEN, ObjectSets(1, TEN, 2, 3, 2, 6), 16)
     goals, rows = space.goals(), space.served() // space.heads
     behind = GoalToGoal(np.full((len(space), len(goals)), 0.5, np.float32), rows=rows)
     return RemoteSkills("ten", "", "", TEN, TEN, goals, behind, 0.9, ACTIONS, ACTIONS)

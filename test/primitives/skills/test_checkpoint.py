@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_worlds import CORRIDOR, SHY
 
 from skm_machine.errors import SkmError
 from skm_primitives.learning.tabular import TabularLearner
@@ -17,6 +16,7 @@ from skm_primitives.skills import checkpoint
 from skm_primitives.skills.checkpoint import Card, load, save
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.tabular_skills import TabularSettings
+from tiny_worlds import CORRIDOR, SHY
 
 CARD = Card(
     domain="corridor",

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from skm_machine.errors import SkmError
-from skm_primitives.learning.goal_conditioned import BoxLearner
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.learning.networks import EnsembleMLP, to_arrays
 from skm_primitives.skills import checkpoint
 from skm_primitives.skills.checkpoint import WrongDomainError
@@ -17,7 +17,7 @@ from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.network_skills import ObservationError
 from skm_primitives.skills.networks import ServedMLP
 from skm_sim.registry import get_domain
-from skm_sim.safety.encoder import FEW, FORCE, SafetyBody, decode
+from skm_sim.safety.encoder import FEW, FORCE, SafetyEncoder, decode
 from skm_sim.safety.env import SafetyVectorEnv
 from skm_sim.safety.layout import sample_layouts
 
@@ -29,7 +29,7 @@ TINY = {"hidden": (8, 8), "agents": 2, "batch": 4, "update_every": 100, "replay"
 def saved(request, tmp_path_factory):
     """A checkpoint after one tiny round."""
     path = tmp_path_factory.mktemp("served") / "safety"
-    learner = BoxLearner.start(
+    learner = GoalConditionedLearner.start(
         SAFETY, {**TINY, "algorithm": request.param, "validation_layouts": 1}
     )
     learner.run_round()
@@ -83,12 +83,14 @@ def test_a_batch_is_served_as_its_members(saved):
 
 def test_td3_pursues_a_goal_by_the_best_of_all_actors_controls_and_a_grid(tmp_path):
     """Not always by that of the goal's own actor: the critics judge them all."""
-    learner = BoxLearner.start(SAFETY, {**TINY, "algorithm": "td3", "validation_layouts": 1})
+    learner = GoalConditionedLearner.start(
+        SAFETY, {**TINY, "algorithm": "td3", "validation_layouts": 1}
+    )
     learner.run_round()
     learner.save(tmp_path / "td3", "test")
     primitives = load_primitives(SAFETY, tmp_path / "td3")
     arrays, _ = checkpoint.load(tmp_path / "td3")
-    seen, body, goals = observations(20), SafetyBody(), len(primitives.goals)
+    seen, body, goals = observations(20), SafetyEncoder(), len(primitives.goals)
     actor, critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
     served = primitives.batch_values(seen, np.zeros(20, np.int64))
     strangers = 0
@@ -145,7 +147,7 @@ def test_the_nearest_objects_are_decoded_from_the_lidars():
     env = SafetyVectorEnv(200)
     layout = sample_layouts(np.random.default_rng(5), 200)
     seen, _ = env.reset(options={"layout": layout})
-    objects = SafetyBody().features(seen)[:, 60:].reshape(200, 7, 7)
+    objects = SafetyEncoder().features(seen)[:, 60:].reshape(200, 7, 7)
     heading = layout.robot[:, 2]
     turn = np.stack([np.cos(heading), np.sin(heading), -np.sin(heading), np.cos(heading)], axis=1)
     turn = turn.reshape(-1, 2, 2)
@@ -172,7 +174,7 @@ def test_a_few_states_are_decoded_as_many_are():
 
 
 def test_controls_are_warped_to_even_actuators():
-    body = SafetyBody()
+    body = SafetyEncoder()
     controls = np.array([[1.0, 1.0], [-1.0, -1.0], [0.0, 0.0], [0.5, 0.25]], np.float32)
     actions = body.action(controls)
     np.testing.assert_allclose(actions[:2], [[FORCE, 1.0], [-FORCE, -1.0]], atol=1e-6)

@@ -8,7 +8,7 @@ from skm_machine.tracker import Status
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.learning.validation import run_skill
 from skm_sim import get_domain
-from skm_sim.safety.encoder import MOST, FittedBody
+from skm_sim.safety.encoder import MOST, FittedSafetyEncoder
 from skm_sim.safety.layout import AVOID_SKILLS, AVOID_STAGES, Layout, feasible, sample_feasible
 from skm_sim.safety.spec import AVOID
 from skm_sim.safety.trials import TRIALS
@@ -77,11 +77,11 @@ def test_a_button_in_a_region_is_pursued_for_the_rounds_that_it_completes(primit
 
 def nearness(x, forward=0.0, **places):
     """Return the near misses of cylinder, other buttons and regions, for a robot that faces east."""
-    env, body = DOMAIN.make(), FittedBody()
+    env, body = DOMAIN.make(), FittedSafetyEncoder()
     seen, _ = env.reset(options={"layout": arena(robot=[x, 0, 0], **places)})
     features = body.features(seen[None])
     features[:, 3] = forward  # the velocimeter, in m/s
-    return body.near_misses(features)[0].tolist()
+    return body.clearance_steps(features)[0].tolist()
 
 
 def test_clearance_penalty_tell_how_nearly_each_thing_was_touched():

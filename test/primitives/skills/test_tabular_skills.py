@@ -5,6 +5,14 @@ from functools import cache
 import gymnasium
 import numpy as np
 import pytest
+
+from skm_machine.errors import SkmError
+from skm_primitives.learning.tabular import TabularLearner
+from skm_primitives.skills.checkpoint import MissingCheckpointError
+from skm_primitives.skills.goals import Goal, GoalBuffer, Histories, UnknownGoalError
+from skm_primitives.skills.loading import default_checkpoint, load_primitives
+from skm_primitives.skills.tabular_skills import TabularPrimitives, TabularSettings
+from skm_sim.registry import get_domain
 from tiny_worlds import (
     CORRIDOR,
     LENGTH,
@@ -14,14 +22,6 @@ from tiny_worlds import (
     corridor_tables,
     exact_values,
 )
-
-from skm_machine.errors import SkmError
-from skm_primitives.learning.tabular import TabularLearner
-from skm_primitives.skills.checkpoint import MissingCheckpointError
-from skm_primitives.skills.goals import Goal, GoalBuffer, Histories, UnknownGoalError
-from skm_primitives.skills.loading import default_checkpoint, load_primitives
-from skm_primitives.skills.tabular_skills import TabularPrimitives, TabularSettings
-from skm_sim.registry import get_domain
 
 HAZARD = frozenset({"hazard"})
 NOTHING = frozenset()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from safety_oracle import FREE, RECORD, roll_out
 
+from safety_oracle import FREE, RECORD, roll_out
 from skm_sim.safety.env import SafetyEnv
 from skm_sim.safety.gymnasium_backend import SafetyGymnasiumEnv, is_installed
 from skm_sim.spec import DomainError

@@ -10,7 +10,7 @@ from skm_machine import compile_mission
 from skm_sim.checker import check_domain
 from skm_sim.registry import get_domain
 from skm_sim.spec import DomainError
-from skm_sim.zones.encoder import ZonesBody, decode
+from skm_sim.zones.encoder import ZonesEncoder, decode
 from skm_sim.zones.env import ZonesEnv, ZonesVectorEnv, zone_lidar
 from skm_sim.zones.layout import Arena, ZoneLayout, read_layout, sample_layouts
 from skm_sim.zones.spec import objects
@@ -263,7 +263,7 @@ def test_zones_are_decoded_from_the_lidar_unless_one_hides_behind_the_other():
 
 
 def test_features_tell_where_the_robot_is_once_it_has_moved():
-    body, env = ZonesBody(), ZonesEnv()
+    body, env = ZonesEncoder(), ZonesEnv()
     first, _ = env.reset(options={"layout": an_arena(robot=[1.2, -0.7, 0.4])})
     assert body.features(first[None])[0, 5:7].tolist() == [0, 0]
     seen, *_ = env.step(np.zeros(2))
@@ -277,8 +277,8 @@ def test_features_tell_where_the_robot_is_once_it_has_moved():
 
 def test_the_hint_of_the_spec_is_the_body_s_own():
     assert SPEC.objects == objects(4)
-    assert SPEC.objects.inputs == ZonesBody().inputs
-    assert ZonesBody(10).inputs == objects(10).inputs
+    assert SPEC.objects.inputs == ZonesEncoder().inputs
+    assert ZonesEncoder(10).inputs == objects(10).inputs
 
 
 def test_skills_are_judged_by_how_many_colours_are_avoided():

@@ -6,7 +6,7 @@ import numpy as np
 
 from skm_machine import compile_mission
 from skm_sim import get_domain
-from skm_sim.zones.encoder import RawZonesBody, ZonesBody
+from skm_sim.zones.encoder import RawZonesEncoder, ZonesEncoder
 from skm_sim.zones.layout import (
     COVERED,
     COVERED_OFFSET,
@@ -66,9 +66,9 @@ def test_raw_bins_are_shown_as_they_are_with_the_brightest_last():
     env = ZONES_RAW.make_batch(4)
     seen, _ = env.reset(seed=0, options={"layout": sample_layouts(np.random.default_rng(1), 4)})
     env.close()
-    features = RawZonesBody().features(seen)
+    features = RawZonesEncoder().features(seen)
     assert features.shape == (4, RAW_OBJECTS.inputs)
-    np.testing.assert_array_equal(features[:, :11], ZonesBody().features(seen)[:, :11])
+    np.testing.assert_array_equal(features[:, :11], ZonesEncoder().features(seen)[:, :11])
     kinds = features[:, 11:].reshape(4, 4, 17)
     np.testing.assert_allclose(kinds[..., :16], seen[:, 16:].reshape(4, 4, 16), atol=1e-6)
     np.testing.assert_array_equal(kinds[..., 16], kinds[..., :16].max(-1))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
 from rail_world import KINDS, RAIL, RailBody
-
-from skm_primitives.learning.dqn import NearMisses
+from skm_primitives.learning.clearance import ClearancePenalty
 from skm_primitives.skills.goal_space import GoalSpace
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
@@ -22,14 +22,14 @@ MORE = 4
 class WaryRailBody(RailBody):
     """To be beside a stop counts as five steps."""
 
-    def near_misses(self, features):
+    def clearance_steps(self, features):
         gaps = np.rint(features[:, [2, 5]] * 7)
         return np.where(np.abs(gaps) == 1, MORE, 0).astype(np.uint8)
 
 
 WARY = replace(
     RAIL,
-    body="test_clearance_penalty:WaryRailBody",
+    body="test_clearance:WaryRailBody",
     objects=ObjectKinds(
         own=1, kinds=KINDS, each=(1, 1), features=3, allowed=SETS, shown=(("red",), ("blue",))
     ),
@@ -39,7 +39,7 @@ WARY = replace(
 class Told:
     """A body whose features are the near misses themselves."""
 
-    def near_misses(self, features):
+    def clearance_steps(self, features):
         return features.astype(np.uint8)
 
 
@@ -47,12 +47,12 @@ def goals_of(near, here, labels=(0, 0b01, 0b10)):
     """Return the steps more of each goal `[labels, V]`, in a space of red (bit 0) and blue (bit 1)."""
     kinds = WARY.objects
     space = GoalSpace(KINDS, KINDS, 4, labels, (0b00, 0b01, 0b10, 0b11))
-    misses = NearMisses(Told(), space, kinds)
+    misses = ClearancePenalty(Told(), space, kinds)
     slots, features = np.array([here]), np.array([near], np.float32)
     every = misses.steps(features, slots)[0]
-    for head in range(4):
-        assert (misses.steps_of(features, slots, np.array([head]))[0] == every[:, head]).all()
-    return every.tolist()
+    some = np.array([[5, 0, 3]])
+    assert (misses.steps(features, slots, some)[0] == every[some[0]]).all()
+    return every.reshape(4, 4).tolist()
 
 
 def test_a_near_miss_counts_for_goals_that_must_not_touch_it():
@@ -70,11 +70,11 @@ def test_what_is_touched_already_is_not_nearly_touched():
 
 def test_label_sets_that_come_later_are_known_too():
     space = GoalSpace(KINDS, KINDS, 4, (0,), (0b00, 0b11))
-    misses = NearMisses(Told(), space, WARY.objects)
+    misses = ClearancePenalty(Told(), space, WARY.objects)
     seen = np.array([[5, 0]], np.float32)
-    assert misses.steps(seen, np.array([0]))[0].tolist() == [[5, 0], [0, 0], [0, 0], [0, 0]]
+    assert misses.steps(seen, np.array([0]))[0].tolist() == [5, 0, 0, 0, 0, 0, 0, 0]
     space.add(0b10)
-    assert misses.steps(seen, np.array([0]))[0].tolist() == [[5, 0], [5, 0], [0, 0], [0, 0]]
+    assert misses.steps(seen, np.array([0]))[0].tolist() == [5, 0, 5, 0, 0, 0, 0, 0]
 
 
 def test_steps_known_from_an_episode_last_longer_there():
@@ -106,7 +106,9 @@ def test_values_are_those_one_can_write_down(tmp_path):
 
 
 def test_they_can_be_left_out(tmp_path):
-    learned_on(WARY, 40, update_every=3, slots=2, near_misses=False).save(tmp_path / "bold", "test")
+    learned_on(WARY, 40, update_every=3, slots=2, clearance_penalty=False).save(
+        tmp_path / "bold", "test"
+    )
     primitives = load_primitives(WARY, tmp_path / "bold")
     values = primitives.values(np.array([1, 2], np.float32))
     assert values.value[primitives.goals.index(Goal(RED, RED))] == pytest.approx(1, abs=0.1)

@@ -1,0 +1,1 @@
+"""What only measures: no part of the product packages."""

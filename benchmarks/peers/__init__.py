@@ -1,0 +1,1 @@
+"""Worlds in which others measure zero-shot agents, written from their descriptions."""

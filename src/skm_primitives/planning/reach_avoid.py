@@ -1,0 +1,239 @@
+"""The product planner with skills that can be told any avoid set: one is chosen for each machine state.
+
+A goal is then a label set g to reach and an avoid set A, and the composed skill is
+
+    max_g  w_u(g) · Q(s, a | g, A_u).
+
+A_u is what to avoid in the machine state u: label sets that make the mission fail, and those after which
+it is worth less than before. Skills take constraints, not label sets, so that A_u is the fewest
+constraints of which each of those label sets shows one; what is avoided besides costs detours only, and
+what a goal itself shows is allowed on arrival. So no list of avoid sets is learned or planned with: of
+2ⁿ there are as many here as the machine has states.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from skm_machine.mission import Mission
+from skm_machine.reward_machine import RewardMachine
+from skm_machine.tracker import MissionTracker
+from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, log_goal_weights
+from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, goal_outcomes, log_sum
+from skm_primitives.planning.policy import Decision
+from skm_primitives.skills.goals import Goal, label_sets_of
+from skm_primitives.skills.values import (
+    AnyGoalValues,
+    ContinuousGoalValues,
+    GoalToGoal,
+    GoalValues,
+    RemoteSkills,
+    Skills,
+    hold_of,
+)
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+WORSE: Final = 0.97
+"""The share of a machine state's worth below which the state that a label set leads to is avoided."""
+SWEEPS: Final = 4
+"""How often avoid sets are worked out anew from what machine states are worth with those of before."""
+
+
+class ReachAvoidPolicy(GroundedGoalPolicy):
+    """Zero-shot execution with an avoid set for each machine state."""
+
+    def __init__(self, mission: Mission, skills: Skills, behind: GoalToGoal) -> None:
+        every = frozenset(skills.constraints)
+        self._allowed = allowed_constraints(mission, skills, behind)
+        among, between = with_allowed(skills, behind, self._allowed)
+        super().__init__(mission, among, between)
+        strict = {goal.labels: i for i, goal in enumerate(skills.goals) if not goal.violated}
+        free = {goal.labels: i for i, goal in enumerate(skills.goals) if goal.violated == every}
+        self._served = len(skills.goals)
+        self._source: IntArray = np.array(
+            [
+                [
+                    (free if allowed == every else strict)[goal.labels]
+                    if goal.violated == allowed
+                    else -1
+                    for goal in among.goals
+                ]
+                for allowed in self._allowed
+            ]
+        )
+        """`[u, g]`: which of the goals that are served has the value of g in u; −1: none."""
+
+    def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
+        return avoiding_outcomes(mission.machine, skills, self._allowed)
+
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return what may be shown on the way in the machine state: the skills avoid all else."""
+        super().history(tracker)
+        return self._allowed[tracker.state]
+
+    def composed(self, state: int, values: GoalValues) -> Float32Array:
+        """Return the weighted maximum over the goals, for each action."""
+        worth = np.exp(self.log_values(state, values))
+        return worth.astype(np.float32)
+
+    def log_values(self, state: int, values: GoalValues) -> FloatArray:
+        """Return the same as logarithms."""
+        told = self._told(state, values)
+        assert isinstance(told, GoalValues)
+        return super().log_values(state, told)
+
+    def choose(self, state: int, values: AnyGoalValues) -> Decision:
+        """Return the action of the weighted maximum."""
+        decision = super().choose(state, self._told(state, values))
+        if decision.goal < 0:
+            return decision
+        return replace(decision, goal=int(self._source[state, decision.goal]))
+
+    def wanted(self, state: int) -> BoolArray:
+        """Return the goals of any worth in a machine state, of those that are served."""
+        wanted: BoolArray = np.zeros(self._served, np.bool_)
+        source = self._source[state]
+        wanted[source[super().wanted(state) & (source >= 0)]] = True
+        return wanted
+
+    def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
+        """Return what arriving at each goal that is served is worth, for those who watch."""
+        weights = np.zeros(self._served)
+        source = self._source[state]
+        found = super().weights_of_goals(state, self._told(state, values))
+        np.maximum.at(weights, source[source >= 0], found[source >= 0])
+        return weights
+
+    def _told(self, state: int, values: AnyGoalValues) -> AnyGoalValues:
+        """Return the values of the goals that are planned with, from those that were served."""
+        source = self._source[state]
+        known = source >= 0
+        if isinstance(values, ContinuousGoalValues):
+            return ContinuousGoalValues(
+                values.action[source],
+                np.where(known, values.value[source], np.float32(0)),
+                values.spread[source],
+                values.detour[source],
+            )
+        move, stop = (
+            np.where(known[:, None], part[source], np.float32(0))
+            for part in (values.move, values.stop)
+        )
+        return GoalValues(move, stop)
+
+
+def allowed_constraints(
+    mission: Mission, skills: Skills, behind: GoalToGoal
+) -> tuple[frozenset[str], ...]:
+    """Return for each machine state what may be shown on the way to goals; all else is avoided."""
+    machine, every = mission.machine, frozenset(skills.constraints)
+    label_sets = label_sets_of(skills.goals)
+    strict, between = with_allowed(skills, behind, (frozenset(),))
+    outcomes = goal_outcomes(machine, strict)
+    ended = np.zeros(len(strict.goals), np.bool_) if between.ended is None else between.ended
+    possible = outcomes.steps_to_reward(machine.endless, ended) < NEVER
+    shape = machine.num_states, len(label_sets)
+    target, reward = np.zeros(shape, np.int64), np.zeros(shape)
+    moves, kept = np.zeros((2, *shape), np.bool_)
+    running = [state for state in range(machine.num_states) if state not in machine.terminal]
+    for state in running:
+        for index, labels in enumerate(label_sets):
+            outcome = machine.step(state, labels)
+            target[state, index], reward[state, index] = outcome
+            moves[state, index] = outcome.target != state or outcome.reward > 0
+            kept[state, index] = machine.keeps(state, outcome)
+    bad = moves & ~(kept & ((reward > 0) | possible[target]))
+    log_gamma = math.log(skills.gamma)
+    for sweep in range(SWEEPS):
+        avoided = [covering(label_sets, bad[state], every) for state in range(len(bad))]
+        allowed = tuple(every - some for some in avoided)
+        if sweep == SWEEPS - 1:
+            break
+        among, between = with_allowed(skills, behind, allowed)
+        _, worth = log_goal_weights(avoiding_outcomes(machine, among, allowed), among, between)
+        after = log_sum(reward, log_gamma + worth[target])
+        worse = moves & ~bad & (after < worth[:, None] + math.log(WORSE))
+        if not worse[running].any():
+            break
+        bad |= worse
+    return allowed
+
+
+def avoiding_outcomes(
+    machine: RewardMachine, skills: Skills, allowed: tuple[frozenset[str], ...]
+) -> GoalOutcomes:
+    """Return what goals do to the machine, where each state has its own avoid set.
+
+    What may be shown on the way is nothing to fear: all that would be worse is avoided.
+    """
+    outcomes = goal_outcomes(machine, skills)
+    own = np.array([[goal.violated == some for goal in skills.goals] for some in allowed])
+    nothing = outcomes.passing[:0], outcomes.passing_reward[:0]
+    return replace(
+        outcomes, moves=outcomes.moves & own, passing=nothing[0], passing_reward=nothing[1]
+    )
+
+
+def covering(
+    label_sets: tuple[frozenset[str], ...], bad: BoolArray, constraints: frozenset[str]
+) -> frozenset[str]:
+    """Return few constraints of which each bad label set shows one, and the others few."""
+    left = [labels & constraints for labels, is_bad in zip(label_sets, bad, strict=True) if is_bad]
+    fine = [labels for labels, is_bad in zip(label_sets, bad, strict=True) if not is_bad]
+    chosen: set[str] = set()
+    while left := [labels for labels in left if labels and not labels & chosen]:
+        names = sorted(frozenset[str]().union(*left))
+        chosen.add(
+            min(
+                names,
+                key=lambda name: (
+                    sum(name in labels for labels in fine),
+                    -sum(name in labels for labels in left),
+                ),
+            )
+        )
+    return frozenset(chosen)
+
+
+def with_allowed(
+    skills: Skills, behind: GoalToGoal, allowed: tuple[frozenset[str], ...]
+) -> tuple[RemoteSkills, GoalToGoal]:
+    """Return skills with a goal for each label set and each of these sets, and what lies behind them.
+
+    What a way costs that avoids several constraints is not measured: each is taken to cost its share.
+    """
+    constraints, every = skills.constraints, frozenset(skills.constraints)
+    label_sets = label_sets_of(skills.goals)
+    sets = tuple(dict.fromkeys(allowed))
+    goals = tuple(Goal(labels, some) for labels in label_sets for some in sets)
+    index = {(goal.labels, goal.violated): i for i, goal in enumerate(skills.goals)}
+    free = np.array([index[labels, every] for labels in label_sets])
+    means = np.asarray(behind.table, np.float64)[np.ix_(free, free)]
+    assert behind.avoiding is not None
+    share = np.minimum(behind.avoiding / np.maximum(means, 1e-9), 1.0)  # [constraint, l, h]
+    values = np.empty((len(label_sets), len(label_sets), len(sets)))
+    for number, some in enumerate(sets):
+        avoided = [i for i, name in enumerate(constraints) if name not in some]
+        values[:, :, number] = means * share[avoided].prod(axis=0)
+    rows = np.repeat(np.arange(len(label_sets)), len(sets))
+    ended = None if behind.ended is None else behind.ended[free][rows]
+    flat = values.reshape(len(label_sets), -1).astype(np.float32)
+    between = GoalToGoal(flat, behind.approximate, rows, ended=ended)
+    told = RemoteSkills(
+        domain=skills.domain,
+        checkpoint="",
+        digest=skills.digest,
+        propositions=skills.propositions,
+        constraints=constraints,
+        goals=goals,
+        world_model=between,
+        gamma=skills.gamma,
+        observation_space=skills.action_space,
+        action_space=skills.action_space,
+        hold=hold_of(skills),
+    )
+    return told, between
