@@ -56,6 +56,13 @@ def add_web_options(parser: argparse.ArgumentParser) -> None:
     """Add `--web` and what goes with it; what is not said is as config/graph.yaml has it."""
     parser.add_argument("--web", **ON, help="serve the page: the run in a browser")  # type: ignore[arg-type]
     add_address_options(parser)
+    parser.add_argument(
+        "--web-deadman",
+        nargs="?",
+        const="page_alive",
+        metavar="TOPIC",
+        help="no page, no motion: the robot moves only while somebody looks at a page",
+    )
 
 
 def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
@@ -74,6 +81,13 @@ def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = Tr
         type=int,
         metavar="N",
         help="port of the page (default: 8765; 0: any)",
+    )
+    parser.add_argument(
+        "--public-url",
+        "--web-public-url",
+        dest="web_public_url",
+        metavar="URL",
+        help="address that people type where a proxy stands before the page: https://robot.example",
     )
     if not read_only:
         return
@@ -96,11 +110,11 @@ def keep_token(given: MutableMapping[str, Any]) -> None:
     """Settle the token, if one is needed, so that a web node that is started again keeps it."""
     if given.get("web"):
         require_web()
-    host = str(given.get("web_host") or "")
-    if host:
+    host, public_url = str(given.get("web_host") or ""), str(given.get("web_public_url") or "")
+    if host or public_url:
         from skm_web.server import TOKEN_VARIABLE, token_for  # noqa: PLC0415
 
-        token = token_for(host)
+        token = token_for(host or "127.0.0.1", public_url)
         if token:
             os.environ[TOKEN_VARIABLE] = token
 

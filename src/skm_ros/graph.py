@@ -105,7 +105,7 @@ class System:
             if _is_asked_for(values[member["when"]]):
                 for name, needed in (member.get("needs") or {}).items():
                     if values[name] == self.arguments[name].general:
-                        values[name] = needed
+                        values[name] = values[needed[1:]] if _is_reference(needed) else needed
         return values
 
     def mission(self, given: Mapping[str, Value]) -> str:

@@ -114,8 +114,11 @@ KEPT: Final = 64
 KEPT_BYTES: Final = 4_000_000
 """Of each topic the latest messages are kept, up to so many bytes: a mission's file begins with them."""
 LOOK_SECONDS: Final = 1.0
-AFTER_SECONDS: Final = 1.0
-"""How long a file goes on after its mission's end: an action that comes then is evidence, too."""
+AFTER_SECONDS: Final = 0.6
+"""How long a file goes on after its mission's end: an action that comes then is evidence, too. Files end
+at the next look after it, so that players show less than a second more than the mission."""
+END_SECONDS: Final = 0.2
+"""Between two looks for files whose time has come."""
 MOST_AFTER_SECONDS: Final = 10.0
 """How much longer, at most, where the mission's last messages or the parameters have not come yet."""
 MOST_WAITING: Final = 64_000_000
@@ -192,7 +195,9 @@ class TopicRecorder:
         self.messages = 0
         """How many messages have been written so far, to all files."""
         self._subscriptions = RawTopics(node, self._listen, self._take, note, self._flush)
-        node.create_timer(LOOK_SECONDS, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(LOOK_SECONDS, self.look, clock=steady)
+        node.create_timer(END_SECONDS, self._end_old, clock=steady)
 
     @property
     def open_files(self) -> int:
@@ -213,11 +218,9 @@ class TopicRecorder:
     # Topics
 
     def look(self) -> None:
-        """Look what else is published in the namespace; end files whose time has come."""
+        """Look what else is published in the namespace."""
         self._subscriptions.look()
         self._parameters.look()
-        with self._lock:
-            self._end_old()
 
     def _listen(self, name: str, kind: str) -> _Topic:
         topic = _Topic(name, kind)
@@ -316,8 +319,13 @@ class TopicRecorder:
         decoded = [(message, codec_of(log.kind).decode(message[0])) for message in log.recent]
         earlier = decoded[:-1] if taking else decoded
         own = [(message, log) for message, value in earlier if goal_id(value) == goal]
-        for message, topic in sorted(latest + own, key=lambda pair: pair[0][1]):
-            self._write(run, topic, message)
+        # What was said before the mission comes into the file as it is opened, and has the time of
+        # that: latched messages may be hours old, and players begin with the first one. When each
+        # was sent is kept, and is what `skm verify` goes by.
+        entries = [message for message, value in decoded if goal_id(value) == goal]
+        opened = min((received for _, received, _ in entries), default=time.time_ns())
+        for (data, received, sent), topic in sorted(latest + own, key=lambda pair: pair[0][1]):
+            self._write(run, topic, (data, max(received, opened), sent))
         self._runs.append(run)
         self.files.append(run.writer.path)
         self._note(f"recording {run.writer.path}")
@@ -371,12 +379,13 @@ class TopicRecorder:
 
     def _end_old(self) -> None:
         now = time.monotonic()
-        for run in list(self._runs):
-            since = now - run.ended_at
-            whole = run.is_whole and not self._parameters.waits
-            late = since > MOST_AFTER_SECONDS
-            if run.ended is not None and since > AFTER_SECONDS and (whole or late):
-                self._finish(run)
+        with self._lock:
+            for run in list(self._runs):
+                since = now - run.ended_at
+                whole = run.is_whole and not self._parameters.waits
+                late = since > MOST_AFTER_SECONDS
+                if run.ended is not None and since > AFTER_SECONDS and (whole or late):
+                    self._finish(run)
 
     def _finish(self, run: _Run) -> None:
         self._runs.remove(run)

@@ -12,11 +12,12 @@ import threading
 import time
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.cdr import BEGAN, DELETE_ALL
+from skm_primitives.recording.cdr import BEGAN, DELETE_ALL, ENDED, PHASES
 from skm_web.hub import Hub
 from skm_web.views import RunView, robot_place
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 TICK_SECONDS: Final = 1 / 20
 MOST_PLACES: Final = 4000
 """Places of a path that a jump shows; of longer ones every second, third, …"""
+ROUNDING_SECONDS: Final = 1.0
+"""By how much a mission's own length may differ from that of its log: messages take their time. Where
+it is more, the recording does not hold the mission from its beginning, or holds several."""
 SPEEDS: Final = (0.1, 100.0)
 HEALTH_MESSAGES: Final = 12
 """The last diagnostics before a moment: those of every node are among them."""
@@ -45,6 +49,21 @@ class Track:
         return bisect_right(self.times, moment)
 
 
+def time_line(ordered: Sequence[Recorded]) -> tuple[float, float]:
+    """Return when a recording begins, in seconds since 1970, and how long it is: its missions alone.
+
+    Latched messages can be hours older than the mission, and a file goes on a little after it. The
+    length of one mission is the one that it ended with, as `skm runs` lists it.
+    """
+    log = [message for message in ordered if message.name == "mission_log"]
+    first, last = (log[0], log[-1]) if log else (ordered[0], ordered[-1])
+    whole = bool(log) and last.value.kind == ENDED
+    length = ((last if whole else ordered[-1]).log_time - first.log_time) / 1e9
+    if whole and abs(last.value.seconds - length) < ROUNDING_SECONDS:
+        length = float(last.value.seconds)
+    return first.log_time / 1e9, length
+
+
 class Replay:
     """Plays one recording into a hub; a thread of its own keeps the time."""
 
@@ -55,16 +74,18 @@ class Replay:
         self._hub = hub
         self._tracks: defaultdict[str, Track] = defaultdict(Track)
         ordered = sorted(file.recorded, key=lambda message: message.log_time)
-        self.began = ordered[0].log_time / 1e9
+        self.began, self.length = time_line(ordered)
         for message in ordered:
             track = self._tracks[message.name]
-            track.times.append(message.log_time / 1e9 - self.began)
+            # What was said before is there at the beginning, what came after the end at the end.
+            since = message.log_time / 1e9 - self.began
+            track.times.append(min(max(since, 0.0), self.length))
             track.messages.append(message)
-        self.length = ordered[-1].log_time / 1e9 - self.began
         self._namespace = file.metadata.get("skm.run", {}).get("namespace", "/skm")
         self._lock = threading.RLock()
         self._position, self._speed, self._playing = 0.0, 1.0, False
         self._moves, self._states = self._moves_of_all()
+        self._first = self._first_state()
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._run, name="replay", daemon=True)
         hub.put("server", {"replay": {"began": self.began, "file": file.path.name}})
@@ -131,7 +152,7 @@ class Replay:
         with self._lock:
             self._position = min(max(position, 0.0), self.length)
             self.view.restart()
-            self._show(self._position)
+            self._show(max(self._position, self._first))
             self._tell()
 
     def _tell(self) -> None:
@@ -171,7 +192,9 @@ class Replay:
         track = self._tracks["markers"]
         end = track.until(moment) or min(1, len(track.messages))
         first = self._episode_began(moment)
-        start = track.until(first - 1e-6)
+        start = max(
+            0, track.until(first) - 1
+        )  # where the robot stood when it began, and no earlier
         stride = max(1, -(-(end - start) // MOST_PLACES))
         places = []
         for index in range(start, end, stride):
@@ -207,6 +230,14 @@ class Replay:
             if len(message.value.transitions):
                 moves.append(math.ceil(1000 * at + 1) / 1000)  # just after it: a jump shows it done
         return moves, states
+
+    def _first_state(self) -> float:
+        """Return when the machine first said where it is: the beginning of the time line shows that."""
+        track, running = self._tracks["machine_state"], PHASES.index("running")
+        said = zip(track.times, track.messages, strict=True)
+        found = (at for at, message in said if at > 0 and message.value.phase == running)
+        first = next(found, 0.0)
+        return first if first < ROUNDING_SECONDS else 0.0
 
     def _state_at(self, moment: float) -> int:
         index = bisect_right(self._states, (moment + 1e-9, 1 << 30))

@@ -19,7 +19,7 @@ from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
@@ -37,6 +37,10 @@ from skm_web.hub import Hub, Seen
 # come from a page that this server has served (its Origin). Beyond the loopback everyone needs
 # the token, which the first visit puts into a cookie that scripts cannot read and that other
 # sites' requests do not carry.
+#
+# A port in the Host is not compared with the server's own: who reaches it by a forwarded port
+# names that one. Nothing is lost, since a foreign site can make a browser send a name of its own,
+# never the port of somebody else together with the Origin that belongs to it.
 
 
 TOKEN_VARIABLE: Final = "SKM_WEB_TOKEN"
@@ -51,19 +55,46 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def token_for(host: str) -> str:
-    """Return the token that a server on this address asks for; empty on the loopback."""
-    if is_loopback(host):
+def token_for(host: str, public_url: str = "") -> str:
+    """Return the token that a server on this address asks for; empty where only this machine sees it.
+
+    A proxy opens a server on the loopback to whoever reaches the proxy: then it takes a token, too.
+    """
+    if is_loopback(host) and (not public_url or is_loopback(PublicAddress(public_url).name)):
         return ""
     return os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(18)
+
+
+class PublicAddress:
+    """The address that people type where a proxy stands before the server."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+            raise SkmError(
+                f"'{url}' is not an address for --public-url: it is what people type, such as "
+                "https://robot.example or https://robot.local:8443/skm/"
+            )
+        self.name = parts.hostname.lower()
+        host = f"[{self.name}]" if ":" in self.name else self.name
+        # As browsers write an origin: without the port that goes without saying.
+        plain = port is None or port == {"http": 80, "https": 443}[parts.scheme]
+        self.origin = f"{parts.scheme}://{host}" + ("" if plain else f":{port}")
+        self.url = self.origin + parts.path.rstrip("/") + "/"
+        self.is_encrypted = parts.scheme == "https"
 
 
 class Gate:
     """Decides on requests by their headers."""
 
-    def __init__(self, host: str, port: int, token: str = "") -> None:
+    def __init__(self, host: str, port: int, token: str = "", public_url: str = "") -> None:
         self._host = host
         self._token = token
+        self.public = PublicAddress(public_url) if public_url else None
         self.port = port
 
     @property
@@ -73,22 +104,35 @@ class Gate:
 
     def host_is_ours(self, host: str) -> bool:
         """Tell whether a request names this server by an address or a name of its own."""
-        name, port = _split(host)
-        if port not in ("", str(self.port)):
-            return False
+        name = _name(host)
         if is_loopback(name) or name == self._host.lower():
+            return True
+        if self.public is not None and name == self.public.name:
             return True
         if is_loopback(self._host):
             return False
         try:
             ipaddress.ip_address(name)
         except ValueError:
-            return name == socket.gethostname().lower()
+            own = socket.gethostname().lower().removesuffix(".local")
+            return name in (own, f"{own}.local")  # the second by multicast DNS, in a local network
         return True
 
     def origin_is_ours(self, origin: str, host: str) -> bool:
-        """Tell whether a WebSocket comes from a page that this server has served."""
+        """Tell whether a WebSocket comes from a page that this server has served.
+
+        Under https only by the public address: a page of the same host's port 443 has the same name.
+        """
+        if self.public is not None and origin.lower() == self.public.origin:
+            return True
         return origin.lower() == f"http://{host.lower()}"
+
+    def client(self, address: str, forwarded: str) -> str:
+        """Return who asks: the address, or what the proxy on this machine says that it serves."""
+        if self.public is not None and is_loopback(address):
+            # The last entry is the proxy's own; those before are whatever the client has sent.
+            return forwarded.rpartition(",")[2].strip() or address
+        return address
 
     def token_is_right(self, cookies: str, query: str = "") -> bool:
         """Tell whether the token is not needed, or given by cookie or query."""
@@ -104,16 +148,17 @@ class Gate:
 
     def cookie_header(self) -> str:
         """Return the cookie that carries the token from now on."""
-        return f"{self.cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+        secure = "; Secure" if self.public is not None and self.public.is_encrypted else ""
+        return f"{self.cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/{secure}"
 
 
-def _split(host: str) -> tuple[str, str]:
-    """Return the name and the port of a Host header, in small letters; an address without brackets."""
+def _name(host: str) -> str:
+    """Return the name in a Host header, in small letters; an address without brackets."""
     try:
         parts = urlsplit(f"//{host}")
-        return (parts.hostname or "").lower(), "" if parts.port is None else str(parts.port)
+        return (parts.hostname or "").lower() if parts.port is None or parts.port else ""
     except ValueError:
-        return "", "?"
+        return ""
 
 
 # The files of the page, and the headers that they are served with.
@@ -179,7 +224,12 @@ HEARTBEAT_SECONDS: Final = 0.5
 MOST_REQUESTS: Final = 20
 """Requests that a page may make at once, and in a second after that."""
 
+ALIVE: Final = "alive"
+"""A page's sign of life: it says the time of the latest news that it has had, and is not answered."""
+
 Handle = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+_STOPS: Final[set[asyncio.Future[Any]]] = set()
+"""Stops under way, of all pages, also of those that are gone."""
 
 
 class Allowance:
@@ -204,10 +254,17 @@ class Allowance:
 class PageConnection:
     """A WebSocket with a page at its other end."""
 
-    def __init__(self, socket: ServerConnection, hub: Hub, handle: Handle) -> None:
+    def __init__(
+        self,
+        socket: ServerConnection,
+        hub: Hub,
+        handle: Handle,
+        on_alive: Callable[[float], None] = lambda _: None,
+    ) -> None:
         self._socket = socket
         self._hub = hub
         self._handle = handle
+        self._on_alive = on_alive
         self._allowance = Allowance(MOST_REQUESTS)
         self._under_way: set[asyncio.Future[Any]] = set()
         self._image = 0
@@ -215,6 +272,7 @@ class PageConnection:
     async def run(self) -> None:
         """Serve the page until it goes."""
         feed = asyncio.create_task(self._feed())
+        feed.add_done_callback(self._on_fed)
         try:
             async for message in self._socket:
                 self._take(message)
@@ -222,6 +280,18 @@ class PageConnection:
             feed.cancel()
             for task in self._under_way:
                 task.cancel()
+
+    def _on_fed(self, feed: asyncio.Future[None]) -> None:
+        """Let a page go that cannot be fed any more: one that hears nothing shows the past."""
+        if not feed.cancelled():
+            feed.exception()
+            task = asyncio.ensure_future(self._socket.close(1011, "the server has nothing to say"))
+            self._under_way.add(task)
+            task.add_done_callback(self._on_sent)
+
+    async def close(self, code: int, reason: str) -> None:
+        """End the connection, and say why."""
+        await self._socket.close(code, reason)
 
     async def _feed(self) -> None:
         """Send what is new, and a sign of life where nothing is."""
@@ -250,16 +320,23 @@ class PageConnection:
             return
         number = request.get("id")
         number = number if isinstance(number, int) else None
-        # A stop is never too much.
-        if request["type"] != "stop" and not self._allowance.take():
+        if request["type"] == ALIVE:
+            heard = request.get("time")
+            self._on_alive(float(heard) if isinstance(heard, int | float) else 0.0)
+            return
+        # A stop is never too much, and goes on when the page that asked for it is gone: whoever
+        # presses it and loses the connection wants it all the more.
+        is_stop = request["type"] == "stop"
+        if not is_stop and not self._allowance.take():
             self._answer(number, {"ok": False, "message": "too many requests: wait a second"})
             return
         task = asyncio.ensure_future(self._handle(request))
-        self._under_way.add(task)
+        (_STOPS if is_stop else self._under_way).add(task)
         task.add_done_callback(lambda done: self._on_done(number, done))
 
     def _on_done(self, number: int | None, done: asyncio.Future[dict[str, Any]]) -> None:
         self._under_way.discard(done)
+        _STOPS.discard(done)
         if not done.cancelled():
             error = done.exception()
             self._answer(number, done.result() if error is None else _problem(error))
@@ -288,7 +365,17 @@ def _problem(error: BaseException) -> dict[str, Any]:
 
 
 SOCKET: Final = "/socket"
+RECORDINGS: Final = "/recordings/"
 MOST_PAGES: Final = 32
+MOST_OF_ONE: Final = 8
+"""Pages of one client. Its newest ones are kept: so a client that opens pages without end, or forgets
+them, takes no slot from somebody who opens one to stop the robot."""
+REPLACED: Final = 4008
+"""The close code of a page that had to go for a newer one of the same client: it does not come back by
+itself, since the two would replace each other for ever."""
+LATE_SECONDS: Final = 1.0
+"""A sign of life that answers older news does not count: a stop would take as long. News come at least
+every `HEARTBEAT_SECONDS`, so half a second is left for both ways."""
 MOST_BYTES: Final = 64 * 1024
 """Of a request: the largest is a mission."""
 START_SECONDS: Final = 10.0
@@ -310,30 +397,48 @@ class PageServer:
         *,
         read_only: bool = False,
         source: str = "",
+        public_url: str = "",
+        downloads: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
-        """`source` is what people are told that they see."""
+        """`source` is what people are told that they see; `public_url` the address before a proxy.
+
+        `downloads` returns the recording of a name, for those who take it home.
+        """
+        self._downloads = downloads
         self._hub = hub
         self._handler = handler
         self._host = host
         self._wanted_port = port
         self._read_only = read_only
         self._source = source
-        self._token = token_for(host)
-        self._gate = Gate(host, port, self._token)
+        self._token = token_for(host, public_url)
+        self._gate = Gate(host, port, self._token, public_url)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="pages", daemon=True)
         self._started: threading.Event = threading.Event()
         self._error: Exception | None = None
         self._stopping: asyncio.Event
-        self.pages = 0
+        self._open: list[tuple[str, PageConnection]] = []
+        """The pages and whose they are, the oldest first."""
+        self._alive_at = -1e9
+
+    @property
+    def pages(self) -> int:
         """How many are open."""
+        return len(self._open)
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at a page now that hears the server, and is heard, without delay."""
+        return time.monotonic() - self._alive_at < LATE_SECONDS
 
     @property
     def url(self) -> str:
         """Where the page is; with the token, if it takes one."""
         name = socket.gethostname() if self._host in ("0.0.0.0", "::", "") else self._host
         host = f"[{name}]" if ":" in name else name
-        address = f"http://{host}:{self._gate.port}/"
+        public = self._gate.public
+        address = f"http://{host}:{self._gate.port}/" if public is None else public.url
         return f"{address}?token={self._token}" if self._token else address
 
     def start(self) -> None:
@@ -420,19 +525,41 @@ class PageServer:
             )
         if self._token and target.query:
             cookie = gate.cookie_header()
-            return response(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
+            # Relative: a proxy may serve the page below a folder of its own.
+            return response(HTTPStatus.SEE_OTHER, "", Location="./", Set_Cookie=cookie)
+        if target.path.startswith(RECORDINGS):
+            name = unquote(target.path.removeprefix(RECORDINGS))
+            recording = self._downloads(name)
+            if recording is not None:
+                return response(HTTPStatus.OK, recording, "application/octet-stream")
         kind, content = page_files().get(target.path, ("", b""))
         if not kind:
             return response(HTTPStatus.NOT_FOUND, "There is no such file.\n")
         return response(HTTPStatus.OK, content, kind)
 
     async def _on_page(self, connection: ServerConnection) -> None:
-        self.pages += 1
+        headers = connection.request.headers if connection.request is not None else Headers()
+        forwarded = ", ".join(headers.get_all("X-Forwarded-For"))
+        client = self._gate.client(str((connection.remote_address or ("",))[0]), forwarded)
+        page = PageConnection(connection, self._hub, self._on_asked, self._on_alive)
+        theirs = [opened for whose, opened in self._open if whose == client]
+        self._open.append((client, page))
+        if len(theirs) >= MOST_OF_ONE:
+            oldest = theirs[0]
+            self._open.remove((client, oldest))  # at once: its farewell may take a second
+            closing = asyncio.ensure_future(oldest.close(REPLACED, "too many pages of one client"))
+            closing.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             with suppress(ConnectionClosed):
-                await PageConnection(connection, self._hub, self._on_asked).run()
+                await page.run()
         finally:
-            self.pages -= 1
+            if (client, page) in self._open:
+                self._open.remove((client, page))
+
+    def _on_alive(self, heard: float) -> None:
+        """Take a sign of life of a page that has heard the news of this time."""
+        if abs(time.time() - heard) < LATE_SECONDS:
+            self._alive_at = time.monotonic()
 
     async def _on_asked(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._read_only and request["type"] not in READING:

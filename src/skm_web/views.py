@@ -19,6 +19,9 @@ from skm_machine.mission import Mission
 from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
+from skm_machine.tracker import Transition
+from skm_primitives.execution.narration import Ending, Narrator, Situation, steps_away
+from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.recording.cdr import (
     ADD,
     BEGAN,
@@ -166,7 +169,7 @@ def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401
         "waiting": bool(decision.waiting),
         "veto": decision.veto,
         "vetoes": int(decision.vetoes),
-        "lost_actions": list(decision.lost_actions),
+        "lost_actions": [int(action) for action in decision.lost_actions],
     }
 
 
@@ -178,17 +181,10 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
         "value": round(value, 4),
         "weight": round(weight, 4),
         "worth": round(value * weight, 4),
-        "steps": _steps(value, gamma),
+        "steps": steps_away(value, gamma),
         "leads_to": int(entry.leads_to),
         "pursued": bool(entry.pursued),
     }
-
-
-def _steps(value: float, gamma: float) -> int | None:
-    """Return how many steps away a goal of this value is, 1 or more; None: out of reach."""
-    if value <= 0 or not 0 < gamma < 1:
-        return None
-    return 1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma)))
 
 
 # The world for the page: its shapes, the robot, the path so far, and where it is going.
@@ -359,6 +355,13 @@ class RunView:
         self._logged: dict[str, int] = {}
         """The latest entry of each mission's log."""
         self._log_number = 0
+        self._narrator: tuple[str, Narrator] | None = None
+        """The one who tells the mission of this id."""
+        self._situation: dict[str, Any] = {}
+        self._nearest: tuple[int, int | None] = -1, None
+        """The machine state in which the nearest danger was last told, and how far it was."""
+        self._moves: list[Transition] = []
+        self._ending: Ending | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
         self._pending: Callable[[], None] | None = None
 
@@ -374,6 +377,7 @@ class RunView:
         self._worker.submit(self.hub.restart, "log")
         self._way, self._state, self._next = [], -1, None
         self._path_of, self._last_place = (), None
+        self._moves, self._ending = [], None
 
     # The world
 
@@ -486,7 +490,42 @@ class RunView:
                 "rounds": int(state.accepted),
             },
         )
+        self._situation = {
+            "goal_id": goal_id,
+            "state": self._state,
+            "goal": frozenset(wanted) if wanted else None,
+            # Older recordings have the value alone.
+            "steps": (getattr(state, "goal_steps", 0) or steps_away(state.goal_value, self._gamma))
+            if wanted
+            else None,
+            "events": frozenset(getattr(state, "true_events", ())),
+            "rounds": int(state.accepted),
+        }
+        if not active:
+            self._situation["state"] = -1
+        self._tell()
         self._show_position()
+
+    def _tell(self) -> None:
+        """Say in words where the mission is, or how it ended, in every language."""
+        narrator, now = self._narrator, dict(self._situation)
+        if narrator is None or now.pop("goal_id", "") != narrator[0]:
+            self.hub.put("words", {})
+            return
+        told: dict[str, str] = {}
+        if self._ending is not None:
+            told = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
+        elif now["state"] >= 0:
+            waiting = bool((self.hub.value("why") or {}).get("waiting"))
+            nearest = self._nearest[1] if self._nearest[0] == now["state"] else None
+            situation = Situation(
+                **now,
+                step_seconds=self.context.step_seconds or 0.0,
+                nearest=nearest,
+                waiting=waiting,
+            )
+            told = {name: narrator[1].where(situation, name) for name in LANGUAGES}
+        self.hub.put("words", told)
 
     def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
         """Take which events there are, and which are true; older recordings do not say."""
@@ -508,22 +547,45 @@ class RunView:
         self._take_mission((goal_id, entry.mission, *options, seconds, events))
         at = round(at, 2)
         if entry.kind == BEGAN:
+            self._moves, self._ending = [], None
             self._way = [int(entry.state)]
             self._log({"at": at, "kind": "began", "step": 0, "text": entry.mission})
         for move in entry.transitions:
             self._way.append(int(move.to_state))
-            self._log_move(move, at)
+            self._log_move(move, at, int(entry.accepted))
         del self._way[:-MOST_WAY]
         if entry.kind == ENDED:
             outcome = word(OUTCOMES, int(entry.outcome))
             text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
-            self._log({"at": at, "kind": "ended", "step": step, "text": text})
+            self._ending = Ending(
+                outcome=outcome,
+                steps=step,
+                seconds=float(entry.seconds),
+                moves=tuple(self._moves),
+                rounds=int(entry.accepted),
+                shielded=bool(entry.shield),
+                began=int(entry.state) >= 0,
+            )
+            line = {"at": at, "kind": "ended", "step": step, "text": text}
+            self._log_ending(goal_id, self._ending, line)
         self._show_position()
 
-    def _log_move(self, move: Any, at: float) -> None:  # noqa: ANN401 - a Transition
+    def _log_ending(self, goal_id: str, ending: Ending, line: dict[str, Any]) -> None:
+        def complete() -> None:
+            if self._narrator is not None and self._narrator[0] == goal_id:
+                narrator = self._narrator[1]
+                line["words"] = {name: narrator.ended(ending, name) for name in LANGUAGES}
+            self._tell()
+
+        self._log(line, complete)
+
+    def _log_move(self, move: Any, at: float, rounds: int) -> None:  # noqa: ANN401 - a Transition
         labels = frozenset(move.labels)
         source, target = int(move.from_state), int(move.to_state)
+        moved = Transition(int(move.step), source, target, labels, float(move.reward))
+        self._moves.append(moved)
+        del self._moves[:-MOST_WAY]
         line: dict[str, Any] = {
             "at": at,
             "kind": "accepted" if move.reward > 0 else "moved",
@@ -539,6 +601,9 @@ class RunView:
                 line["from_name"], line["to_name"] = machine.name(source), machine.name(target)
                 line["because"] = machine.edge_text(source, labels)
                 line["kind"] = machine.kind(target, move.reward)
+                if self._narrator is not None:
+                    narrator = self._narrator[1]
+                    line["words"] = {n: narrator.move(moved, n, rounds) for n in LANGUAGES}
 
         self._log(line, complete)
 
@@ -573,8 +638,9 @@ class RunView:
                     events=events,
                 )
                 view = MachineView(mission, _with_events(context.label_sets, events), gamma)
+                self._narrator = key[0], Narrator(mission, context.label_sets)
             except (SkmError, RecursionError, MemoryError) as error:
-                self._machine = None
+                self._machine = self._narrator = None
                 self.hub.put("machine", {"problem": str(error)})
                 return
             self._machine = view
@@ -587,6 +653,7 @@ class RunView:
                 },
             )
             self._draw()
+            self._tell()
 
         self._worker.submit(work)
 
@@ -596,7 +663,10 @@ class RunView:
         self._next = None
         if pursued is not None and int(pursued.leads_to) != int(decision.state):
             self._next = int(decision.state), int(pursued.leads_to)
-        self.hub.put("why", why_document(decision, self._gamma))
+        why = why_document(decision, self._gamma)
+        self._nearest = why["state"], why["dangers"][0]["steps"] if why["dangers"] else None
+        self.hub.put("why", why)
+        self._tell()
         self._show_position()
 
     def _show_position(self) -> None:

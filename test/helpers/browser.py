@@ -87,7 +87,7 @@ def page_at(browser, url, **options):
         lambda said: faults.append(said.text) if "Content Security" in said.text else None,
     )
     page.on("request", lambda request: asked.append(request.url))
-    page.on("websocket", lambda opened: asked.append(opened.url.replace("ws://", "http://")))
+    page.on("websocket", lambda opened: asked.append(opened.url.replace("ws", "http", 1)))
     page.goto(url)
     page.wait_for_selector("#status[data-kind]")
     try:
@@ -111,6 +111,11 @@ def until(page, expression, what=""):
 def until_text(page, selector, text):
     """Wait until an element's text holds this one."""
     until(page, f"document.querySelector({selector!r}).textContent.includes({text!r})")
+
+
+def open_experts(page):
+    """Open the part with the machine, the values and the nodes."""
+    page.evaluate("document.querySelector('#experts').open = true")
 
 
 def until_lit(page, state):

@@ -6,47 +6,14 @@ import signal
 import time
 
 import pytest
-from harness import System, node_process
+from office_page import PATROL, Office, send
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from browser import chromium, page_at, until, until_lit, until_text
+from browser import chromium, open_experts, page_at, until, until_lit, until_text
 from skm_ros.client.private_domain import private_domain_id
 
 MISSION = "F(coffee & X F office) & G !decoration"
-PATROL = "G F A & G F B & G !decoration"
-ADDRESS = r"the page is at (\S+)", "the page's address"
-PARAMETERS = {  # slow and patient: a busy machine must not end a mission
-    "machine": {"resume_after": 60.0, "peer_timeout": 60.0, "events": "call"},
-    "sim": {"mode": "realtime", "rate": 5.0, "render": "markers", "marker_rate": 15.0},
-}
-
-
-class Office:
-    """Four nodes: the office in real time, and its page."""
-
-    def __init__(self, domain_id):
-        self.system = System(domain_id, parameters=PARAMETERS)
-        self.web = node_process("web", domain_id, port=0)
-
-    def wait_ready(self):
-        self.url = self.web.told(*ADDRESS)
-        self.port = int(self.url.rstrip("/").rpartition(":")[2])
-        self.system.wait_ready()
-
-    def restart_web(self):
-        self.web.kill()
-        self.web.stop()
-        self.web = node_process("web", self.system.domain_id, port=self.port)
-        self.web.told(*ADDRESS)
-
-    def stop(self):
-        self.web.stop_cleanly()
-        self.system.stop()
-
-    def discard(self):
-        self.web.stop()
-        self.system.discard()
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +40,11 @@ def page(office_page, browser):
     with page_at(browser, office_page.url) as made:
         made.wait_for_selector("#phase[data-phase=idle]")
         made.wait_for_selector("#status[data-kind=live]")
+        open_experts(made)
         yield made
         for button in ("#cancel", "#resume"):  # clicks that do nothing where nothing is to be ended
             made.evaluate(f"document.querySelector('{button}').click()")
         made.wait_for_selector("#phase[data-phase=idle]")
-
-
-def send(page, mission):
-    page.fill("#mission-text", mission)
-    page.wait_for_selector("#send:not([disabled])")
-    page.click("#send")
-    until(page, f"document.querySelector('#current').textContent === {json.dumps(mission)}")
 
 
 def lit(page):
@@ -102,6 +63,12 @@ def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
     page.wait_for_selector("#phase[data-phase=running]")
     until_lit(page, 0)
     assert page.inner_text("#current") == MISSION
+    until_text(page, "#words", "1 of 2: going for coffee")
+    until_text(page, "#words", "then office. Avoiding decoration (nearest: ")
+    page.click("#language")
+    until_text(page, "#words", "Meidet decoration")
+    assert page.inner_text("#send").startswith("Senden")
+    page.click("#language")
     page.wait_for_selector("#goals .pursued")
     assert "coffee" in page.inner_text("#goals .pursued th")
     assert "decoration" in page.inner_text("#why-notes")
@@ -109,6 +76,8 @@ def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
     before = way(page)
     until_lit(page, 1)
     until_text(page, "#outcome", "✓ accepted")
+    until_text(page, "#words", "Done after")
+    assert "coffee at step" in page.inner_text("#words")
     assert way(page) > before
     assert page.locator("#graph .edge.taken").count() >= 1
     assert page.locator("#graph .state.been").count() >= 1

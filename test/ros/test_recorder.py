@@ -20,9 +20,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import STANDARD_TYPES, codec_of, read_definition
-from skm_primitives.recording.files import read_recording, recorded_missions
+from skm_primitives.recording.files import read_recording, recorded_missions, summary
 from skm_ros import qos
 from skm_ros.graph import find_config
+from skm_web.player import time_line
 
 COFFEE = "F(coffee & X F office) & G !decoration"
 
@@ -87,6 +88,22 @@ def recorded(systems, tmp_path):
     return system, tmp_path / "runs"
 
 
+def one_duration(path, found, result):
+    """The nodes were up for a while before: the file is as long as the mission, by whoever tells."""
+    file = read_recording(path)
+    times = [message.log_time / 1e9 for message in file.recorded]
+    (began,) = [m.log_time / 1e9 for m in file.messages("mission_log") if m.value.kind == 0]
+    assert min(times) == began
+    assert min(message.publish_time / 1e9 for message in file.recorded) < began - 1
+    assert max(times) - began < result.seconds + 1.5  # what comes after is evidence, too
+    assert summary(file)["seconds"] == pytest.approx(result.seconds, abs=1e-3)
+    assert found.seconds == pytest.approx(result.seconds, abs=0.5)
+    assert time_line(sorted(file.recorded, key=lambda message: message.log_time)) == (
+        pytest.approx(began),
+        pytest.approx(result.seconds),
+    )
+
+
 def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorded, tmp_path):
     system, folder = recorded
     for node in ("recorder", "monitor"):
@@ -110,6 +127,7 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     assert [move.labels for move, _ in found.transitions] == [
         frozenset(move.labels) for move in result.transitions
     ]
+    one_duration(path, found, result)
     assert found.nearest_steps is not None
     assert found.nearest_metres is not None
     about = read_recording(path).metadata

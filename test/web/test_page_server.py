@@ -1,16 +1,29 @@
 """The page's server: who it lets in, what it lets them do, and that nobody waits for a slow page."""
 
+import asyncio
 import http.client
 import json
+import socket
 import threading
+import time
+from contextlib import ExitStack
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from skm_machine.errors import SkmError
 from skm_web.hub import MOST_ITEMS, Hub, Seen
-from skm_web.server import MOST_BYTES, TOKEN_VARIABLE, Gate, PageServer, is_loopback, token_for
+from skm_web.server import (
+    MOST_BYTES,
+    MOST_OF_ONE,
+    REPLACED,
+    TOKEN_VARIABLE,
+    Gate,
+    PageServer,
+    is_loopback,
+    token_for,
+)
 
 
 async def echo(request):
@@ -36,16 +49,16 @@ def socket_to(port, **options):
     return connect(f"ws://127.0.0.1:{port}/socket", origin=f"http://127.0.0.1:{port}", **options)
 
 
-def news(socket):
+def news(page):
     while True:
-        message = json.loads(socket.recv(timeout=20))
+        message = json.loads(page.recv(timeout=20))
         if message["type"] == "news" and "documents" in message:
             return message["documents"]
 
 
-def answer(socket):
+def answer(page):
     while True:
-        message = json.loads(socket.recv(timeout=20))
+        message = json.loads(page.recv(timeout=20))
         if message["type"] == "answer":
             return message
 
@@ -65,9 +78,23 @@ def test_the_page_comes_with_headers_that_forbid_all_that_is_inline_or_foreign(s
         assert get(port, path)[0] == 404
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "", "[::1"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "robot.local", "127.0.0.1:0", "", "[::1"]
+)
 def test_a_foreign_name_for_this_server_is_refused(served, host):
     assert get(served[2], Host=host.format(port=served[2]))[0] == 403
+
+
+def test_a_forwarded_port_is_no_foreign_name_but_a_page_of_another_port_is(served):
+    port = served[2]
+    for host in ("localhost:9000", "127.0.0.1:9000", "[::1]:9000"):
+        assert get(port, Host=host)[0] == 200
+        forwarded = socket.create_connection(("127.0.0.1", port))
+        with connect(f"ws://{host}/socket", origin=f"http://{host}", sock=forwarded) as page:
+            assert "server" in news(page)
+    for origin in ("http://localhost:9000", "http://127.0.0.1", f"https://127.0.0.1:{port}"):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(f"ws://127.0.0.1:{port}/socket", origin=origin)
 
 
 def test_documents_come_once_and_again_when_they_change(served):
@@ -97,6 +124,61 @@ def test_too_many_requests_are_refused_but_never_a_stop(served):
         refused = [entry for entry in found if not entry["ok"]]
         assert len(refused) > 50
         assert [entry["message"] for entry in found if entry["id"] == 2] == ["stop"]
+
+
+def test_a_stop_goes_on_when_the_page_that_asked_for_it_is_gone():
+    asked, done = threading.Event(), threading.Event()
+
+    async def slow(request):
+        asked.set()
+        while not gone.is_set():
+            await asyncio.sleep(0.01)
+        done.set()
+        return {"ok": True}
+
+    gone = threading.Event()
+    with PageServer(Hub(), slow) as server:
+        port = int(server.url.rstrip("/").rpartition(":")[2])
+        with socket_to(port) as page:
+            page.send('{"type": "stop", "id": 1}')
+            assert asked.wait(20)
+        while server.pages:
+            time.sleep(0.01)
+        gone.set()
+        assert done.wait(20)
+
+
+def test_one_client_has_a_few_pages_and_the_newest_are_kept(served):
+    _, server, port = served
+    with ExitStack() as stack:
+        pages = [stack.enter_context(socket_to(port)) for _ in range(MOST_OF_ONE + 3)]
+        for old in pages[:3]:
+            with pytest.raises(ConnectionClosed) as closed:
+                answer(old)
+            assert closed.value.rcvd.code == REPLACED
+        assert server.pages == MOST_OF_ONE
+        pages[-1].send('{"type": "stop", "id": 2}')
+        assert answer(pages[-1])["ok"]
+
+
+def test_pages_beyond_a_proxy_are_told_apart_and_only_by_the_proxy():
+    gate = Gate("127.0.0.1", 8765, "t", "https://robot.example")
+    assert gate.client("127.0.0.1", "6.6.6.6, 10.0.0.7") == "10.0.0.7"
+    assert gate.client("10.0.0.9", "10.0.0.7") == "10.0.0.9"
+    assert Gate("127.0.0.1", 8765).client("127.0.0.1", "10.0.0.7") == "127.0.0.1"
+
+
+def test_a_sign_of_life_counts_only_if_it_answers_fresh_news(served):
+    _, server, port = served
+    with socket_to(port) as page:
+        for late in (0.0, time.time() - 5, time.time() + 5):
+            page.send(json.dumps({"type": "alive", "time": late}))
+        page.send('{"type": "check", "id": 3}')
+        assert answer(page)["id"] == 3  # all of them were read, and none answered
+        assert not server.watched
+        page.send(json.dumps({"type": "alive", "time": time.time()}))
+        while not server.watched:
+            time.sleep(0.01)
 
 
 def test_a_request_that_is_too_large_ends_the_connection(served):
@@ -134,6 +216,40 @@ def test_beyond_the_loopback_everyone_needs_the_token(monkeypatch):
             socket_to(port)
         with socket_to(port, additional_headers={"Cookie": name}) as page:
             assert "server" in news(page)
+
+
+def test_before_a_proxy_the_public_address_is_the_name_and_takes_a_token(monkeypatch):
+    monkeypatch.setenv(TOKEN_VARIABLE, "secret")
+    with PageServer(Hub(), echo, public_url="https://Robot.Example:443/skm") as server:
+        assert server.url == "https://robot.example/skm/?token=secret"
+        port = server._gate.port
+        assert get(port)[0] == 401
+        status, headers, _ = get(port, "/?token=secret", Host="robot.example")
+        assert (status, headers["Location"]) == (303, "./")
+        assert headers["Set-Cookie"].endswith("; Secure")
+        cookie = {"Cookie": headers["Set-Cookie"].partition(";")[0]}
+        url = f"ws://127.0.0.1:{port}/socket"
+        with connect(url, origin="https://robot.example", additional_headers=cookie) as page:
+            assert "server" in news(page)
+        for origin in (
+            "https://evil.example",
+            "http://robot.example",
+            "https://robot.example:8443",
+        ):
+            with pytest.raises(InvalidStatus, match="403"):
+                connect(url, origin=origin, additional_headers=cookie)
+    for wrong in ("robot.example", "ftp://robot.example", "https://", "https://robot:port"):
+        with pytest.raises(SkmError, match="--public-url"):
+            PageServer(Hub(), echo, public_url=wrong)
+
+
+def test_the_names_of_this_machine_are_its_own_also_with_local(monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "Robot")
+    gate = Gate("0.0.0.0", 80, "t")
+    assert gate.host_is_ours("robot:80")
+    assert gate.host_is_ours("robot.local")
+    assert not gate.host_is_ours("other.local")
+    assert not Gate("127.0.0.1", 80).host_is_ours("robot.local")
 
 
 def test_the_loopback_takes_no_token_and_others_get_a_new_one(monkeypatch):

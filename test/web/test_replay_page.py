@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from browser import chromium, page_at, until, until_lit, until_text
+from browser import chromium, open_experts, page_at, until, until_lit, until_text
 from skm_cli.main import main
 from skm_web.hub import Hub
 from skm_web.player import replay_file
@@ -40,6 +40,7 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
     server = PageServer(hub, replay.handle, source=recording.name)
     try:
         with server, page_at(browser, server.url) as page:
+            open_experts(page)
             until_lit(page, 0)
             assert page.is_visible("#replay")
             assert not page.is_visible("#stop")
@@ -49,9 +50,15 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
             page.click("#play")
             until_lit(page, 2)  # what is between may go by unseen on a busy machine
             until_text(page, "#outcome", "accepted")
+            until_text(page, "#words", "Done after")
             lines = page.inner_text("#log-lines")
+            assert "coffee reached (1 of 2)" in lines
+            assert "office reached: the mission is accomplished" in lines
             assert "u0 → u1 since coffee ∧ ¬decoration held: {coffee}" in lines.replace("\n", " ")
             assert "★ u1 → accepted" in lines
+            page.evaluate("document.querySelector('#experts').open = false")
+            until(page, "!document.querySelector('#log-lines').innerText.includes('u1')")
+            page.evaluate("document.querySelector('#experts').open = true")
             until_text(page, "#play", "Play")
             page.press("body", ",")
             until_lit(page, 1)
@@ -99,6 +106,7 @@ def test_a_machine_of_hundreds_of_states_is_folded_and_can_be_seen_whole(browser
     large_mission(view, 0)
     server = PageServer(hub, handle)
     with server, page_at(browser, server.url) as page:
+        open_experts(page)
         until_lit(page, 0)
         until_text(page, "#machine-facts", "states: the rest is folded")
         shown = page.locator("#graph .state").count()

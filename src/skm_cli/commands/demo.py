@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 OPTIONS: Final = (
     *("mission", "domain", "mode", "rate", "seed", "checkpoint", "picture"),
-    *("web", "web_host", "web_port", "web_read_only"),
+    *("web", "web_host", "web_port", "web_read_only", "web_public_url", "web_deadman"),
 )
 
 

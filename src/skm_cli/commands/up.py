@@ -34,7 +34,15 @@ ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
     *("respawn", "events", "record", "monitor", "foxglove", "robot", "start", "objects"),
-    *("marker_rate", "web", "web_host", "web_port", "web_read_only"),
+    *(
+        "marker_rate",
+        "web",
+        "web_host",
+        "web_port",
+        "web_read_only",
+        "web_public_url",
+        "web_deadman",
+    ),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 

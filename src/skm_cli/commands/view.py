@@ -1,19 +1,22 @@
-"""`skm view`: a recording in a browser."""
+"""`skm view`: a recording in a browser, or all of a folder."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from skm_cli.options import add_address_options
 
 EPILOG = """\
 examples:
+  skm view runs
   skm view runs/office.mcap
   skm view runs/killed.mcap --recover --port 0
 
-The same page as that of `skm up … --web`, with play, pause, speed and a time line: docs/web.md. No ROS
-is needed. Ctrl-C ends it.
+A folder (default: runs) gives a list: search, open, verify, download, delete and undo. The same page as
+that of `skm up … --web`, with play, pause, speed and a time line: docs/web.md. No ROS is needed. Ctrl-C
+ends it.
 """
 
 
@@ -26,7 +29,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("recording", metavar="RUN.mcap", type=Path, help="a recording of skm")
+    parser.add_argument(
+        "recording",
+        metavar="RUN.mcap|FOLDER",
+        type=Path,
+        nargs="?",
+        default=Path("runs"),
+        help="a recording of skm, or a folder of them (default: runs)",
+    )
     parser.add_argument(
         "--recover", action="store_true", help="show what there is of a file without its end"
     )
@@ -41,18 +51,31 @@ def run(args: argparse.Namespace) -> int:
     require_web()
     from skm_web.hub import Hub  # noqa: PLC0415
     from skm_web.player import replay_file  # noqa: PLC0415
+    from skm_web.runs import RunLibrary  # noqa: PLC0415
     from skm_web.server import PageServer  # noqa: PLC0415
 
     hub = Hub()
-    replay = replay_file(args.recording, hub, recover=args.recover)
+    if args.recording.is_dir():
+        library = RunLibrary(args.recording, hub)
+        handle, close = library.handle, library.close
+        downloads: Callable[[str], bytes | None] = library.file
+    else:
+        replay = replay_file(args.recording, hub, recover=args.recover)
+        replay.start()
+        handle, downloads, close = replay.handle, lambda _: None, replay.stop
     host, port = args.web_host or "127.0.0.1", args.web_port
     server = PageServer(
-        hub, replay.handle, host, 8765 if port is None else port, source=args.recording.name
+        hub,
+        handle,
+        host,
+        8765 if port is None else port,
+        source=args.recording.name,
+        public_url=args.web_public_url or "",
+        downloads=downloads,
     )
-    replay.start()
     try:
         with server:
             serve_until_interrupted(server.url)
     finally:
-        replay.stop()
+        close()
     return 0

@@ -37,8 +37,7 @@ def show_feedback(out: Console, machine: Any) -> None:  # noqa: ANN401 - skm/Mac
     if machine.phase != machine.RUNNING or not machine.target:
         return
     out.print(
-        f"  step {machine.mission_steps:<5} state {machine.state} of {machine.states}"
-        f"  value {machine.goal_value:.3f}  target {escape(machine.target)}",
+        f"  step {machine.mission_steps:<5} {escape(machine.words or machine.target)}",
         soft_wrap=True,
     )
 
@@ -51,6 +50,7 @@ def mission_document(mission: MissionGoal) -> dict[str, Any]:
         "goal_id": mission.goal_id,
         "outcome": OUTCOMES[result.outcome],
         "reason": result.reason,
+        "words": result.words,
         "steps": result.steps,
         "accepted": result.accepted,
         "seconds": result.seconds,
@@ -85,6 +85,8 @@ def show_result(out: Console, document: dict[str, Any]) -> None:
     steps, seconds = document["steps"], document["seconds"]
     rate = f" ({steps / seconds:.0f} steps/s)" if steps and seconds else ""
     out.print(f"[bold]{document['outcome']}[/bold] after {steps} steps, {seconds:.2f} s{rate}")
+    if document["words"]:
+        out.print(escape(document["words"]), soft_wrap=True)
     if document["reason"]:
         out.print(escape(document["reason"]), soft_wrap=True)
     if document.get("picture"):

@@ -38,13 +38,11 @@ def _phase_details(machine: dict[str, Any]) -> str:
         return f" for {machine['waiting_for']}"
     if not machine["mission"]:
         return "; no mission yet"
+    words = f"\n            {machine['words']}" if machine["words"] else ""
     if machine["outcome"]:
         reason = f": {machine['reason']}" if machine["reason"] else ""
         return (
             f"; the last mission, {machine['mission']}, {machine['outcome']} "
-            f"after {machine['steps']} steps{reason}"
+            f"after {machine['steps']} steps{reason}{words}"
         )
-    return (
-        f" {machine['mission']}\n            step {machine['steps']}, state {machine['state']} of "
-        f"{machine['states']}, target {machine['target']}, value {machine['goal_value']:.3f}"
-    )
+    return f" {machine['mission']}, step {machine['steps']}{words}"

@@ -24,6 +24,7 @@ from skm_machine.tracker import Status
 from skm_machine.version import __version__
 from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.execution.narration import RunNarrator
 from skm_primitives.recording.cdr import (
     BEGAN,
     CONTINUOUS,
@@ -253,6 +254,7 @@ class EpisodeRecorder:
             "primitives_info", "skm/PrimitivesInfo", {"header": self._header(0), **fields}, 0
         )
         self._true_events = labels.intersection(self._events)
+        self._narrator = RunNarrator(run, self._spec.step_seconds or 0.0)
         self._log(run, BEGAN)
         self._state(run, observation, labels)
 
@@ -378,6 +380,11 @@ class EpisodeRecorder:
         self._numbers += 1
         self._write("mission_log", "skm/MissionLog", entry, step)
 
+    def _words(self, outcome: str) -> str:
+        if outcome == "unknown":
+            return self._narrator.where
+        return self._narrator.ended(outcome)
+
     def _machine_state(
         self, run: MissionRun, phase: int, outcome: str = "unknown", reason: str = ""
     ) -> None:
@@ -395,6 +402,7 @@ class EpisodeRecorder:
             "reason": reason,
             "state": tracker.state,
             "states": run.machine.num_states,
+            "words": self._words(outcome),
             "target": target,
             "active_constraints": constraints,
             "violated_constraints": sorted(tracker.violated),
@@ -405,5 +413,6 @@ class EpisodeRecorder:
         }
         if run.goal >= 0:
             state |= {"goal_index": run.goal, "goal_value": run.goal_value}
+            state["goal_steps"] = self._narrator.steps or 0
             state["goal"] = goal_fields(run.skills.goals[run.goal])
         self._write("machine_state", "skm/MachineState", state, step)

@@ -684,6 +684,11 @@ class RecordedMission:
         return next((entry for _, entry in self.log if entry.kind == ENDED), None)
 
     @property
+    def began_at(self) -> int | None:
+        """When it began, in nanoseconds since 1970: its first state may have been shown long before."""
+        return next((at for at, entry in self.log if entry.kind == BEGAN), None)
+
+    @property
     def about(self) -> Message | None:
         """Any entry of the log: all of them say what was asked for."""
         return self.log[0][1] if self.log else None

@@ -467,7 +467,8 @@ class Replay:
                 found.verdict = UNKNOWN
                 return
             self._clocks = Clocks(self.mission.clocks, states[0].clock)
-        began = states[0].time
+        # A robot at rest shows its state again and again: the mission begins when its log says so.
+        began = max(states[0].time, self.recorded.began_at or 0)
         state, labels = machine.initial, states[0].labels
         for expected, entry in enumerate(states):
             if entry.step and not expected:
@@ -483,7 +484,7 @@ class Replay:
             if entry.versions > 1:
                 text = f"{entry.versions} different label sets were recorded for one state"
                 found.disagree("doubled step", entry.step, text)
-            found.steps, found.seconds = entry.step, (entry.time - began) / 1e9
+            found.steps, found.seconds = entry.step, max(0, entry.time - began) / 1e9
             if self._clocks is not None and entry.clock is not None:
                 found.seconds = (entry.clock - (states[0].clock or 0)) / 1e9
             if entry.step and self.end is None:

@@ -124,13 +124,8 @@ class Demo:
     def _on_feedback(self, feedback: ExecuteMission.Feedback) -> None:
         machine = feedback.machine
         self._recording.note(machine)
-        if machine.target:
-            constraints = ", ".join(machine.active_constraints)
-            keeping = f", watching {constraints}" if constraints else ""
-            self.say(
-                f"step {machine.mission_steps}, machine state {machine.state} of {machine.states}: "
-                f"going for {machine.target}{keeping} (value {machine.goal_value:.3f})"
-            )
+        if machine.words:
+            self.say(f"step {machine.mission_steps}: {machine.words}")
 
     def _tell(self, result: Any, outcome: str) -> None:  # noqa: ANN401 - made by rosidl
         for move in result.transitions:

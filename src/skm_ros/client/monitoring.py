@@ -172,6 +172,7 @@ def _machine_document(state: Any) -> dict[str, Any]:  # noqa: ANN401
         "reason": state.reason,
         "state": state.state,
         "states": state.states,
+        "words": state.words,
         "target": state.target,
         "active_constraints": list(state.active_constraints),
         "violated_constraints": list(state.violated_constraints),

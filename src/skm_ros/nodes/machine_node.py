@@ -55,6 +55,8 @@ from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
+from skm_primitives.execution.narration import RunNarrator
+from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.planning.planners import make_policy, planner_names
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision
@@ -277,7 +279,7 @@ said_of = lru_cache(maxsize=256)(goal_message)
 
 def mission_result(execution: Execution) -> ExecuteMission.Result:
     """Return the result of a mission that has just ended."""
-    result = Result(outcome=execution.outcome, reason=execution.reason)
+    result = Result(outcome=execution.outcome, reason=execution.reason, words=execution.words)
     if execution.steps is not None:
         tracker = execution.steps.run.tracker
         result.steps, result.accepted = tracker.steps, tracker.accepting_visits
@@ -299,6 +301,7 @@ def describe_mission(execution: Execution, state: MachineState) -> None:
     run, tracker = execution.steps.run, execution.steps.run.tracker
     state.reason = execution.reason or execution.steps.stop_reason
     state.state, state.states = tracker.state, run.machine.num_states
+    state.words, state.goal_steps = execution.words, execution.goal_steps
     if execution.text is not None:
         state.target = execution.text.target
         state.active_constraints = list(execution.text.active_constraints)
@@ -680,6 +683,8 @@ class Execution:
         self.log = MissionLogger(self)
         self._skills: RemoteSkills | None = None
         self._step_seconds: float | None = None
+        self._narrator: RunNarrator | None = None
+        self._ending = ""
         self._warning = ""
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
@@ -749,6 +754,8 @@ class Execution:
             answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
             self.text = MissionText(answer)
             self.text.study()
+            pace = period or self._step_seconds or self.node.step_times.expected or 0.0
+            self._narrator = RunNarrator(answer, pace, self.node.setting("language"))
         except SkmError as error:
             answer = Result.REJECTED, str(error)
         except Exception as error:
@@ -924,6 +931,23 @@ class Execution:
             self.finish(Result.TIMED_OUT, f"{reason}{self._as_read}")
 
     @property
+    def goal_steps(self) -> int:
+        """Steps to the goal in pursuit; 0: not known."""
+        return 0 if self._narrator is None else self._narrator.steps or 0
+
+    @property
+    def words(self) -> str:
+        """Where the mission is, or how it ended, for people."""
+        if self._narrator is None or self.steps is None:
+            return ""
+        if self.outcome == Result.UNKNOWN:
+            return self._narrator.where
+        if not self._ending:
+            seconds = time.monotonic() - self.began_at
+            self._ending = self._narrator.ended(OUTCOMES[self.outcome], seconds)
+        return self._ending
+
+    @property
     def _as_read(self) -> str:
         """How the mission was read, where that was a choice: what an outcome means depends on it."""
         reading = None if self.run is None else self.run.policy.mission.reading
@@ -992,6 +1016,12 @@ SETTINGS: Final = (
         high=3600.0,
     ),
     SETTING,
+    Setting(
+        "language",
+        "en",
+        "of what people are told of a mission under way",
+        choices=tuple(LANGUAGES),
+    ),
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
     Setting(
         "peer_timeout",

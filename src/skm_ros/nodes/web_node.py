@@ -5,7 +5,8 @@ Relative to its namespace (/skm):
                 image, /diagnostics (diagnostic_msgs/DiagnosticArray)
     uses        execute_mission, an action; set_event of the machine; reset, pause, stop and resume of
                 the simulator or the bridge
-    publishes   /diagnostics (diagnostic_msgs/DiagnosticArray)
+    publishes   /diagnostics (diagnostic_msgs/DiagnosticArray); a dead-man topic (std_msgs/Bool), if one
+                is named: whether somebody looks at a page now
 
 The page is served by `skm_web` in a thread of its own. Messages are kept as they come, in another one,
 and read only when the page is brought up to date: a fast robot costs little more than a slow one.
@@ -31,6 +32,7 @@ from sensor_msgs.msg import Image
 from skm.action import ExecuteMission
 from skm.msg import Decision, Labels, MachineState, MissionLog, Observation, PrimitivesInfo
 from skm.srv import Reset, SetEvent
+from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
@@ -193,6 +195,8 @@ UPDATE_SECONDS: Final = 1 / 15
 UNSEEN_UPDATES: Final = 3
 """Where nobody looks, only every third update is made: so that the path goes on."""
 WATCH_SECONDS: Final = 0.5
+DEADMAN_SECONDS: Final = 0.1
+"""Between two messages on the dead-man topic: the robot waits for `deadman_timeout`, 0.5 s, for one."""
 SILENT_SECONDS: Final = 3.0
 """After so long a node that reports every second, or a world that shows itself twice, is stale."""
 
@@ -210,6 +214,18 @@ SETTINGS: Final = (
     ),
     Setting("port", 8765, "port; 0: any that is free", low=0, high=65535, fixed=True),
     Setting("read_only", False, "whether the page only shows, and takes no command", fixed=True),
+    Setting(
+        "public_url",
+        "",
+        "address that people type where a proxy stands before the page; empty: none does",
+        fixed=True,
+    ),
+    Setting(
+        "deadman",
+        "",
+        "dead-man topic that says whether somebody looks at a page now (std_msgs/Bool); empty: none",
+        fixed=True,
+    ),
 )
 
 
@@ -221,6 +237,7 @@ class WebNode(SkmNode):
         self.hub = Hub()
         self.view = RunView(self.hub)
         self.hub.put("controls", {})
+        self.hub.put("server", {"deadman": bool(self.setting("deadman"))})
         self._lock = threading.Lock()
         self._waiting: dict[str, list[bytes]] = {}
         """Messages that have come and are not read, by topic."""
@@ -234,6 +251,7 @@ class WebNode(SkmNode):
             self.setting("port"),
             read_only=self.setting("read_only"),
             source=self.get_namespace(),
+            public_url=self.setting("public_url"),
         )
         self.server.start()
         self.get_logger().info(f"the page is at {self.server.url}")
@@ -255,6 +273,13 @@ class WebNode(SkmNode):
             self._listener.subscribe(topic, kind, profile, topic, leads=topic in LEADING)
         self.create_timer(UPDATE_SECONDS, self._update, clock=self.steady_clock)
         self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
+        if self.setting("deadman"):
+            self._deadman = self.create_publisher(Bool, self.setting("deadman"), qos.COMMAND)
+            self.create_timer(DEADMAN_SECONDS, self._hold, clock=self.steady_clock)
+
+    def _hold(self) -> None:
+        """Hold the dead-man switch for as long as somebody looks."""
+        self._deadman.publish(Bool(data=self.server.watched))
 
     def _keep(self, batch: Batch) -> None:
         """Keep what has come for the next update: the newest, or all; in the listener's thread."""

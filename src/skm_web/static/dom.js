@@ -60,7 +60,7 @@ export class Viewport {
       tools.append(button);
     }
     svg.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(event.deltaY > 0 ? 1.12 : 0.89, this.at(event)); }, { passive: false });
-    svg.addEventListener("pointerdown", (event) => { svg.setPointerCapture(event.pointerId); this.pointers.set(event.pointerId, event); });
+    svg.addEventListener("pointerdown", (event) => { this.dragged = false; this.pointers.set(event.pointerId, event); });
     svg.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, (event) => this.pointers.delete(event.pointerId));
     svg.addEventListener("dblclick", () => this.reset());
@@ -102,6 +102,8 @@ export class Viewport {
   drag(event) {
     const before = this.pointers.get(event.pointerId);
     if (!before) return;
+    if (!this.dragged && Math.hypot(event.clientX - before.clientX, event.clientY - before.clientY) < 4) return;  // a click, as yet
+    if (!this.dragged) { this.dragged = true; this.svg.setPointerCapture(event.pointerId); }
     const others = [...this.pointers.values()].filter((pointer) => pointer.pointerId !== event.pointerId);
     const from = this.at(before), to = this.at(event);
     if (others.length) {

@@ -2,8 +2,8 @@
 
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
 
-/** Pixels for one of the picture's own, below which labels cannot be read, and those for reading. */
-const LEGIBLE = 0.75, READING = 0.9;
+/** Pixels that the smallest letters of the picture have at least. */
+const LETTER = 12;
 
 export class Machine {
   constructor(ask) {
@@ -54,6 +54,8 @@ export class Machine {
     this.svg.classList.toggle("whole", Boolean(this.unfolded));
     this.view.moved = false;
     this.view.all = this.box = content.box;
+    const letters = content.groups.flatMap((group) => group.parts.filter((part) => part[0] === "text").map((part) => part[5]));
+    this.legible = LETTER / Math.min(...letters, LETTER);
     show(this.whole, this.folded.folded);
     say(this.whole, this.unfolded ? "fold" : "all states");
     say("machine-facts", content.folded ? `${content.shown} of ${content.states} states: the rest is folded` : `${content.states} states`);
@@ -90,9 +92,9 @@ export class Machine {
   follow() {
     const [width, height] = [this.svg.clientWidth, this.svg.clientHeight];
     const here = this.states.get(this.position.state);
-    if (!here || this.unfolded || !width || width / this.box[2] > LEGIBLE) { this.view.fit(this.box); return; }
+    if (!here || this.unfolded || !width || Math.min(width / this.box[2], height / this.box[3]) >= this.legible) { this.view.fit(this.box); return; }
     const box = here.getBBox(), [left, top, across, down] = this.box;
-    const [wide, high] = [width / READING, height / READING];
+    const [wide, high] = [width / this.legible, height / this.legible];
     const x = within(box.x + box.width / 2 - 0.38 * wide, left, across - wide);
     this.view.fit([x, within(box.y + box.height / 2 - high / 2, top, down - high), wide, high]);
   }
@@ -134,7 +136,7 @@ const within = (start, least, room) => (room < 0 ? least + room / 2 : Math.min(M
 function badge(group) {
   const outline = group.parts.find((part) => part[0] === "circle" || part[0] === "card");
   const [x, y] = [outline[2] + outline[4], outline[3] + outline[4]];
-  return shape("text", { x, y, class: "badge", "font-size": 9 }, `+${group.hidden}`);
+  return shape("text", { x, y, class: "badge", "font-size": 12 }, `+${group.hidden}`);
 }
 
 /** Return the elements of one part of the picture. */

@@ -1,57 +1,45 @@
 // The page: one connection to the server, what it says handed to the panels, and a clear word when it says nothing.
 
+import { Builder } from "./builder.js";
 import { byId, element, say, show } from "./dom.js";
+import { offerLanguages, t } from "./language.js";
+import { Link } from "./link.js";
 import { Machine } from "./machine.js";
 import { MissionBox } from "./mission.js";
 import { Log, showHealth, showMission, showWhy } from "./panels.js";
 import { Replay } from "./replay.js";
+import { Runs } from "./runs.js";
+import { Stop } from "./stop.js";
 import { World } from "./world.js";
 
-const SILENT = 2000;
-const RETRY = [250, 500, 1000, 2000];
-
 const documents = {};
-const waiting = new Map();
-let socket = null, number = 0, tries = 0, heardAt = 0, lastTime = 0, connected = false;
 /** For those who measure: how many updates have come. */
 window.skmUpdates = 0;
 
-function ask(request) {
-  if (!connected) return Promise.resolve({ ok: false, message: "there is no connection to the server" });
-  const id = (number += 1);
-  socket.send(JSON.stringify({ ...request, id }));
-  return new Promise((resolve) => waiting.set(id, resolve));
-}
-
 const world = new World();
+const log = new Log();
+const link = new Link({ onMessage: take, onImage: (bytes) => world.image(bytes), onChange: changed });
+const ask = (request) => link.ask(request);
 const machine = new Machine(ask);
 const box = new MissionBox(ask);
-const log = new Log();
+const builder = new Builder(box);
 const replay = new Replay(ask);
+const runs = new Runs(ask);
+world.onPlace = (name) => builder.use(name);
+const stop = new Stop(link, clock);
+link.holding = () => documents.server?.deadman && !stop.pending;
 
-function connect() {
-  socket = new WebSocket(`ws://${location.host}/socket`);
-  socket.binaryType = "arraybuffer";
-  socket.addEventListener("open", () => { connected = true; tries = 0; heardAt = performance.now(); if (box.box.value) box.check(); status(); });
-  socket.addEventListener("message", (event) => (event.data instanceof ArrayBuffer ? world.image(event.data) : take(JSON.parse(event.data))));
-  socket.addEventListener("close", () => {
-    connected = false;
-    for (const resolve of waiting.values()) resolve({ ok: false, message: "the connection to the server was lost" });
-    waiting.clear();
-    status();
-    setTimeout(connect, RETRY[Math.min(tries++, RETRY.length - 1)]);
-  });
+/** The connection is there, or gone. */
+function changed() {
+  if (link.connected) {
+    stop.send();
+    if (box.box.value) box.check();
+  } else stop.state("");  // what the robot said before is no confirmation
+  status();
 }
 
 function take(message) {
-  heardAt = performance.now();
-  if (message.type === "answer") {
-    waiting.get(message.id)?.(message);
-    waiting.delete(message.id);
-    return;
-  }
   window.skmUpdates += 1;
-  lastTime = message.time;
   for (const [name, value] of Object.entries(message.documents ?? {})) documents[name] = value;
   for (const name of Object.keys(message.documents ?? {})) SHOW[name]?.(documents[name]);
   const { path, log: lines } = message.streams ?? {};
@@ -60,6 +48,8 @@ function take(message) {
   status();
 }
 
+const mission = () => documents.mission && showMission(documents.mission, documents.formula, documents.words);
+const places = () => documents.domain && builder.take(documents.domain, (documents.events ?? []).map((event) => event.name));
 const why = () => showWhy(documents.why, documents.mission ?? {}, documents.formula?.names ?? []);
 const health = () => showHealth(documents.health ?? {}, new Set(documents.stale?.nodes ?? []));
 const facts = () => documents.world && world.facts(documents.world, documents.paused);
@@ -68,21 +58,23 @@ const SHOW = {
   scene: (value) => world.scene(value),
   robot: (value) => world.robot(value),
   going: (value) => world.going(value),
-  world: (value) => { facts(); box.alarm(value.stopped ? `The robot is stopped: ${value.stopped}` : ""); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
-  labels: (value) => byId("labels").replaceChildren(...(value.length ? value : ["nothing"]).map((label) => element("li", { class: value.length ? null : "muted" }, label))),
+  world: (value) => { facts(); say("alarm", value.stopped ? t("The robot is stopped: {0}", value.stopped) : ""); show("alarm", Boolean(value.stopped)); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
+  labels: (value) => say("labels", value.length ? value.map((name) => name.replaceAll("_", " ")).join(", ") : t("nothing")),
   events: () => events(),
-  domain: (value) => { box.domain = value; where(); },
+  domain: (value) => { box.domain = value; world.places = new Set(value.propositions); places(); where(); },
   machine: (value) => machine.drawing(value),
   position: (value) => machine.at(value),
-  mission: (value) => { showMission(value, documents.formula); box.take(value); why(); },
-  formula: () => { if (documents.mission) showMission(documents.mission, documents.formula); why(); },
+  mission: (value) => { mission(); box.take(value); why(); },
+  words: () => mission(),
+  formula: () => { mission(); why(); },
   why,
   health,
-  stale: () => health(),
+  stale: (value) => { health(); stop.state(value.world ? "" : documents.world?.stopped); },
   controls: (value) => { box.may(value); show("resume", Boolean(documents.world?.stopped) && value.stop); },
   paused: (value) => { box.pausing(value); facts(); },
   server: () => { where(); mode(); events(); },
   replay: (value) => replay.take(value),
+  runs: (value) => runs.take(value),
 };
 
 /** Show which events are true; where the page may, a click sets one. */
@@ -90,6 +82,7 @@ function events() {
   const list = documents.events ?? [];
   const fixed = Boolean(documents.server?.read_only || documents.server?.replay);
   show("events", list.length > 0);
+  if (String(builder.events) !== String(list.map((event) => event.name))) places();
   byId("events").replaceChildren(...list.map(({ name, true: on }) => {
     const button = element("button", { type: "button", "aria-pressed": String(on), disabled: fixed }, `${name}: ${on}`);
     button.addEventListener("click", async () => {
@@ -111,29 +104,28 @@ function where() {
 
 function mode() {
   const { server } = documents;
-  const replaying = Boolean(server.replay);
+  const replaying = Boolean(server.replay || server.runs);
   show("compose", !server.read_only && !replaying);
-  show("stop", !server.read_only && !replaying);
+  stop.allow(!server.read_only && !replaying);
   for (const id of ["send", "cancel", "pause", "reset"]) show(id, !replaying && !server.read_only);
   document.body.classList.toggle("read-only", server.read_only);
 }
 
 /** Say whether what is shown is live, and if not, since when. */
 function status() {
-  const silent = performance.now() - heardAt > SILENT;
   const { server, stale } = documents;
-  let kind = "live", text = server?.replay ? "recording" : "live";
-  if (!connected || silent) {
+  let kind = "live", text = t(server?.replay ? "recording" : server?.runs ? "recordings" : "live");
+  if (!link.connected || link.silent) {
     kind = "lost";
-    text = lastTime ? `connection lost: as of ${clock(lastTime)}` : "connecting …";
-  } else if (stale?.world && !server?.replay) {
+    text = link.time ? t("connection lost: as of {0}", clock(link.time)) : t("connecting …");
+    if (link.replaced) text = t("closed: too many pages are open on this device; reload to use this one");
+  } else if (stale?.world && !server?.replay && !server?.runs) {
     kind = "stale";
-    text = `stale: nothing heard from the world${stale.since ? ` since ${clock(stale.since)}` : " yet"}`;
+    text = stale.since ? t("stale: nothing heard from the world since {0}", clock(stale.since)) : t("stale: nothing heard from the world yet");
   }
-  if (server?.read_only && kind === "live" && !server?.replay) text = "live, read-only";
+  if (server?.read_only && kind === "live" && !server?.replay) text = t("live, read-only");
   say("status", text).dataset.kind = kind;
   document.body.classList.toggle("stale", kind !== "live");
-  byId("stop").disabled = !connected || !documents.controls?.stop;
 }
 
 function clock(at) {
@@ -153,6 +145,26 @@ function themes() {
   });
 }
 
+/** The experts' part is as they left it; what was drawn while it was closed has had no size. */
+function experts() {
+  const part = byId("experts");
+  part.open = localStorage.getItem("skm-experts") === "open";
+  part.addEventListener("toggle", () => {
+    localStorage.setItem("skm-experts", part.open ? "open" : "");
+    document.body.classList.toggle("expert", part.open);
+    machine.light();
+  });
+  document.body.classList.toggle("expert", part.open);
+}
+
 themes();
-connect();
+experts();
+offerLanguages(byId("language"), () => {
+  for (const name of Object.keys(documents)) SHOW[name]?.(documents[name]);
+  log.again(clock);
+  builder.show();
+  runs.show();
+  stop.show();
+  status();
+});
 setInterval(status, 500);

@@ -1,8 +1,10 @@
 // The mission box: checks as one types, offers what is known, sends; and the buttons that act on the robot.
 
 import { byId, element, say, setText, show } from "./dom.js";
+import { t } from "./language.js";
 
 const CHECK_AFTER = 180;
+const DRAFT = "skm-draft", HISTORY = "skm-missions", REMEMBERED = 20;
 const WORDS = ["F", "G", "X", "U", "visit", "patrol", "never", "avoid", "until", "whenever", "in order", "in sequence"];
 
 export class MissionBox {
@@ -14,17 +16,24 @@ export class MissionBox {
     this.controls = {};
     this.checked = 0;
     this.chosen = -1;
-    this.box.addEventListener("input", () => { this.later(); this.offer(); });
+    this.box.addEventListener("input", () => { this.changed(); this.offer(); });
     this.box.addEventListener("focus", () => this.offer());
-    this.box.addEventListener("blur", () => setTimeout(() => show("offers", false), 150));
+    this.box.addEventListener("blur", () => this.open(false));
     this.box.addEventListener("keydown", (event) => this.key(event));
+    // One line: a mission that is pasted from a file keeps its lines apart.
+    this.box.addEventListener("paste", (event) => {
+      const text = event.clipboardData.getData("text");
+      if (!text.includes("\n")) return;
+      event.preventDefault();
+      this.box.setRangeText(text.trim().replace(/\s*\n\s*/g, " "), this.box.selectionStart, this.box.selectionEnd, "end");
+      this.changed();
+    });
+    this.box.value = localStorage.getItem(DRAFT) ?? "";
     byId("send").addEventListener("click", () => this.send());
     byId("cancel").addEventListener("click", () => this.act("cancel"));
     byId("pause").addEventListener("click", () => this.act("pause", { on: !this.paused }));
     byId("reset").addEventListener("click", () => this.reset());
-    byId("stop").addEventListener("click", () => this.stop());
     byId("resume").addEventListener("click", () => this.act("resume"));
-    document.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.preventDefault(); this.stop(); } });
   }
 
   // What the robot is told
@@ -36,57 +45,60 @@ export class MissionBox {
     return answer;
   }
 
-  send() {
+  async send() {
     if (byId("send").disabled) return;
-    show("offers", false);
-    this.act("send", { mission: this.box.value });
+    this.open(false);
+    if (this.running && !this.asks("send", "Replace the running mission?", "Send")) return;
+    const mission = this.box.value;
+    const answer = await this.act("send", { mission });
+    if (!answer.ok) return;
+    const before = JSON.parse(localStorage.getItem(HISTORY) ?? "[]").filter((text) => text !== mission);
+    localStorage.setItem(HISTORY, JSON.stringify([mission, ...before].slice(0, REMEMBERED)));
   }
 
-  async reset() {
-    const running = ["running", "stopped", "preparing"].includes(this.mission.phase);
-    if (running && !this.sure) {
-      this.sure = true;
-      say("reset", "End the mission and reset?");
-      setTimeout(() => { this.sure = false; say("reset", "Reset world"); }, 4000);
-      return;
-    }
-    this.sure = false;
-    say("reset", "Reset world");
+  get running() { return ["running", "stopped", "preparing"].includes(this.mission.phase); }
+
+  /** Let a button ask whether it is meant; tell whether it is, by a second press within four seconds. */
+  asks(id, question, usual) {
+    const button = byId(id), text = button.firstChild;
+    const end = () => { clearTimeout(this.sure?.timer); this.sure = null; text.textContent = `${t(usual)} `; };
+    if (this.sure?.id === id) { end(); return true; }
+    if (this.sure) this.sure.end();
+    text.textContent = `${t(question)} `;
+    this.sure = { id, end, timer: setTimeout(end, 4000) };
+    return false;
+  }
+
+  reset() {
+    if (this.running && !this.asks("reset", "End the mission and reset?", "Reset world")) return;
     this.act("reset");
-  }
-
-  async stop() {
-    if (byId("stop").disabled || byId("stop").hidden) return;
-    byId("stop").classList.add("pressed");
-    setTimeout(() => byId("stop").classList.remove("pressed"), 600);
-    const answer = await this.act("stop");
-    if (!answer.ok) this.alarm(`STOP did not get through: ${answer.message}`);
-  }
-
-  alarm(text) {
-    say("alarm", text);
-    show("alarm", Boolean(text));
   }
 
   // What can be done now
 
   take(mission) { this.mission = mission; this.enable(); }
   may(controls) { this.controls = controls; this.enable(); }
-  pausing(paused) { this.paused = paused; say("pause", paused ? "Go on" : "Pause world"); }
+  pausing(paused) { this.paused = paused; say("pause", t(paused ? "Go on" : "Pause world")); }
 
   enable() {
-    const { controls, mission } = this;
-    const running = ["running", "stopped", "preparing"].includes(mission.phase);
+    const { controls } = this;
     byId("send").disabled = !(controls.send && this.verdict?.ok);
-    byId("cancel").disabled = !(controls.send && running);
+    byId("cancel").disabled = !(controls.send && this.running);
     byId("pause").disabled = !controls.pause;
     byId("reset").disabled = !controls.reset;
-    byId("stop").disabled = !controls.stop;
   }
 
   // Checking
 
-  later() {
+  /** Set the mission that is to be sent next. */
+  write(text) {
+    this.box.value = text;
+    this.changed();
+  }
+
+  /** The text is another one: keep it, and check it when nobody types any more. */
+  changed() {
+    localStorage.setItem(DRAFT, this.box.value);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.check(), CHECK_AFTER);
   }
@@ -111,21 +123,43 @@ export class MissionBox {
   offer() {
     const word = this.word(), empty = !this.box.value.trim();
     let found = [];
-    if (empty) found = this.domain.patterns.map((pattern) => ({ text: pattern.words, note: pattern.meaning, whole: true }));
+    if (empty) {
+      const before = JSON.parse(localStorage.getItem(HISTORY) ?? "[]").slice(0, 5);
+      found = before.map((text) => ({ text, note: t("used before"), whole: true }));
+      found.push(...this.domain.patterns.map((pattern) => ({ text: pattern.words, note: pattern.meaning, whole: true })));
+    }
     else if (word) {
       const fits = (text) => text.toLowerCase().startsWith(word.toLowerCase()) && text !== word;
-      found = this.domain.propositions.filter(fits).map((text) => ({ text, note: this.domain.constraints.includes(text) ? "can be avoided" : "proposition" }));
+      found = this.domain.propositions.filter(fits).map((text) => ({ text, note: t(this.domain.constraints.includes(text) ? "can be avoided" : "place") }));
       found.push(...WORDS.filter((text) => text.length > 1 && word.length > 1 && fits(text)).map((text) => ({ text, note: "" })));
     }
     this.offers = found.slice(0, empty ? 30 : 8);
     this.chosen = -1;
     const list = byId("offers");
     list.replaceChildren(...this.offers.map((offer, index) => this.option(offer, index)));
-    show(list, this.offers.length > 0 && document.activeElement === this.box);
+    this.open(this.offers.length > 0 && document.activeElement === this.box);
+  }
+
+  /** Open or close the list; it has a place of its own, and covers nothing. */
+  open(wanted) {
+    show("offers", wanted);
+    this.box.setAttribute("aria-expanded", String(wanted));
+    if (!wanted) this.choose(-1);
+  }
+
+  choose(index) {
+    this.chosen = index;
+    [...byId("offers").children].forEach((node, number) => node.setAttribute("aria-selected", String(number === index)));
+    if (index < 0) this.box.removeAttribute("aria-activedescendant");
+    else {
+      this.box.setAttribute("aria-activedescendant", `offer-${index}`);
+      const list = byId("below"), node = byId("offers").children[index];
+      list.scrollTop = Math.max(node.offsetTop + node.offsetHeight - list.clientHeight, Math.min(list.scrollTop, node.offsetTop));
+    }
   }
 
   option(offer, index) {
-    const node = element("li", { role: "option", id: `offer-${index}` }, element("code", {}, offer.text), element("span", { class: "muted" }, offer.note));
+    const node = element("li", { role: "option", id: `offer-${index}`, "aria-selected": "false" }, element("code", {}, offer.text), element("span", { class: "muted" }, offer.note));
     node.addEventListener("pointerdown", (event) => { event.preventDefault(); this.accept(index); });
     return node;
   }
@@ -138,8 +172,8 @@ export class MissionBox {
       box.setRangeText(offer.text, start, end, "end");
     }
     box.focus();
-    this.offer();
-    show("offers", false);
+    this.open(false);
+    this.changed();
     this.check();
   }
 
@@ -149,12 +183,11 @@ export class MissionBox {
     else if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
       const count = this.offers.length;
-      this.chosen = (this.chosen + (event.key === "ArrowDown" ? 1 : -1) + count + (this.chosen < 0 && event.key === "ArrowUp" ? 1 : 0)) % count;
-      [...byId("offers").children].forEach((node, index) => node.setAttribute("aria-selected", String(index === this.chosen)));
-      byId("offers").children[this.chosen].scrollIntoView({ block: "nearest" });
-      this.box.setAttribute("aria-activedescendant", `offer-${this.chosen}`);
-    } else if (open && this.chosen >= 0 && (event.key === "Enter" || event.key === "Tab")) { event.preventDefault(); this.accept(this.chosen); }
-    else if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); this.check(); }
+      this.choose((this.chosen + (event.key === "ArrowDown" ? 1 : -1) + count + (this.chosen < 0 && event.key === "ArrowUp" ? 1 : 0)) % count);
+    } else if (!open && event.key === "ArrowDown") this.offer();
+    else if (open && event.key === "Escape") this.open(false);
+    else if (open && this.chosen >= 0 && (event.key === "Enter" || event.key === "Tab")) { event.preventDefault(); this.accept(this.chosen); }
+    else if (event.key === "Enter") this.check();
   }
 }
 

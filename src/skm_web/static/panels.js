@@ -1,18 +1,19 @@
 // Why this action, what happened, and how the nodes are.
 
 import { byId, element, say, setText, show } from "./dom.js";
+import { spoken, t } from "./language.js";
 
 const OUTCOME_SIGNS = { accepted: "✓", "satisfied so far": "✓", failed: "✕", error: "✕", rejected: "✕" };
 
 /** Show the mission under way. */
-export function showMission(mission, formula) {
+export function showMission(mission, formula, words) {
   const running = ["running", "stopped", "preparing"].includes(mission.phase);
-  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? `waiting for ${mission.waiting_for}` : mission.phase);
+  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? t("waiting for {0}", mission.waiting_for) : t(mission.phase));
   phase.dataset.phase = mission.phase;
-  say("current", mission.text || "none yet");
+  say("words", words?.[spoken()] ?? "");
+  say("current", mission.text || t("none yet"));
   byId("current").title = formula?.words ?? formula?.formula ?? "";
-  const rounds = mission.rounds ? `, ${mission.rounds} ${mission.rounds === 1 ? "success" : "rounds"}` : "";
-  say("progress", mission.text ? `${mission.steps} steps${rounds} · planner ${mission.planner}` : "");
+  say("progress", mission.text ? t("{0} steps", mission.steps) : "");
   const sign = OUTCOME_SIGNS[mission.outcome] ?? "■";
   const told = mission.outcome ? `${sign} ${mission.outcome}${mission.reason ? `: ${mission.reason}` : ""}` : mission.reason ? `! ${mission.reason}` : "";
   const outcome = say("outcome", running && !mission.reason ? "" : told);
@@ -30,7 +31,7 @@ export function showWhy(why, mission, names) {
     byId("why-notes").replaceChildren();
     return;
   }
-  say("why-step", `machine state ${names[why.state] ?? why.state}, step ${why.step}`);
+  say("why-step", `machine state ${names[why.state] ?? why.state}, step ${why.step} · planner ${mission.planner}`);
   const pursued = why.goals.find((goal) => goal.pursued);
   const target = pursued ? `${setText(pursued.labels)}${pursued.steps === null ? "" : `, about ${pursued.steps} ${pursued.steps === 1 ? "step" : "steps"} away`}` : why.target;
   say("why-sentence", why.waiting ? "Waits for an event: nothing can be done until then." : pursued ? `Goes for ${target}: ${why.goals.length > 1 ? "worth more than the others." : "the one goal that moves the machine on."}` : `Goes for ${target}.`);
@@ -43,7 +44,7 @@ export function showWhy(why, mission, names) {
     notes.push(note("", element("strong", {}, "Avoids "), element("code", {}, why.avoid), `: it would fail the mission.${away}`));
   } else notes.push(note("muted", "Nothing can fail the mission from here."));
   if (why.veto) notes.push(note("warn", element("strong", {}, "Shield: "), `${why.veto}.`));
-  else if (why.lost_actions.length) notes.push(note("", element("strong", {}, "Shield: "), `it keeps ${why.lost_actions.length === 1 ? "action" : "actions"} ${why.lost_actions.join(", ")} out: the mission could only fail after that.`));
+  else if (why.lost_actions.length) notes.push(note("", element("strong", {}, "Shield: "), `${why.lost_actions.length === 1 ? "one of the actions is" : `${why.lost_actions.length} of the actions are`} not taken, since the mission could only fail after it.`));
   if (why.vetoes) notes.push(note("muted", `The shield has replaced ${why.vetoes} actions of this mission.`));
   byId("why-notes").replaceChildren(...notes);
 }
@@ -61,11 +62,15 @@ function goalRow(goal, goals, names) {
 
 /** The log of moves, newest first. */
 export class Log {
-  constructor() { this.epoch = -1; }
+  constructor() { this.epoch = -1; this.items = []; }
+
+  /** Show all of it anew: in another language. */
+  again(clock) { this.take({ epoch: this.epoch, from: 0, items: this.items }, clock); }
 
   take({ epoch, from, items }, clock) {
     const list = byId("log-lines");
-    if (epoch !== this.epoch || from === 0) { this.epoch = epoch; list.replaceChildren(); }
+    if (epoch !== this.epoch || from === 0) { this.epoch = epoch; this.items = []; list.replaceChildren(); }
+    this.items = [...this.items, ...items].slice(-300);
     for (const item of items) list.prepend(logLine(item, clock));
     while (list.childElementCount > 300) list.lastChild.remove();
     show("no-log", list.childElementCount === 0);
@@ -74,19 +79,24 @@ export class Log {
 
 function logLine(item, clock) {
   const when = element("time", {}, clock(item.at));
-  const step = element("span", { class: "muted" }, `step ${item.step}`);
-  if (item.kind === "began") return element("li", { class: "began" }, when, element("span", {}, "▶ mission ", element("code", {}, item.text)), step);
-  if (item.kind === "ended") return element("li", { class: "ended" }, when, element("span", {}, `■ ${item.text}`), step);
+  const step = element("span", { class: "muted" }, t("step {0}", item.step));
+  const words = item.words?.[spoken()];
+  if (item.kind === "began") return element("li", { class: "began" }, when, element("span", {}, `▶ ${t("mission")} `, element("code", {}, item.text)), step);
+  if (item.kind === "ended") return element("li", { class: "ended" }, when, element("span", { title: item.text }, `■ ${words ?? item.text}`), step);
   const sign = { accepted: "★ ", failed: "✕ ", moved: "" }[item.kind];
   const move = element("strong", {}, `${sign}${item.from_name ?? item.from} → ${item.to_name ?? item.to}`);
   const dot = element("span", { class: "dot", "data-state": item.to % 8 });
   const because = item.because ? [" since ", element("code", {}, item.because), " held: "] : [" on "];
-  return element("li", { class: item.kind }, when, element("span", {}, dot, move, ...because, element("code", {}, setText(item.labels))), step);
+  const exact = element("span", { class: "exact muted" }, move, ...because, element("code", {}, setText(item.labels)));
+  return element("li", { class: `${item.kind}${words ? "" : " plain"}` }, when, element("span", {}, dot, words ? element("span", { class: "said" }, `${sign}${words}`) : null, " ", exact), step);
 }
 
 /** The health of every node; who has not been heard for a while is stale. */
 export function showHealth(nodes, silent) {
   const names = Object.keys(nodes).sort();
+  const trouble = names.filter((name) => silent.has(name) || nodes[name].level === "error");
+  show("well", trouble.length > 0);
+  say("well", trouble.map((name) => (silent.has(name) ? t("{0}: nothing heard", name) : `${name}: ${nodes[name].message}`)).join(" · "));
   show("no-nodes", names.length === 0);
   const open = new Set([...document.querySelectorAll("#nodes details[open]")].map((node) => node.dataset.name));
   byId("nodes").replaceChildren(...names.map((name) => nodeCard(name, nodes[name], silent.has(name), open.has(name))));

@@ -1,6 +1,7 @@
 // The bar of a recording: play, pause, speed, a time line with the machine's moves on it.
 
 import { byId, element, say, show } from "./dom.js";
+import { t } from "./language.js";
 
 export class Replay {
   constructor(ask) {
@@ -18,7 +19,7 @@ export class Replay {
     this.state = state;
     show("replay", true);
     document.body.classList.add("replaying");
-    say("play", state.playing ? "Pause" : "Play");
+    say("play", t(state.playing ? "Pause" : "Play"));
     const slider = byId("time");
     slider.max = state.length;
     if (document.activeElement !== slider || state.playing) slider.value = state.position;
@@ -42,7 +43,7 @@ export class Replay {
   }
 
   key(event) {
-    if (!this.state || event.target.matches("textarea, input[type=text]")) return;
+    if (!this.state || event.target.matches("input[type=text], input[type=number]")) return;
     if (event.key === " " && !event.target.matches("button, select, summary")) { event.preventDefault(); this.toggle(); }
     else if (event.key === ",") this.jump(-1);
     else if (event.key === ".") this.jump(1);

@@ -3,6 +3,8 @@
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
 
 const CHUNK = 200;
+/** Pixels that the letters of names have at least. */
+const LETTER = 12.2;
 
 export class World {
   constructor() {
@@ -14,6 +16,10 @@ export class World {
     this.size = 1;
     this.robotAt = null;
     this.picture = byId("image");
+    /** Propositions that a click on their shape uses in a mission. */
+    this.places = new Set();
+    this.onPlace = () => {};
+    this.svg.addEventListener("click", (event) => { const name = event.target.dataset.place; if (name && !this.view.dragged) this.onPlace(name); });
     const toggle = element("button", { type: "button", class: "quiet", hidden: true, id: "picture-toggle", title: "shapes or picture" }, "picture");
     toggle.addEventListener("click", () => { this.wantsPicture = !this.wantsPicture; this.choose(); });
     byId("world-tools").append(toggle);
@@ -113,6 +119,12 @@ export class World {
     say("world-facts", `episode ${world.episode}, step ${world.step} · ${rate}${state ? ` · ${state}` : ""}`);
   }
 
+  /** Return the pixels of a metre when all is seen. */
+  scale() {
+    const [, , width, height] = this.view.home;
+    return Math.min((this.svg.clientWidth || 800) / width, (this.svg.clientHeight || 600) / height);
+  }
+
   /** Return by how much a name is moved down: below the thing that it is written on, if it is wider. */
   below(name, size) {
     const near = this.things.filter((each) => Math.hypot(each.x - name.x, each.y - name.y) < 0.05);
@@ -124,10 +136,11 @@ export class World {
   drawn(each) {
     const [red, green, blue, opacity] = each.colour;
     const fill = `rgb(${[red, green, blue].map((part) => Math.round(255 * part)).join(" ")})`;
-    const look = { fill, "fill-opacity": opacity, transform: turned(each) };
+    const place = [each.group, each.text].find((name) => this.places.has(name));
+    const look = { fill, "fill-opacity": opacity, transform: turned(each), "data-place": place };
     if (each.kind === "text") {
-      const size = Math.max(1.2 * each.letter, this.size / 48, (10.5 * this.size) / (this.svg.clientWidth || 800));
-      return shape("text", { x: each.x, y: -each.y + this.below(each, size), fill, "font-size": size, class: "name" }, each.text);
+      const size = Math.max(1.2 * each.letter, this.size / 48, LETTER / this.scale());
+      return shape("text", { x: each.x, y: -each.y + this.below(each, size), fill, "font-size": size, class: "name", "data-place": place }, each.text);
     }
     if (each.kind === "cube") {
       return shape("rect", { x: each.x - each.width / 2, y: -each.y - each.height / 2, width: each.width, height: each.height, ...look });

@@ -1,0 +1,157 @@
+"""The catalogue of what is said about a mission under way: every phrase once, in every language.
+
+A language is a table with the same keys as `ENGLISH`; a test sees to it that none is missing. Names of
+propositions are the domain's own, and are not translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+ENGLISH: Final[Mapping[str, str]] = {
+    "step": "1 step",
+    "steps": "{n} steps",
+    "seconds": "about {n} s",
+    "minutes": "about {n} min",
+    "point": ".",
+    "and": "{first} and {last}",
+    "or": "{first} or {last}",
+    "with": "{first} with {last}",
+    "count": "{k} of {n}: ",
+    "round": "Round {round}, ",
+    "going": "going for {goal}",
+    "quickest": "going for {goal}, whichever is quickest",
+    "getting on": "on the way to what comes next",
+    "to go": ", {steps} to go",
+    "to go in": ", {steps} ({time}) to go",
+    "then": "; then {next}",
+    "next": ", then {next}",
+    "any order": "{names} in any order",
+    "more": "{n} more",
+    "avoiding": " Avoiding {names}.",
+    "avoiding near": " Avoiding {names} (nearest: {steps}).",
+    "staying": " Staying with {names}: leaving it would fail the mission.",
+    "waiting event": "waiting for {names}: until then there is nothing to do",
+    "waiting time": "waiting: only time brings the mission on",
+    "without": "without {names}",
+    "reached": "{goal} reached",
+    "reached count": "{goal} reached ({k} of {n})",
+    "round complete": "{goal} reached: round {round} is complete",
+    "accomplished": "{goal} reached: the mission is accomplished",
+    "clock": "a time limit has passed",
+    "moved": "what to do next has changed",
+    "fatal": "{goal}: after that the mission can only fail",
+    "done": "Done after {length}",
+    "rounds done": "Ended after {length} with {n} rounds complete",
+    "round done": "Ended after {length} with 1 round complete",
+    "failed": "Failed after {length}",
+    "ended": "Ended after {length} ({outcome})",
+    "never began": "Never begun ({outcome})",
+    "at step": "{goal} at step {step}",
+    "list": ": {names}",
+    "forbidden": ": {goal} at step {step}, which {clause} forbids",
+    "forbidden there": ": {goal} at step {step}, which the mission forbids there",
+    "until then": " Until then: {names}.",
+    "instead": " Any step without {goal} would have kept it possible.",
+    "no shield": " The shield was off; with it, such a step is not taken where the way is known.",
+    "accepted": "accepted",
+    "outcome failed": "failed",
+    "cancelled": "cancelled",
+    "preempted": "a newer mission took its place",
+    "timed out": "out of time",
+    "rejected": "rejected",
+    "error": "error",
+    "no progress": "no progress",
+    "satisfied so far": "satisfied so far",
+}
+
+GERMAN: Final[Mapping[str, str]] = {
+    "step": "1 Schritt",
+    "steps": "{n} Schritte",
+    "seconds": "etwa {n} s",
+    "minutes": "etwa {n} min",
+    "point": ",",
+    "and": "{first} und {last}",
+    "or": "{first} oder {last}",
+    "with": "{first} mit {last}",
+    "count": "{k} von {n}: ",
+    "round": "Runde {round}, ",
+    "going": "unterwegs zu {goal}",
+    "quickest": "unterwegs zu {goal}, je nachdem, was schneller geht",
+    "getting on": "unterwegs zum Nächsten",
+    "to go": ", noch {steps}",
+    "to go in": ", noch {steps} ({time})",
+    "then": "; dann {next}",
+    "next": ", dann {next}",
+    "any order": "{names} in beliebiger Reihenfolge",
+    "more": "{n} weitere",
+    "avoiding": " Meidet {names}.",
+    "avoiding near": " Meidet {names} (am nächsten: {steps}).",
+    "staying": " Bleibt bei {names}: es zu verlassen, ließe die Mission scheitern.",
+    "waiting event": "wartet auf {names}: bis dahin ist nichts zu tun",
+    "waiting time": "wartet: nur die Zeit bringt die Mission voran",
+    "without": "ohne {names}",
+    "reached": "{goal} erreicht",
+    "reached count": "{goal} erreicht ({k} von {n})",
+    "round complete": "{goal} erreicht: Runde {round} ist vollendet",
+    "accomplished": "{goal} erreicht: die Mission ist erfüllt",
+    "clock": "eine Frist ist verstrichen",
+    "moved": "was als Nächstes zu tun ist, hat sich geändert",
+    "fatal": "{goal}: danach kann die Mission nur noch scheitern",
+    "done": "Erledigt nach {length}",
+    "rounds done": "Beendet nach {length} mit {n} vollendeten Runden",
+    "round done": "Beendet nach {length} mit 1 vollendeten Runde",
+    "failed": "Gescheitert nach {length}",
+    "ended": "Beendet nach {length} ({outcome})",
+    "never began": "Nie begonnen ({outcome})",
+    "at step": "{goal} bei Schritt {step}",
+    "list": ": {names}",
+    "forbidden": ": {goal} bei Schritt {step}, was {clause} verbietet",
+    "forbidden there": ": {goal} bei Schritt {step}, was die Mission dort verbietet",
+    "until then": " Bis dahin: {names}.",
+    "instead": " Jeder Schritt ohne {goal} hätte sie möglich gehalten.",
+    "no shield": " Der Schutzschild war aus; mit ihm unterbleibt das, wo der Weg bekannt ist.",
+    "accepted": "erfüllt",
+    "outcome failed": "gescheitert",
+    "cancelled": "abgebrochen",
+    "preempted": "eine neuere Mission kam an ihre Stelle",
+    "timed out": "Zeit abgelaufen",
+    "rejected": "abgelehnt",
+    "error": "Fehler",
+    "no progress": "kein Fortschritt",
+    "satisfied so far": "bisher erfüllt",
+}
+
+LANGUAGES: Final[Mapping[str, Mapping[str, str]]] = {"en": ENGLISH, "de": GERMAN}
+
+
+class Phrases:
+    """The phrases of one language, with what goes into them."""
+
+    def __init__(self, language: str = "en") -> None:
+        self._texts = LANGUAGES[language]
+
+    def __call__(self, key: str, **parts: object) -> str:
+        """Return a phrase with its gaps filled in."""
+        return self._texts[key].format(**parts)
+
+    def steps(self, number: int) -> str:
+        """Return a number of steps."""
+        return self("step") if number == 1 else self("steps", n=number)
+
+    def time(self, seconds: float) -> str:
+        """Return about how long something takes."""
+        if seconds >= 120:
+            return self("minutes", n=round(seconds / 60))
+        return self("seconds", n=self.number(seconds) if seconds < 2 else round(seconds))
+
+    def number(self, number: float) -> str:
+        """Return a number with one decimal."""
+        return f"{number:.1f}".replace(".", self("point"))
+
+    def joined(self, names: Sequence[str], how: str = "and") -> str:
+        """Return names as a list: a, b and c."""
+        if len(names) < 2:
+            return "".join(names)
+        return self(how, first=", ".join(names[:-1]), last=names[-1])

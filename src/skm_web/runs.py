@@ -1,0 +1,160 @@
+"""The recordings of a folder on the page: find one, open it, judge it again, take it home, delete it.
+
+A recording that is deleted is put aside, in a folder `.deleted`, and can be brought back until the
+server ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+from skm_machine.errors import SkmError
+from skm_primitives.recording.files import read_recording, recorded_missions, summary
+from skm_primitives.recording.verification import verify_mission
+from skm_web.hub import Hub
+from skm_web.player import Replay, replay_file
+
+DELETED: Final = ".deleted"
+SHOWN: Final = ("started", "domain", "mission", "outcome", "reason", "steps", "rounds", "seconds")
+"""What is said of a recording, besides its name and its size."""
+
+
+class RunLibrary:
+    """Lists the recordings of a folder in a hub, and plays the one that is open."""
+
+    def __init__(self, folder: Path, hub: Hub) -> None:
+        if not folder.is_dir():
+            raise SkmError(f"{folder} is not a folder with recordings")
+        self._folder, self._hub = folder, hub
+        self._known: dict[tuple[str, int, int], dict[str, Any]] = {}
+        self._verified: dict[str, str] = {}
+        self._replay: Replay | None = None
+        self._open = ""
+        self._lock = threading.RLock()
+        hub.put("server", {"runs": str(folder)})
+        hub.put("controls", {})
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look what is in the folder; only what is new is read."""
+        with self._lock:
+            rows = [self._row(path) for path in self._folder.glob("*.mcap")]
+            rows.sort(key=lambda row: (row["started"], row["file"]), reverse=True)
+            deleted = sorted(path.name for path in (self._folder / DELETED).glob("*.mcap"))
+            self._hub.put(
+                "runs",
+                {
+                    "folder": str(self._folder),
+                    "open": self._open,
+                    "bytes": sum(row["bytes"] for row in rows),
+                    "rows": rows,
+                    "deleted": deleted,
+                },
+            )
+
+    def _row(self, path: Path) -> dict[str, Any]:
+        about = path.stat()
+        key = path.name, about.st_mtime_ns, about.st_size
+        if key not in self._known:
+            try:
+                found = summary(read_recording(path, recover=True))
+            except SkmError as error:
+                found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
+            self._known[key] = {name: found.get(name) for name in SHOWN}
+        verified = self._verified.get(path.name, "")
+        about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
+        return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}
+
+    def _path(self, request: dict[str, Any], folder: Path | None = None) -> Path:
+        """Return the recording that a request names: one of the folder's own, and no other file."""
+        name = request.get("file")
+        known = {path.name: path for path in (folder or self._folder).glob("*.mcap")}
+        if not isinstance(name, str) or name not in known:
+            raise SkmError("there is no such recording in the folder")
+        return known[name]
+
+    def file(self, name: str) -> bytes | None:
+        """Return a recording for those who take it home; None if there is none of that name."""
+        try:
+            return self._path({"file": name}).read_bytes()
+        except (SkmError, OSError):
+            return None
+
+    def open(self, request: dict[str, Any]) -> None:
+        """Play another recording."""
+        path = self._path(request)
+        with self._lock:
+            for name, empty in (("words", {}), ("health", {}), ("why", None)):
+                self._hub.put(name, empty)
+            replay = replay_file(path, self._hub, recover=True)
+            self._close_replay()
+            self._replay, self._open = replay, path.name
+            about = {"began": replay.began, "file": path.name}
+            runs = str(self._folder)
+            self._hub.put("server", {"replay": about, "source": path.name, "runs": runs})
+            replay.start()
+        self.refresh()
+
+    def verify(self, request: dict[str, Any]) -> None:
+        """Judge a recording again by its labels, as `skm verify` does."""
+        path = self._path(request)
+        try:
+            missions = recorded_missions(read_recording(path, recover=True))
+            said = verify_mission(missions[0], None).result if missions else "no mission"
+        except SkmError as error:
+            said = str(error)
+        self._verified[path.name] = said
+        self.refresh()
+
+    def delete(self, request: dict[str, Any]) -> None:
+        """Put a recording aside."""
+        path = self._path(request)
+        if path.name == self._open:
+            raise SkmError("this recording is open: open another one first")
+        aside = self._folder / DELETED
+        aside.mkdir(exist_ok=True)
+        path.replace(aside / path.name)
+        self.refresh()
+
+    def restore(self, request: dict[str, Any]) -> None:
+        """Bring a recording back."""
+        path = self._path(request, self._folder / DELETED)
+        target = self._folder / path.name
+        if target.exists():
+            raise SkmError(f"{path.name} is there again already")
+        path.replace(target)
+        self.refresh()
+
+    async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request of a page."""
+        actions = {
+            "open_run": self.open,
+            "verify_run": self.verify,
+            "delete_run": self.delete,
+            "restore_run": self.restore,
+            "runs": lambda _: self.refresh(),
+        }
+        action = actions.get(request["type"])
+        if action is not None:
+            await asyncio.to_thread(action, request)
+            return {"ok": True}
+        if self._replay is None:
+            return {"ok": False, "message": "open a recording first"}
+        return await self._replay.handle(request)
+
+    def _close_replay(self) -> None:
+        if self._replay is not None:
+            self._replay.stop()
+            self._replay = None
+
+    def close(self) -> None:
+        """Let the recording go, and what was deleted."""
+        self._close_replay()
+        aside = self._folder / DELETED
+        for path in aside.glob("*.mcap"):
+            path.unlink(missing_ok=True)
+        if aside.is_dir() and not any(aside.iterdir()):
+            aside.rmdir()

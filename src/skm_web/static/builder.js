@@ -1,0 +1,98 @@
+// A mission from clicks: a pattern, the places it is about, and what to avoid; written as plain words into the mission box.
+
+import { byId, element, show } from "./dom.js";
+import { t } from "./language.js";
+
+/** What can be built: its name, how it reads, and how many places it takes at most. */
+const PATTERNS = {
+  own: ["in my own words", null],
+  visit: ["visit places", (places) => `visit ${places.join(", ")}`],
+  order: ["visit in this order", (places) => `visit ${places.join(", ")}${places.length > 1 ? " in order" : ""}`],
+  patrol: ["patrol again and again", (places) => `patrol ${places.join(", ")}`],
+  within: ["visit in time", (places, bound) => `visit ${places.join(", ")} within ${bound}`],
+  whenever: ["whenever one, go to the other", ([first, second]) => (second ? `whenever ${first} go to ${second}` : ""), 2],
+};
+
+export class Builder {
+  /** `box` is the mission box, which the words go to. */
+  constructor(box) {
+    this.box = box;
+    this.domain = { propositions: [], constraints: [] };
+    this.events = [];
+    this.forget();
+    byId("pattern").addEventListener("change", () => { this.forget(); this.write(); });
+    for (const id of ["within", "unit"]) byId(id).addEventListener("input", () => this.write());
+    byId("forget").addEventListener("click", () => { this.forget(); this.write(); });
+    this.show();
+  }
+
+  take(domain, events) {
+    this.domain = domain;
+    this.events = events;
+    this.show();
+  }
+
+  forget() {
+    this.places = [];
+    this.avoided = [];
+  }
+
+  get kind() { return byId("pattern").value || "own"; }
+
+  /** Use a place: it comes next in the pattern; of what is there already, it goes. In one's own words it is written where the cursor is. */
+  use(name) {
+    if (this.kind === "own") {
+      const box = this.box.box, start = box.selectionStart;
+      const before = box.value.slice(0, start), gap = before && !/[\s(!]$/.test(before) ? " " : "";
+      box.setRangeText(gap + name, start, box.selectionEnd, "end");
+      this.box.changed();
+      return;
+    }
+    const most = PATTERNS[this.kind][2] ?? 12;
+    this.avoided = this.avoided.filter((each) => each !== name);
+    this.places = this.places.includes(name) ? this.places.filter((each) => each !== name) : [...this.places, name].slice(-most);
+    this.write();
+  }
+
+  avoid(name) {
+    this.places = this.places.filter((each) => each !== name);
+    this.avoided = this.avoided.includes(name) ? this.avoided.filter((each) => each !== name) : [...this.avoided, name];
+    this.write();
+  }
+
+  write() {
+    const [, words] = PATTERNS[this.kind];
+    if (words) {
+      const parts = this.places.length ? [words(this.places, `${byId("within").value} ${byId("unit").value}`)] : [];
+      parts.push(...this.avoided.map((name) => `never ${name}`));
+      this.box.write(parts.filter(Boolean).join("; "));
+    }
+    this.show();
+  }
+
+  show() {
+    const kind = this.kind, list = byId("pattern");
+    list.replaceChildren(...Object.entries(PATTERNS).map(([name, [title]]) => element("option", { value: name, selected: name === kind }, t(title))));
+    list.value = kind;
+    const unit = byId("unit").value || "steps";
+    byId("unit").replaceChildren(...["steps", "s"].map((name) => element("option", { value: name }, t(name))));
+    byId("unit").value = unit;
+    show("bound", kind === "within");
+    show("forget", kind !== "own" && this.places.length + this.avoided.length > 0);
+    const names = [...this.domain.propositions, ...(kind === "whenever" || kind === "own" ? this.events : [])];
+    byId("places").replaceChildren(...names.flatMap((name) => this.chips(name, kind)));
+  }
+
+  chips(name, kind) {
+    const place = this.places.indexOf(name);
+    const mark = place >= 0 ? `${place + 1}. ` : "";
+    const chip = element("button", { type: "button", class: "chip", "data-name": name, "aria-pressed": kind === "own" ? null : String(place >= 0) }, mark + name.replaceAll("_", " "));
+    chip.addEventListener("mousedown", (event) => event.preventDefault());  // the cursor stays where it is
+    chip.addEventListener("click", () => this.use(name));
+    if (kind === "own") return [chip];
+    const pressed = this.avoided.includes(name);
+    const never = element("button", { type: "button", class: "chip never", "data-avoid": name, "aria-pressed": String(pressed), "aria-label": `${t("avoid")} ${name}`, title: `${t("avoid")} ${name}` }, "✕");
+    never.addEventListener("click", () => this.avoid(name));
+    return [element("span", { class: "pair" }, chip, never)];
+  }
+}

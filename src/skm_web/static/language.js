@@ -1,0 +1,72 @@
+// The page's own words: English as they are written, German as a second language. What is said of a mission comes from the server, in both.
+
+const GERMAN = {
+  "To the mission": "Zur Mission", "connecting …": "verbindet …", "light or dark": "hell oder dunkel", "Let the robot go": "Roboter freigeben",
+  "bring the robot to rest and keep it there": "den Roboter anhalten und festhalten", "I have seen it": "Gesehen",
+  "STOP": "STOPP",
+  "STOP is being sent until the robot says that it is stopped.": "STOPP wird gesendet, bis der Roboter sagt, dass er steht.",
+  "STOP DID NOT GET THROUGH: use the robot's switch": "STOPP KAM NICHT DURCH: den Schalter am Roboter benutzen", "STOP GOT THROUGH LATE: after {0} s": "STOPP KAM SPÄT DURCH: nach {0} s",
+  "Pressed at {0}{1}. It is sent again until the robot says that it is stopped.": "Gedrückt um {0}{1}. Er wird wieder gesendet, bis der Roboter sagt, dass er steht.",
+  "Pressed at {0}. The robot now says that it is stopped. Look whether something has happened in between.": "Gedrückt um {0}. Der Roboter sagt jetzt, dass er steht. Nachsehen, ob inzwischen etwas geschehen ist.",
+  "before the page was loaded again": "bevor die Seite neu geladen wurde", "it was taken, but the robot does not say that it is stopped": "er wurde angenommen, aber der Roboter sagt nicht, dass er steht",
+  "The robot is stopped: {0}": "Der Roboter steht: {0}", "Mission": "Mission", "World": "Welt", "Here now:": "Hier und jetzt:", "nothing": "nichts", "Machine": "Automat",
+  "events: what the robot does not control": "Ereignisse: was der Roboter nicht bestimmt", "the world from above": "die Welt von oben", "picture of the world": "Bild der Welt",
+  "No shapes of the world yet. Start the system with": "Noch keine Formen der Welt. Das System starten mit", "Next mission": "Nächste Mission", "within": "binnen", "unit": "Einheit", "Begin again": "Neu beginnen",
+  "places: a click uses one in the mission": "Orte: ein Klick nimmt einen in die Mission", "Mission, in plain words or as a formula": "Mission, in Worten oder als Formel",
+  "Send": "Senden", "Cancel mission": "Mission abbrechen", "Pause world": "Welt anhalten", "Go on": "Weiter", "Reset world": "Welt zurücksetzen", "End the mission and reset?": "Mission beenden und zurücksetzen?",
+  "Replace the running mission?": "Laufende Mission ersetzen?", "what the mission means": "was die Mission bedeutet", "suggestions": "Vorschläge", "What happened": "Was geschah", "What the robot reaches is listed here.": "Was der Roboter erreicht, steht hier.",
+  "For experts: the mission's machine, values, nodes": "Für Fachleute: Automat der Mission, Werte, Knoten", "the mission's machine": "der Automat der Mission", "The machine of a mission shows here, once there is one.": "Der Automat einer Mission zeigt sich hier, sobald es einen gibt.",
+  "here now": "jetzt hier", "way so far": "Weg bisher", "next move": "nächster Zug", "✓ success": "✓ Erfolg", "✕ failure": "✕ Scheitern", "Why this action": "Warum diese Handlung", "Goals in play": "Ziele im Spiel",
+  "goal": "Ziel", "steps away": "Schritte", "value": "Wert", "weight": "Gewicht", "worth": "Nutzen", "Nodes": "Knoten", "Nothing was heard from any node yet.": "Noch kein Knoten hat sich gemeldet.",
+  "to the move before (,)": "zum Zug davor (,)", "⇤ move": "⇤ Zug", "time in the recording": "Zeit in der Aufnahme", "to the next move (.)": "zum nächsten Zug (.)", "move ⇥": "Zug ⇥", "speed": "Tempo", "Play": "Abspielen", "Pause": "Anhalten",
+  "live": "live", "recording": "Aufnahme", "live, read-only": "live, nur Ansicht", "connection lost: as of {0}": "Verbindung verloren: Stand {0}", "closed: too many pages are open on this device; reload to use this one": "geschlossen: zu viele Seiten auf diesem Gerät; neu laden, um diese zu benutzen",
+  "stale: nothing heard from the world yet": "veraltet: noch nichts von der Welt gehört", "stale: nothing heard from the world since {0}": "veraltet: nichts von der Welt gehört seit {0}",
+  "none yet": "noch keine", "waiting": "wartet", "idle": "bereit", "preparing": "plant", "running": "läuft", "stopped": "steht", "waiting for {0}": "wartet auf {0}", "{0} steps": "{0} Schritte", "step {0}": "Schritt {0}", "mission": "Mission",
+  "in my own words": "in eigenen Worten", "visit places": "Orte besuchen", "visit in this order": "in dieser Reihenfolge besuchen", "patrol again and again": "immer wieder besuchen", "visit in time": "rechtzeitig besuchen", "whenever one, go to the other": "wann immer das eine, zum anderen",
+  "Recordings": "Aufnahmen", "recordings": "Aufnahmen", "search recordings": "Aufnahmen durchsuchen", "when": "wann", "outcome": "Ausgang", "verified": "geprüft", "actions": "Handlungen", "verify": "prüfen", "download": "herunterladen", "delete": "löschen", "Undo": "Rückgängig", "{0} is deleted.": "{0} ist gelöscht.", "today": "heute", "yesterday": "gestern",
+  "s": "s", "steps": "Schritte", "avoid": "meiden", "Places": "Orte", "Never": "Nie", "all nodes well": "alle Knoten wohlauf", "{0}: nothing heard": "{0}: nichts gehört", "used before": "schon benutzt", "can be avoided": "kann gemieden werden", "place": "Ort",
+};
+
+let language = localStorage.getItem("skm-language") ?? (navigator.language.startsWith("de") ? "de" : "en");
+
+/** Return the language that is spoken. */
+export const spoken = () => language;
+
+/** Return a text of the page in the language that is spoken; {0}, {1} are filled in. */
+export function t(text, ...parts) {
+  const found = language === "de" ? GERMAN[text] ?? text : text;
+  return found.replace(/\{(\d)\}/g, (_, number) => parts[Number(number)]);
+}
+
+/** Say the texts of the document itself in the language that is spoken. */
+export function translate(root = document) {
+  document.documentElement.lang = language;
+  for (const node of root.querySelectorAll("[data-t]")) {
+    for (const name of ["title", "aria-label", "alt"]) {
+      if (!node.hasAttribute(name)) continue;
+      node.dataset[`en${name.replace("-", "")}`] ??= node.getAttribute(name);
+      node.setAttribute(name, t(node.dataset[`en${name.replace("-", "")}`]));
+    }
+    const text = [...node.childNodes].find((child) => child.nodeType === Node.TEXT_NODE && child.textContent.trim());
+    if (!text) continue;
+    node.dataset.en ??= text.textContent.trim();
+    text.textContent = t(node.dataset.en) + (node.childElementCount ? " " : "");
+  }
+}
+
+/** Let a button switch between the languages; what is shown is then shown anew. */
+export function offerLanguages(button, again) {
+  const show = () => {
+    const other = language === "de" ? ["EN", "English", "en"] : ["DE", "Deutsch", "de"];
+    [button.textContent, button.title, button.lang] = other;
+    button.setAttribute("aria-label", other[1]);
+    translate();
+  };
+  button.addEventListener("click", () => {
+    language = language === "de" ? "en" : "de";
+    localStorage.setItem("skm-language", language);
+    show();
+    again();
+  });
+  show();
+}

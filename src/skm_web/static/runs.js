@@ -1,0 +1,67 @@
+// The recordings of a folder: search, open, verify, download, delete and bring back.
+
+import { byId, element, say, show } from "./dom.js";
+import { t } from "./language.js";
+
+export class Runs {
+  constructor(ask) {
+    this.ask = ask;
+    this.state = null;
+    byId("runs-search").addEventListener("input", () => this.show());
+  }
+
+  take(state) {
+    this.state = state;
+    show("runs", true);
+    document.body.classList.add("library");
+    this.show();
+  }
+
+  async act(type, file) {
+    say("runs-answer", "…");
+    const answer = await this.ask({ type, file });
+    say("runs-answer", answer.ok ? "" : answer.message);
+    if (answer.ok && type === "delete_run") this.offerBack(file);
+  }
+
+  /** Offer to undo what was just done. */
+  offerBack(file) {
+    const undo = element("button", { type: "button", class: "quiet", id: "undo" }, t("Undo"));
+    undo.addEventListener("click", () => this.act("restore_run", file));
+    byId("runs-answer").replaceChildren(t("{0} is deleted.", file), " ", undo);
+  }
+
+  show() {
+    if (!this.state) return;
+    const { rows, bytes, open } = this.state;
+    const wanted = byId("runs-search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = (row) => [day(row), row.mission, row.outcome, row.reason, row.domain, row.verified, row.file].join(" ").toLowerCase();
+    const found = rows.filter((row) => wanted.every((word) => text(row).includes(word)));
+    say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB`);
+    byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open)));
+  }
+
+  row(row, open) {
+    const button = (label, sign, act) => {
+      const made = element("button", { type: "button", class: "quiet", title: label, "aria-label": `${label}: ${row.file}` }, sign);
+      made.addEventListener("click", act);
+      return made;
+    };
+    const mission = element("button", { type: "button", class: "link", title: row.file, "aria-current": open ? "true" : null }, row.mission || row.file);
+    mission.addEventListener("click", () => this.act("open_run", row.file));
+    const good = ["accepted", "satisfied so far"].includes(row.outcome);
+    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : "✕"} ${row.outcome}`);
+    const verified = row.verified ? element("td", { class: row.verified === "agrees" ? "good" : "warn" }, row.verified) : element("td", {}, button(t("verify"), t("verify"), () => this.act("verify_run", row.file)));
+    const download = element("a", { href: `recordings/${encodeURIComponent(row.file)}`, download: row.file, title: t("download"), "aria-label": `${t("download")}: ${row.file}` }, "⤓");
+    const actions = element("td", {}, download, button(t("delete"), "✕", () => this.act("delete_run", row.file)));
+    return element("tr", { class: open ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
+  }
+}
+
+/** Return when a run was begun, in the time of who looks; with the words that people search for. */
+function day({ started }) {
+  if (!started) return "";
+  const at = new Date(started), days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 864e5);
+  const name = days === 0 ? t("today") : days === 1 ? t("yesterday") : at.toLocaleDateString();
+  return `${name} ${at.toLocaleTimeString([], { hour12: false })}`;
+}

@@ -1,0 +1,189 @@
+"""A mission in plain words: what is said is what the machine does, in every language, and no more."""
+
+import re
+import string
+
+import pytest
+
+from skm_machine.mission import compile_mission
+from skm_machine.tracker import MissionTracker, Transition
+from skm_primitives.execution.episodes import run_episode
+from skm_primitives.execution.narration import (
+    Ending,
+    Narrator,
+    RunNarrator,
+    Situation,
+    shown_sets,
+    steps_away,
+)
+from skm_primitives.execution.phrases import ENGLISH, LANGUAGES, Phrases
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.recording.cdr import OUTCOMES
+from skm_primitives.skills.loading import load_primitives
+from skm_sim.registry import get_domain
+
+
+@pytest.fixture(scope="module")
+def skills():
+    return load_primitives(get_domain("office"))
+
+
+def narrator(text, skills, **options):
+    mission = compile_mission(text, propositions=skills.propositions, **options)
+    return Narrator(mission, shown_sets(skills)), mission
+
+
+def test_it_says_what_the_robot_does_what_comes_next_and_what_it_avoids(skills):
+    told, mission = narrator("F(coffee & X F(mail & X F office)) & G !decoration", skills)
+    now = Situation(
+        mission.machine.initial, frozenset({"coffee"}), steps=3, step_seconds=0.7, nearest=1
+    )
+    assert told.where(now) == (
+        "1 of 3: going for coffee, 3 steps (about 2 s) to go; then mail, then office. "
+        "Avoiding decoration (nearest: 1 step)."
+    )
+    assert told.where(now, "de") == (
+        "1 von 3: unterwegs zu coffee, noch 3 Schritte (etwa 2 s); dann mail, dann office. "
+        "Meidet decoration (am nächsten: 1 Schritt)."
+    )
+    after = mission.machine.step(mission.machine.initial, {"coffee"}).target
+    assert told.where(Situation(after)) == (
+        "2 of 3: going for mail; then office. Avoiding decoration."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "F coffee & F mail & F office",
+            "1 of 3: going for coffee; then mail and office in any order.",
+        ),
+        ("F(coffee | mail)", "Going for coffee."),
+        (
+            "(!decoration U coffee) & F mail",
+            "1 of 2: going for coffee; then mail. Avoiding decoration.",
+        ),
+        (
+            "G F coffee & G F mail & G !decoration",
+            "Round 1, 1 of 2: going for coffee; then mail. Avoiding decoration.",
+        ),
+        ("F(A & X F B) & (G !coffee | F C)", None),
+    ],
+)
+def test_an_order_that_is_open_is_left_open(skills, text, said):
+    told, mission = narrator(text, skills)
+    found = told.where(Situation(mission.machine.initial, frozenset({"coffee"})))
+    if said is not None:
+        assert found == said
+    assert "∧" not in found
+    assert "&" not in found
+
+
+def test_events_are_waited_for_and_never_gone_for(skills):
+    told, mission = narrator("F(call & X F office)", skills, events=("call",))
+    assert told.where(Situation(mission.machine.initial, waiting=True)).startswith(
+        "1 of 2: waiting for call: until then there is nothing to do"
+    )
+    told, mission = narrator("G(call -> F office) & G F A", skills, events=("call",))
+    assert "call" not in told.where(Situation(mission.machine.initial, frozenset({"coffee"})))
+
+
+def test_what_is_said_of_a_run_comes_true(skills):
+    """Going through the office, the labels that were announced are those that come, in that order."""
+    text = "F(coffee & X F(mail & X F office)) & G !decoration"
+    mission = compile_mission(text, propositions=skills.propositions)
+    spec = get_domain("office")
+    env = spec.make()
+    said, moves = [], []
+
+    class Listener:
+        def begin(self, run, observation, labels):
+            self.narrator = RunNarrator(run, 0.25)
+
+        def decided(self, run, action):
+            said.append((run.tracker.steps, run.tracker.state, self.narrator.where))
+
+        def entered(self, run, observation, labels, *, moved, terminated, truncated):
+            if moved:
+                moves.append((run.tracker.steps, labels))
+
+        def end(self, run, outcome, reason=""):
+            self.ending = self.narrator.ended(outcome)
+
+    listener = Listener()
+    policy = make_policy(mission, skills)
+    run_episode(env, skills, policy, max_steps=200, seed=3, recorder=listener)
+    env.close()
+    began = 0
+    for (step, labels), name in zip(moves, ("coffee", "mail", "office"), strict=True):
+        assert name in labels
+        for at, _, text in said[began:step]:
+            announced = re.search(r"going for (\w+), (\d+) step", text)
+            assert announced[1] == name
+            assert int(announced[2]) == step - at
+        began = step
+    assert said[0][2].startswith("1 of 3: going for coffee")
+    assert "; then mail, then office" in said[0][2]
+    names = ("coffee", "mail", "office")
+    steps = ", ".join(f"{n} at step {s}" for n, (s, _) in zip(names, moves, strict=True))
+    assert listener.ending == f"Done after {moves[-1][0]} steps: {steps}."
+
+
+def test_a_failure_names_what_happened_which_clause_and_what_would_have_been_better(skills):
+    told, mission = narrator("F(coffee & X F office) & G !decoration", skills)
+    tracker = MissionTracker(mission.machine, ())
+    tracker.start({})
+    for labels in ({}, {"coffee"}, {}, {"decoration"}):
+        tracker.update(labels)
+    end = Ending("failed", 4, 1.0, tracker.transitions, shielded=False)
+    assert told.ended(end) == (
+        "Failed after 4 steps (1.0 s): decoration at step 4, which G !decoration forbids. "
+        "Until then: coffee at step 2. Any step without decoration would have kept it possible. "
+        "The shield was off; with it, such a step is not taken where the way is known."
+    )
+    assert told.move(tracker.transitions[0]) == "coffee reached (1 of 2)"
+    assert told.move(tracker.transitions[1]).startswith("decoration: after that")
+    assert "gescheitert" in told.ended(Ending("failed", began=False), "de")
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES[1:])
+def test_every_outcome_has_its_words(skills, outcome):
+    told, _ = narrator("F coffee", skills)
+    for language in LANGUAGES:
+        assert told.ended(Ending(outcome, 3, 1.5), language).endswith(".")
+
+
+def test_rounds_are_counted(skills):
+    told, mission = narrator("G F A & G F B", skills)
+    where = told.where(Situation(mission.machine.initial, frozenset({"A"}), rounds=2))
+    assert where.startswith("Round 3, 1 of 2: going for A; then B")
+    halfway = mission.machine.step(mission.machine.initial, {"A"}).target
+    done = mission.machine.step(halfway, {"B"})
+    move = Transition(5, halfway, done.target, frozenset({"B"}), done.reward)
+    assert told.move(move, rounds=2) == "B reached: round 2 is complete"
+    assert told.ended(Ending("satisfied so far", 40, 10.0, rounds=3)) == (
+        "Ended after 40 steps (10.0 s) with 3 rounds complete."
+    )
+
+
+def test_every_language_has_every_phrase_with_the_same_gaps():
+    def gaps(text):
+        return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+    for name, texts in LANGUAGES.items():
+        assert list(texts) == list(ENGLISH), name
+        for key, text in texts.items():
+            assert gaps(text) == gaps(ENGLISH[key]), (name, key)
+    assert Phrases("de").time(0.25) == "etwa 0,2 s"
+    assert Phrases().time(600) == "about 10 min"
+    assert steps_away(0.0, 0.9) is None
+    assert steps_away(0.9**4, 0.9) == 5
+
+
+def test_a_machine_that_is_too_large_is_told_by_its_present_state(skills):
+    many = " & ".join(f"F({a} & X F {b})" for a, b in ("AB", "BC", "CD", "DA", "AC", "BD"))
+    told, mission = narrator(many, skills)
+    told._far = {}
+    found = told.where(Situation(mission.machine.initial, frozenset({"A"}), steps=2))
+    assert found == "Going for A, 2 steps to go."

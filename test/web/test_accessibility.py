@@ -1,0 +1,208 @@
+"""The page for everybody: axe-core in both themes, text that can be read, keys, and nothing covered."""
+
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from browser import chromium, open_experts, page_at, until, until_text
+from skm_cli.main import main
+from skm_web.hub import Hub
+from skm_web.mission_check import check_mission
+from skm_web.player import replay_file
+from skm_web.server import PageServer
+
+MISSION = "F(coffee & X F office) & G !decoration"
+DESK = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SMALL = """() => {
+  const small = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || !node.checkVisibility() || node.closest(".hidden, .skip, datalist, title")) continue;
+    const scale = node.getScreenCTM ? node.getScreenCTM().a : 1;
+    const size = scale * parseFloat(getComputedStyle(node).fontSize);
+    if (size < 11.95) small.push([node.tagName, node.id, size, node.textContent]);
+  }
+  return small;
+}"""
+COVERED = """(ids) => ids.filter((id) => {
+  const box = document.getElementById(id).getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return !document.getElementById(id).contains(top);
+})"""
+BOXES = """["world", "words", "log", "send"].map(
+  (id) => document.getElementById(id).getBoundingClientRect().toJSON())"""
+HERE = "document.querySelector('#graph .state.here :is(rect, circle)')"
+CONTROLS = ["send", "cancel", "pause", "reset", "stop", "mission-text"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "office.mcap"
+    assert main(["run", "office", MISSION, "--start", "2,2", "--record", str(path)]) == 0
+    return path
+
+
+@contextmanager
+def live_page(browser, recording, **options):
+    """A page that shows the middle of a run as if it were live, and checks missions."""
+    hub = Hub()
+    replay = replay_file(recording, hub)
+    asked = []
+
+    async def handle(request):
+        asked.append(request)
+        if request["type"] == "check":
+            return {"ok": True, "verdict": check_mission(request["text"], replay.view.context)}
+        return {"ok": True, "message": "done"}
+
+    replay.seek(replay.length / 2)
+    del hub._documents["replay"]  # the time line: a live page has none
+    hub.put("server", {"read_only": False, "source": "/skm"})
+    hub.put("controls", dict.fromkeys(("send", "reset", "pause", "stop", "event"), True))
+    hub.put("events", [{"name": "call", "true": False}])
+    hub.put("health", {"sim": {"level": "ok", "message": "well", "values": [["a", "b"]], "at": 0}})
+    try:
+        with PageServer(hub, handle) as server, page_at(browser, server.url, **options) as page:
+            page.wait_for_selector("#status[data-kind=live]")
+            until_text(page, "#words", "going for")
+            page.asked, page.hub = asked, hub
+            yield page
+    finally:
+        replay.stop()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_and_all_text_can_be_read(browser, recording, theme, size):
+    with live_page(browser, recording, color_scheme=theme, viewport=size) as page:
+        page.select_option("#pattern", "patrol")
+        page.click("[data-name=A]")
+        page.click("[data-avoid=decoration]")
+        page.wait_for_selector("#verdict .good")
+        page.click("#mission-text")
+        open_experts(page)
+        until(page, "document.querySelector('#graph .state.here') !== null")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate(SMALL) == []
+        sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(sideways) == 0
+
+
+def test_axe_finds_nothing_where_the_alarm_is_up(browser, recording):
+    with live_page(browser, recording, viewport=DESK) as page:
+        page.hub.put("world", {"episode": 1, "step": 1, "rate": 4, "stopped": "x", "ended": False})
+        page.evaluate("document.querySelector('#stop-alarm').hidden = false")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+def test_suggestions_cover_no_control_and_escape_closes_them_and_stops(browser, recording):
+    with live_page(browser, recording, viewport=DESK) as page:
+        page.click("#mission-text")
+        page.wait_for_selector("#offers li")
+        box = page.locator("#mission-text")
+        assert box.get_attribute("embodiment") == "combobox"
+        assert box.get_attribute("aria-expanded") == "true"
+        assert page.evaluate(COVERED, CONTROLS) == []
+        page.keyboard.press("ArrowDown")
+        assert box.get_attribute("aria-activedescendant") == "offer-0"
+        assert page.get_attribute("#offer-0", "aria-selected") == "true"
+        page.keyboard.press("Escape")
+        assert page.is_hidden("#offers")
+        assert box.get_attribute("aria-expanded") == "false"
+        assert box.get_attribute("aria-activedescendant") is None
+        until_text(
+            page, "#stop-detail", "does not say that it is stopped"
+        )  # nobody has said so here
+        assert "stop" in [request["type"] for request in page.asked]
+
+
+def test_the_world_the_words_and_the_log_are_above_the_fold_and_nothing_jumps(browser, recording):
+    with live_page(browser, recording, viewport=DESK) as page:
+        until(page, "document.querySelectorAll('#log-lines li').length > 0")
+        before = page.evaluate(BOXES)
+        assert max(box["bottom"] for box in before) <= DESK["height"]
+        page.click("#mission-text")
+        page.wait_for_selector("#offers li")
+        page.fill("#mission-text", "visit coffee, ofice")
+        page.wait_for_selector("#verdict .caret")
+        page.hub.put("words", {"en": "Short."})
+        until_text(page, "#words", "Short.")
+        assert [box["top"] for box in page.evaluate(BOXES)] == [box["top"] for box in before]
+    with live_page(browser, recording, viewport=PHONE) as phone:
+        for name in ("#words", "#stop"):
+            assert phone.locator(name).bounding_box()["y"] < 300
+
+
+def test_everything_can_be_reached_and_done_with_keys(browser, recording):
+    with live_page(browser, recording, viewport=DESK, reduced_motion="reduce") as page:
+        seen = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            seen.append(
+                page.evaluate("document.activeElement.id || document.activeElement.dataset.name")
+            )
+        wanted = {
+            "stop",
+            "theme",
+            "language",
+            "scene",
+            "pattern",
+            "mission-text",
+            "cancel",
+            "pause",
+        }
+        assert wanted <= set(seen)
+        assert {"A", "coffee", "office"} <= set(seen)
+        page.focus("#pattern")
+        page.keyboard.press("p")  # patrol
+        page.focus("[data-name=A]")
+        page.keyboard.press("Enter")
+        page.focus("[data-name=B]")
+        page.keyboard.press("Space")
+        assert page.input_value("#mission-text") == "patrol A, B"
+        open_experts(page)
+        until(page, f"{HERE} !== null")
+        assert page.evaluate(f"getComputedStyle({HERE}).animationName") == "none"
+
+
+def test_missions_are_built_from_clicks_kept_over_a_reload_and_asked_about(browser, recording):
+    with live_page(browser, recording, viewport=DESK) as page:
+        for kind, words in (
+            ("order", "visit A, B in order"),
+            ("within", "visit A, B within 30 steps"),
+            ("whenever", "whenever A go to B"),
+            ("visit", "visit A, B"),
+        ):
+            page.select_option("#pattern", kind)
+            page.click("[data-name=A]")
+            page.click("[data-name=B]")
+            assert page.input_value("#mission-text") == words
+            page.wait_for_selector("#verdict .good")
+        page.click("#scene .names [data-place=C]")  # in the world itself
+        assert page.input_value("#mission-text") == "visit A, B, C"
+        page.click("[data-avoid=decoration]")
+        page.reload()
+        until(
+            page,
+            "document.querySelector('#mission-text').value === 'visit A, B, C; never decoration'",
+        )
+        page.wait_for_selector("#send:not([disabled])")
+        page.click("#send")  # one is under way: it asks first
+        until_text(page, "#send", "Replace the running mission?")
+        assert all(request["type"] != "send" for request in page.asked)
+        page.click("#send")
+        until_text(page, "#answer", "done")
+        assert page.asked[-1]["mission"] == "visit A, B, C; never decoration"
+        page.fill("#mission-text", "")
+        page.wait_for_selector("#offers li")
+        assert "visit A, B, C; never decoration" in page.inner_text("#offer-0")
