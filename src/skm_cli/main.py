@@ -27,6 +27,7 @@ COMMANDS = (
     "demo",
     "mission",
     "event",
+    "place",
     "verify",
     "monitor",
     "runs",

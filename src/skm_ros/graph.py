@@ -64,16 +64,26 @@ class NodeDescription:
     namespace: str
     parameters: Mapping[str, Value]
     remappings: tuple[tuple[str, str], ...]
+    file: str = ""
+    """Of parameters (`ros2 run … --params-file`): it goes before defaults, and after what was given."""
+    given: frozenset[str] = frozenset()
+    """The parameters that somebody has asked for: the others are defaults."""
 
     def ros_arguments(self) -> list[str]:
         """Return namespace, parameters and remappings as ROS arguments of a command line."""
         arguments = ["--ros-args", "-r", f"__ns:={self.namespace}"]
         for source, target in self.remappings:
             arguments += ["-r", f"{source}:={target}"]
-        for name, value in self.parameters.items():
-            # As JSON, since ROS reads values as YAML, in which a bare `off` or `1` is no text.
-            arguments += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
-        return arguments
+        defaults = [name for name in self.parameters if name not in self.given]
+        arguments += self._as_options(defaults)
+        if self.file:
+            arguments += ["--params-file", self.file]
+        return arguments + self._as_options(name for name in self.parameters if name in self.given)
+
+    def _as_options(self, names: Iterable[str]) -> list[str]:
+        # As JSON, since ROS reads values as YAML, in which a bare `off` or `1` is no text.
+        values = {name: json.dumps(self.parameters[name], ensure_ascii=False) for name in names}
+        return [part for name, value in values.items() for part in ("-p", f"{name}:={value}")]
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,8 @@ class System:
     members: Mapping[str, Mapping[str, Any]]
     besides: Mapping[str, Mapping[str, Any]]
     """Nodes that are started only where the argument `when` asks for them."""
+    instead: Mapping[str, Mapping[str, Mapping[str, Value]]]
+    """By argument and its value: other defaults of further arguments."""
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return the value of every argument: what was given, else the default.
@@ -101,6 +113,10 @@ class System:
             name: argument.read(given.get(name, argument.default))
             for name, argument in self.arguments.items()
         }
+        for name, by_value in self.instead.items():
+            for other, default in by_value.get(str(values[name]), {}).items():
+                if values[other] == self.arguments[other].default:
+                    values[other] = default
         for member in self.besides.values():
             if _is_asked_for(values[member["when"]]):
                 for name, needed in (member.get("needs") or {}).items():
@@ -129,8 +145,14 @@ class System:
         space = "/" + (namespace or self.namespace).strip("/")
         moved = [] if space == self.namespace else [("/clock", f"{space.rstrip('/')}/clock")]
         nodes = []
-        asked = {n: m for n, m in self.besides.items() if _is_asked_for(values[m["when"]])}
-        for name, member in {**self.members, **asked}.items():
+        everyone = {**self.members, **self.besides}
+        asked = {
+            name: member
+            for name, member in everyone.items()
+            if "when" not in member or _is_asked_for(values[member["when"]])
+        }
+        changed = {n for n, value in values.items() if value != self.arguments[n].default}
+        for name, member in asked.items():
             kind = self.kinds[name]
             remappings = [*moved, *(member.get("remappings") or {}).items()]
             nodes.append(
@@ -145,6 +167,12 @@ class System:
                         for key, value in (member.get("parameters") or {}).items()
                     },
                     remappings=tuple(remappings),
+                    file=str(values["params_file"]),
+                    given=frozenset(
+                        key
+                        for key, value in (member.get("parameters") or {}).items()
+                        if _is_reference(value) and value[1:] in changed
+                    ),
                 )
             )
         return nodes
@@ -180,6 +208,7 @@ def load_systems(path: Path | None = None) -> dict[str, System]:
             kinds=document["nodes"],
             members=entry["nodes"],
             besides=besides,
+            instead=entry.get("instead") or {},
         )
     return systems
 

@@ -8,7 +8,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from skm_ros.graph import System, get_system
+from skm_ros.graph import NodeDescription, System, get_system
 from skm_ros.processes import mission_command
 
 
@@ -37,8 +37,9 @@ def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess
             executable=node.executable,
             namespace=node.namespace,
             parameters=[
-                {key: ParameterValue(value, value_type=type(value))}
-                for key, value in node.parameters.items()
+                *_values(node, given=False),
+                *([node.file] if node.file else []),
+                *_values(node, given=True),
             ],
             remappings=list(node.remappings),
             output="screen",
@@ -51,3 +52,12 @@ def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess
     if command:
         actions.append(ExecuteProcess(cmd=command, name="mission", output="screen"))
     return actions
+
+
+def _values(node: NodeDescription, *, given: bool) -> list[dict[str, ParameterValue]]:
+    """Return a node's parameters: those that somebody asked for, or the others."""
+    return [
+        {key: ParameterValue(value, value_type=type(value))}
+        for key, value in node.parameters.items()
+        if (key in node.given) == given
+    ]

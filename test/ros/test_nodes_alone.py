@@ -148,7 +148,7 @@ def test_machine_alone_waits_and_says_for_what(client, domain_id, processes):
     states = Topic(client, MachineState, "machine_state", qos.LATCHED)
     assert client.spin_until(lambda: states.messages, WAIT)
     assert states.last.phase == MachineState.WAITING
-    assert "simulator" in states.last.waiting_for
+    assert "robot" in states.last.waiting_for
     assert "primitives" in states.last.waiting_for
 
     mission = MissionGoal(client, ExecuteMission.Goal(mission="F A"))

@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist
 from harness import Process
 from nav_msgs.msg import Odometry
 from policy_check import BY_NODE, check_policy
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import LaserScan
 from skm.action import ExecuteMission
-from skm.msg import MachineState, Observation
+from skm.msg import MachineState, Observation, RobotStatus
 from skm.srv import Reset
 from std_srvs.srv import Trigger
 
@@ -96,7 +99,9 @@ def test_a_stop_holds_until_it_is_taken_back(system):
     system.until(lambda: system.command == REST, 30, "a zero velocity")
 
 
-def test_it_stops_in_front_of_what_is_not_on_the_map(system):
+def test_it_stops_in_front_of_what_is_not_on_the_map_and_goes_around_it(system):
+    gaps = []
+    system.watch = lambda pose: gaps.append(math.dist(pose[:2], PILLAR[:2]) - PILLAR[2])
     goal = system.send("F lab & G !wet_floor", max_steps=1000)
     system.until(
         lambda: system.state.phase == MachineState.STOPPED and "in the way" in system.state.reason,
@@ -106,8 +111,10 @@ def test_it_stops_in_front_of_what_is_not_on_the_map(system):
     system.client.spin_until(lambda: False, 1.0)
     gap = math.dist(system.pose[:2], PILLAR[:2]) - PILLAR[2]
     assert 0.2 < gap < 0.6
-    goal.cancel()
-    system.until(lambda: goal.done, 5, "the end")
+    system.until(lambda: goal.done, 120, "the end")
+    assert goal.result.outcome == ExecuteMission.Result.ACCEPTED, goal.result.reason
+    assert min(gaps) > 0.2, "it touches nothing on its way around"
+    assert int(system.diagnostics["machine"]["other ways taken"]) > 0
     goal.close()
 
 
@@ -144,12 +151,17 @@ def test_messages_that_make_no_sense_are_dropped_and_counted(system):
     system.until(counted, 10, "a line in the diagnostics")
 
 
-def test_a_robot_that_listens_for_the_other_kind_of_command_is_told_of(folder):
-    """The bridge sends Twist, the Car waits for TwistStamped: nothing would ever move."""
-    with RobotSystem(folder, RATE, parameters={"car": {"stamped": True}}) as made:
-        made.until(
-            lambda: "set stamped true" in made.messages.get("bridge", ""), 30, "a word of warning"
-        )
+def test_a_robot_that_listens_for_stamped_commands_gets_them(folder):
+    """The Car waits for TwistStamped, as Nav2's servers send it; nobody has set `stamped`."""
+    with RobotSystem(
+        folder, RATE, parameters={"car": {"stamped": True, "start": CORRIDOR}}
+    ) as made:
+        goal = made.send("F kitchen", max_steps=1000)
+        start = made.pose
+        made.until(lambda: math.dist(made.pose[:2], start[:2]) > 0.2, 60, "a robot that drives")
+        goal.cancel()
+        made.until(lambda: goal.done, 30, "the end")
+        goal.close()
 
 
 class Driver:
@@ -159,20 +171,26 @@ class Driver:
 
     def __init__(self, client, bridge):
         self.client, self.bridge = client, bridge
-        self.pose, self.thing = (-3.9, 0.2, 0.0), (0.3, 0.0)
+        self.pose, self.thing, self.frame = (-3.9, 0.2, 0.0), (0.3, 0.0), "map"
+        self.status, self.message = "", ""
         self.stopped, self.report, self.reports = [], {}, 0
         node = client.node
         self.odometry = node.create_publisher(Odometry, "odom", 10)
         self.scans = node.create_publisher(LaserScan, "scan", READINGS)
         node.create_subscription(Observation, "observation", self.on_state, qos.STATE)
+        node.create_subscription(RobotStatus, "robot_status", self.on_status, qos.LATCHED)
         node.create_subscription(DiagnosticArray, "/diagnostics", self.on_report, qos.DIAGNOSTICS)
 
     def on_state(self, message):
         self.stopped.append(message.stopped)
 
+    def on_status(self, message):
+        self.status = message.stopped
+
     def on_report(self, message):
         for status in message.status:
             if "bridge" in status.name:
+                self.message = status.message
                 self.report = {pair.key: pair.value for pair in status.values}
                 self.reports += 1
 
@@ -183,6 +201,7 @@ class Driver:
             assert time.monotonic() < deadline, f"waited in vain for {what}: {self.stopped[-1:]}"
             self.bridge.check_running()
             reading = Odometry()
+            reading.header.frame_id = self.frame
             fill_pose(reading.pose.pose, self.pose)
             self.odometry.publish(reading)
             ahead, aside = self.thing  # seen from the laser
@@ -216,6 +235,50 @@ def test_a_laser_beside_the_middle_and_a_robot_that_is_carried(
     driver.until(lambda: driver.reports >= enough, "more reports")
     assert driver.report["poses far from the last one"] == "1"
     assert processes[0].stop() == 0
+
+
+def bridge_alone(client, domain_id, processes, **given):
+    """Start a bridge with parameters, and a driver for it."""
+    options = [part for key, value in given.items() for part in ("-p", f"{key}:={value}")]
+    command = ["skm_ros.nodes.bridge_node", "--ros-args", "-r", "__ns:=/skm", *options]
+    processes.append(Process(command, domain_id))
+    return Driver(client, processes[-1])
+
+
+def test_a_pose_that_cannot_be_right_is_none_and_why_is_said(client, domain_id, folder, processes):
+    driver = bridge_alone(
+        client, domain_id, processes, domain=folder, scan="none", pose_timeout=5.0
+    )
+    driver.frame = "odom"
+    driver.until(lambda: "REP 105" in driver.status, "a word on the frame")
+    assert not driver.stopped, "there is no state without a pose"
+    driver.frame = "map"
+    driver.until_after(3, lambda said: not said, "a robot that may move")
+    x, y, heading = driver.pose
+    driver.pose = x + 30.0, y, heading
+    driver.until_after(1, lambda said: "off the floor" in said, "a stop")
+    driver.pose = x, y, heading
+    driver.until_after(1, lambda said: "jumped by" in said, "a stop that nobody has settled")
+    assert client.call(Trigger, "resume", Trigger.Request(), 20).success
+    driver.until_after(3, lambda said: not said, "a robot that may move")
+    assert processes[-1].stop() == 0
+
+
+def test_parameters_change_while_it_runs_and_a_second_commander_is_named(
+    client, domain_id, folder, processes
+):
+    driver = bridge_alone(
+        client, domain_id, processes, domain=folder, scan="none", pose_timeout=5.0
+    )
+    rival = client.node.create_publisher(Twist, "cmd_vel", 10)
+    driver.until(lambda: "twist_mux" in driver.message, "a word on the second commander")
+    assert client.node.get_name() in driver.message
+    client.node.destroy_publisher(rival)
+    value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=0.1)
+    request = SetParameters.Request(parameters=[Parameter(name="speed", value=value)])
+    answer = client.call(SetParameters, "bridge/set_parameters", request, 20)
+    assert answer.results[0].successful, answer.results[0].reason
+    assert processes[-1].stop() == 0
 
 
 @pytest.fixture(scope="module")

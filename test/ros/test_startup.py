@@ -78,9 +78,9 @@ def test_sim_killed_in_a_mission_and_started_again(systems):
     system.kill("sim")
     result = system.finish(goal)
     assert result.outcome == RESULT.ERROR
-    assert "simulator" in result.reason
+    assert "robot" in result.reason
     system.wait_until(lambda: system.states.last.phase == MachineState.WAITING, "the loss")
-    assert system.states.last.waiting_for == "simulator"
+    assert system.states.last.waiting_for == "robot"
     system.start("sim")
     system.wait_ready()
     assert system.run("F coffee").outcome == RESULT.ACCEPTED

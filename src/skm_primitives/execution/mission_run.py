@@ -83,6 +83,22 @@ class MissionRun:
         if self.shield is not None:
             self.shield.start(observation)
 
+    def replan(self, policy: Policy, shield: AnyShield | None, observation: Any) -> None:  # noqa: ANN401
+        """Go on by another policy of the same mission, which has begun where the robot is.
+
+        For worlds that are not as they were planned for: the tracker stays where it is.
+        """
+        self.policy, self.shield = policy, shield
+        self._chooses_ahead = policy if isinstance(policy, Ahead) else None
+        self._ahead, self.decision, self._passed = None, None, False
+        self._deadlines.restart()
+        self._given_up = False
+        self._holds_until = 0
+        self.blocked = False
+        policy.entered(observation, False)
+        if shield is not None:
+            shield.start(observation)
+
     def enter(self, observation: Any, labels: Collection[str], time: int | None = None) -> bool:  # noqa: ANN401
         """Take the state that a step has led to; tell whether the machine moved.
 

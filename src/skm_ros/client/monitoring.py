@@ -83,7 +83,9 @@ def verdict_line(verdict: Any) -> str:  # noqa: ANN401 - made by rosidl
 # What a running system is doing, from what its nodes latch and report.
 
 
-NODES = ("sim", "primitives", "machine")
+WORLDS = ("sim", "bridge")
+"""What shows the states of the world: a simulator, or the bridge of a robot."""
+NODES = ("primitives", "machine")
 PHASES = ("waiting", "idle", "preparing", "running", "stopped")
 LEVELS = ("ok", "warning", "error", "stale")
 
@@ -124,26 +126,37 @@ class Heard:
         return (
             self.machine is not None
             and self.primitives is not None
-            and all(name in self.diagnostics for name in NODES)
+            and all(name in self.diagnostics for name in (*NODES, *self._worlds))
         )
 
-    def document(self) -> dict[str, Any]:
-        """Return what was heard, for programs."""
-        there = {
+    @property
+    def _worlds(self) -> tuple[str, ...]:
+        """The simulator or the bridge, whichever is there; the simulator where neither is."""
+        there = tuple(name for name in WORLDS if name in self._there)
+        return there or WORLDS[:1]
+
+    @property
+    def _there(self) -> set[str]:
+        """The nodes of the namespace that are in the graph, or were heard."""
+        return {
             name
             for name, namespace in self._client.node.get_node_names_and_namespaces()
             if namespace == self._client.namespace
-        }
+        } | set(self.diagnostics)
+
+    def document(self) -> dict[str, Any]:
+        """Return what was heard, for programs."""
+        there = self._there
         machine = None if self.machine is None else _machine_document(self.machine)
         return {
             "namespace": self._client.namespace,
             "ready": machine is not None and machine["phase"] != "waiting",
             "nodes": {
                 name: {
-                    "running": name in there or name in self.diagnostics,
+                    "running": name in there,
                     "health": _health_document(self.diagnostics.get(name)),
                 }
-                for name in NODES
+                for name in (*self._worlds, *NODES)
             },
             "machine": machine,
             "primitives": None

@@ -3,18 +3,23 @@
 Relative to its namespace (/skm):
     publishes   observation (skm/Observation) and labels (skm/Labels) of every state, same stamp and step
                 cmd_vel (geometry_msgs/Twist or TwistStamped), to the robot
-                markers (visualization_msgs/MarkerArray), if `render` asks
+                robot_status (skm/RobotStatus), latched: what keeps the robot, and which cells are
+                blocked markers (visualization_msgs/MarkerArray), if `render` asks
+                keepout_mask (nav_msgs/OccupancyGrid) and /costmap_filter_info, if `drive` is nav2
+                /tf, map_frame to base_frame, where tf2_msgs is installed and nobody else does
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
-    subscribes  action (skm/Action); odom (nav_msgs/Odometry), amcl_pose (PoseWithCovarianceStamped) or
-                /tf; scan (sensor_msgs/LaserScan); the dead-man topic (std_msgs/Bool), if one is named
+    subscribes  action (skm/Action) and leg (skm/Leg); odom (nav_msgs/Odometry), amcl_pose
+                (PoseWithCovarianceStamped) or /tf; scan (sensor_msgs/LaserScan); the dead-man topic
+                (std_msgs/Bool), if one is named
     offers      reset (skm/Reset; a new episode where the robot is), stop and resume (std_srvs/Trigger)
-    calls       navigate_to_pose (nav2_msgs/NavigateToPose), if `drive` is nav2
+    calls       navigate_to_pose and navigate_through_poses (nav2_msgs), if `drive` is nav2
 
-Names of the robot's topics are parameters: see `bridge_settings`. A state is a cell of the map and the
-labels of the pose; which are entered, and what velocities go out, is decided in `skm_sim.robots`. The
-robot is stopped when no fresh action, no pose or no scan has come, by service, by a dead-man switch, and
-in front of what is not on the map. Without pose or scan there is no state, and none is shown: the
-machine ends the mission after `resume_after` seconds. Ages are of a steady clock.
+Names of the robot's topics are parameters. A state is a cell of the map and the labels of the pose;
+which are entered, and what velocities or goals go out, is decided in `skm_sim.robots`. The robot is
+stopped when no fresh action, no pose or no scan has come, when its pose cannot be right, when it does
+not move as commanded, by service, by a dead-man switch, and in front of what is not on the map. Without
+pose or scan there is no state, and none is shown: the machine ends the mission after `resume_after`
+seconds. Ages are of a steady clock.
 """
 
 from __future__ import annotations
@@ -23,15 +28,15 @@ import math
 import secrets
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
-from rclpy.action import ActionClient
-from rclpy.task import Future
+from geometry_msgs.msg import TransformStamped
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan
-from skm.msg import Action, Labels, Observation
+from skm.msg import Action, Labels, Leg, Observation, RobotStatus
 from skm.srv import Reset
 from visualization_msgs.msg import MarkerArray
 
@@ -45,18 +50,20 @@ from skm_ros.conversions import (
     observation_kind,
 )
 from skm_ros.markers import marker_array, move_robot
+from skm_ros.nodes.drivers import Nav2Driver, VelocityDriver
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.pose_sources import READINGS, OdometrySource, TransformSource
 from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_side import RobotSide
 from skm_ros.nodes.sim_node import ActionTiming
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
-from skm_ros.robot_messages import fill_pose, fill_velocity, scan_value
+from skm_ros.robot_messages import scan_value
+from skm_sim.robots.blockages import Blockages
 from skm_sim.robots.command_gate import CommandGate
-from skm_sim.robots.drive import Drive, DriveConfig, Driving, Entered
-from skm_sim.robots.embodiment import DriveContext, make_drive_context
-from skm_sim.robots.path_follower import Point
-from skm_sim.robots.pose import REST, Limits, Velocity
+from skm_sim.robots.drive import DriveConfig, Entered
+from skm_sim.robots.embodiment import make_drive_context
+from skm_sim.robots.path_follower import project
+from skm_sim.robots.pose import Limits, Velocity
 from skm_sim.robots.walls import Pose
 
 # The parameters of the bridge: another robot is other values, not other code.
@@ -95,7 +102,12 @@ SETTINGS: Final = (
     ),
     Setting("odom", "odom", "topic of the odometry (nav_msgs/Odometry)", fixed=True),
     Setting("pose", "amcl_pose", "topic of the localiser (PoseWithCovarianceStamped)", fixed=True),
-    Setting("map_frame", "map", "tf: frame of the map", fixed=True),
+    Setting(
+        "map_frame",
+        "map",
+        "frame of the map: of poses that are taken, of goals and of markers",
+        fixed=True,
+    ),
     Setting("base_frame", "base_link", "tf: frame of the robot", fixed=True),
     Setting(
         "pose_trust",
@@ -103,7 +115,6 @@ SETTINGS: Final = (
         "part by which a reading of the pose counts",
         low=0.01,
         high=1.0,
-        fixed=True,
     ),
     Setting(
         "pose_delay",
@@ -111,7 +122,6 @@ SETTINGS: Final = (
         "seconds that a reading is old when it arrives",
         low=0.0,
         high=1.0,
-        fixed=True,
     ),
     Setting(
         "pose_spread",
@@ -119,7 +129,6 @@ SETTINGS: Final = (
         "standard deviation, in metres, above which a localiser's pose is none",
         low=0.001,
         high=1000.0,
-        fixed=True,
     ),
     Setting(
         "pose_timeout",
@@ -129,7 +138,12 @@ SETTINGS: Final = (
         high=10.0,
     ),
     # What stands in its way
-    Setting("scan", "scan", "topic of the laser (sensor_msgs/LaserScan); empty: none", fixed=True),
+    Setting(
+        "scan",
+        "scan",
+        "topic of the laser (sensor_msgs/LaserScan); empty or none: none",
+        fixed=True,
+    ),
     Setting(
         "scan_timeout", 0.5, "seconds without a scan after which it is stopped", low=0.02, high=10.0
     ),
@@ -139,34 +153,77 @@ SETTINGS: Final = (
         "metres ahead of base_link at which the laser is",
         low=-5.0,
         high=5.0,
-        fixed=True,
     ),
-    Setting("scan_y", 0.0, "metres to the left of it", low=-5.0, high=5.0, fixed=True),
-    Setting("scan_yaw", 0.0, "heading of the laser on the robot", low=-3.2, high=3.2, fixed=True),
+    Setting("scan_y", 0.0, "metres to the left of it", low=-5.0, high=5.0),
+    Setting("scan_yaw", 0.0, "heading of the laser on the robot", low=-3.2, high=3.2),
     Setting(
         "scan_margin",
         0.1,
         "metres to keep from what is not on the map",
         low=0.0,
         high=5.0,
-        fixed=True,
     ),
     # How it drives
+    Setting(
+        "blocked_after",
+        3.0,
+        "seconds before what is not on the map after which its cells count as blocked, and another way"
+        " is looked for",
+        low=0.1,
+        high=3600.0,
+    ),
+    Setting(
+        "blocked_for",
+        60.0,
+        "seconds for which cells stay blocked that are not seen so again",
+        low=1.0,
+        high=86400.0,
+    ),
     Setting("drive", "velocities", "velocities, or goals of Nav2", choices=DRIVES, fixed=True),
     Setting("cmd_vel", "cmd_vel", "topic of the velocities", fixed=True),
-    Setting("stamped", False, "whether velocities are TwistStamped and not Twist", fixed=True),
-    Setting("navigate", "navigate_to_pose", "name of Nav2's action", fixed=True),
-    Setting("speed", 0.4, "most metres per second", low=0.01, high=10.0, fixed=True),
-    Setting("turn", 1.5, "most radians per second", low=0.01, high=20.0, fixed=True),
-    Setting("acceleration", 0.8, "most metres per second²", low=0.01, high=50.0, fixed=True),
-    Setting("turn_acceleration", 6.0, "most radians per second²", low=0.01, high=200.0, fixed=True),
+    Setting(
+        "stamped",
+        False,
+        "whether velocities are TwistStamped and not Twist; false: as the robot listens for them",
+        fixed=True,
+    ),
+    Setting("navigate", "navigate_to_pose", "name of Nav2's action NavigateToPose", fixed=True),
+    Setting(
+        "navigate_through",
+        "navigate_through_poses",
+        "name of Nav2's action NavigateThroughPoses",
+        fixed=True,
+    ),
+    Setting(
+        "filter_info",
+        "/costmap_filter_info",
+        "topic on which Nav2's keep-out filter hears of its mask: what the mission avoids",
+        fixed=True,
+    ),
+    Setting(
+        "goal_tolerance",
+        0.25,
+        "Nav2's xy_goal_tolerance: metres from a goal at which it has arrived",
+        low=0.0,
+        high=5.0,
+    ),
+    Setting(
+        "goal_patience",
+        30.0,
+        "seconds for which the robot may stand while Nav2 has a goal, recoveries included",
+        low=1.0,
+        high=3600.0,
+    ),
+    Setting("speed", 0.4, "most metres per second", low=0.01, high=10.0),
+    Setting("turn", 1.5, "most radians per second", low=0.01, high=20.0),
+    Setting("acceleration", 0.8, "most metres per second²", low=0.01, high=50.0),
+    Setting("turn_acceleration", 6.0, "most radians per second²", low=0.01, high=200.0),
     Setting(
         "radius",
         0.0,
         "of the robot, in metres; 0: as in the domain",
         low=0.0,
         high=10.0,
-        fixed=True,
     ),
     Setting(
         "axle",
@@ -176,16 +233,15 @@ SETTINGS: Final = (
         high=5.0,
         fixed=True,
     ),
-    Setting("sight", 0.15, "metres ahead on the path to aim at", low=0.01, high=5.0, fixed=True),
+    Setting("sight", 0.15, "metres ahead on the path to aim at", low=0.01, high=5.0),
     Setting(
         "horizon",
         0.5,
         "metres ahead at which a cell counts as reached",
         low=0.0,
         high=5.0,
-        fixed=True,
     ),
-    Setting("margin", 0.1, "metres to keep from constraints", low=0.0, high=2.0, fixed=True),
+    Setting("margin", 0.1, "metres to keep from constraints", low=0.0, high=2.0),
     Setting(
         "render",
         "none",
@@ -193,137 +249,75 @@ SETTINGS: Final = (
         choices=("none", "image", "markers", "all"),
         fixed=True,
     ),
+    Setting(
+        "publish_tf",
+        "auto",
+        "whether to publish the robot's pose on /tf, map_frame to base_frame; auto: if nobody else"
+        " publishes there",
+        choices=("auto", "on", "off"),
+        fixed=True,
+    ),
     *ROBOT_SETTINGS,
 )
 
 
-# Drives a robot by velocities: `geometry_msgs/Twist` or `TwistStamped`, once a period.
-
-
-SHUTDOWN_GRACE: Final = 1.0
-"""Seconds for which zeros are sent after a stop; then the robot is left to others."""
-
-
-class VelocityDriver:
-    """Sends what `Drive` asks for, and zeros when the robot is to stop."""
-
-    def __init__(self, node: SkmNode, drive: Driving, topic: str, *, stamped: bool) -> None:
-        self._node, self._drive = node, drive
-        self._stamped = TwistStamped() if stamped else None
-        if self._stamped is not None:
-            self._stamped.header.frame_id = node.frame("base_link")
-        self._twist = Twist() if self._stamped is None else self._stamped.twist
-        kind = Twist if self._stamped is None else TwistStamped
-        self._publisher = node.create_publisher(kind, topic, qos.COMMAND)
-        self._kind = f"geometry_msgs/msg/{kind.__name__}"
-        self._drove_at = -1e9
-
-    def drive(self, now: float) -> None:
-        """Send the velocity for the next period."""
-        self._drove_at = now
-        self._send(self._drive.velocity(now))
-
-    def halt(self, now: float, *, last: bool = False) -> None:
-        """Send a zero, if the robot was driven a moment ago or this is the `last` that it will hear."""
-        self._drive.halt()
-        if last or now - self._drove_at < SHUTDOWN_GRACE:
-            self._send(REST)
-
-    def problem(self) -> str:
-        """Return why a robot would not obey: it listens for commands of the other kind; else nothing."""
-        topic = self._publisher.topic_name
-        kinds = {end.topic_type for end in self._node.get_subscriptions_info_by_topic(topic)}
-        others = sorted(kinds - {self._kind})
-        if not others:
-            return ""
-        setting = "false" if self._stamped is not None else "true"
-        return f"{topic} is listened to for {others[0]}, not {self._kind}: set stamped {setting}"
-
-    def _send(self, velocity: Velocity) -> None:
-        fill_velocity(self._twist, velocity)
-        if self._stamped is None:
-            self._publisher.publish(self._twist)
-            return
-        self._stamped.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(self._stamped)
-
-
-# Drives a robot by goals of Nav2 (`nav2_msgs/action/NavigateToPose`), where that package is
-# installed.
-#
-# Nav2 goes to each goal in its own way; a goal is the end of the known path, and a new one takes
-# the place of the one before. A stop cancels the goal. NavigateToPose differs between the
-# releases of ROS 2: what is installed is used, and of its fields only `pose`.
-
-
-MISSING = (
-    "drive nav2 needs the package nav2_msgs, which comes with Nav2 and is on no registry; use drive"
-    " velocities."
-)
-
-
-class Nav2Driver:
-    """Sends the end of the path as a goal when it changes, and cancels it when the robot is to stop."""
-
-    def __init__(self, node: SkmNode, drive: Drive, action: str, frame: str) -> None:
-        try:
-            from nav2_msgs.action import NavigateToPose  # noqa: PLC0415 - on no registry
-        except ImportError as error:
-            raise SkmError(MISSING) from error
-        self._node, self._drive, self._frame = node, drive, frame
-        self._kind: Any = NavigateToPose
-        self._client = ActionClient(node, NavigateToPose, action)
-        self._target: Point | None = None
-        self._handle: Any = None
-
-    def drive(self, now: float) -> None:  # noqa: ARG002 - as other drivers
-        """Send the end of the path, if it is another one than before."""
-        path = self._drive.walk.path
-        if len(path) < 2 or path[-1] == self._target or not self._client.server_is_ready():
-            return
-        self._target = path[-1]
-        (ax, ay), (bx, by) = path[-2:]
-        pose = PoseStamped()
-        pose.header.frame_id = self._frame
-        pose.header.stamp = self._node.get_clock().now().to_msg()
-        fill_pose(pose.pose, (bx, by, math.atan2(by - ay, bx - ax)))
-        sent = self._client.send_goal_async(self._kind.Goal(pose=pose))
-        target = self._target
-        sent.add_done_callback(lambda future: self._on_answer(future, target))
-
-    def _on_answer(self, future: Future, target: Point) -> None:
-        """Keep the goal that Nav2 has taken, to cancel it; at once, if nobody wants it any more."""
-        handle: Any = future.result()
-        if handle is None or not handle.accepted:
-            self._node.drop("goal that Nav2 has refused")
-            if self._target == target:
-                self._target = None
-            return
-        if self._target != target:
-            if self._target is None:
-                handle.cancel_goal_async()
-            return
-        self._handle = handle
-
-    def halt(self, now: float, *, last: bool = False) -> None:  # noqa: ARG002
-        """Cancel the goal, if there is one."""
-        self._drive.halt()
-        self._target = None
-        if self._handle is not None:
-            self._handle.cancel_goal_async()
-            self._handle = None
-
-    def problem(self) -> str:
-        """Return why nobody obeys: there is no Nav2; else nothing."""
-        return "" if self._client.server_is_ready() else "Nav2 is not there: no action server"
-
-
-POSE, SCAN, OBSTACLE = "pose", "scan", "obstacle"
+POSE, SCAN, LOST, OBSTACLE, REFUSAL = "pose", "scan", "localisation", "obstacle", "motion"
 """Causes of stops that the bridge sees for itself."""
 GUARD_SECONDS: Final = 0.01
 INSISTENCE: Final = 0.1
 """Seconds after a stop in which every look of the guard sends a zero: a single one may get lost."""
 NEVER: Final = -1e9
+NAV2_PERIOD: Final = 0.2
+"""Least seconds between two looks at a robot that Nav2 drives: it looks after the robot itself."""
+NAV2_SILENCE: Final = 1.0
+"""Seconds without an action, or a pose, after which a goal of Nav2 is cancelled: it would take Nav2
+longer to begin anew than a machine, or a localiser, may be held up."""
+STATUS_SECONDS: Final = 1.0
+SEEN_AGAIN: Final = 1.0
+"""Seconds before what is in the way although some cells are blocked already: more of it is seen from
+here."""
+BESIDE: Final = 0.05
+"""Metres more than the robot needs beside what is not on the map: its path strays by centimetres."""
+RATE_READINGS: Final = 20
+"""So many readings of the pose say how often they come."""
+
+
+class Transforms:
+    """Publishes the robot's pose on /tf, for viewers."""
+
+    def __init__(self, node: SkmNode, kind: Any) -> None:  # noqa: ANN401 - TFMessage
+        self._publisher = node.create_publisher(kind, "/tf", qos.FRAMES)
+        self._transform = TransformStamped(child_frame_id=node.setting("base_frame"))
+        self._transform.header.frame_id = node.setting("map_frame")
+        self._message = kind(transforms=[self._transform])
+        self._node, self._always = node, node.setting("publish_tf") == "on"
+
+    def publish(self, pose: Pose, stamp: Time) -> None:
+        """Publish a pose, unless somebody else publishes transforms: a frame has one parent."""
+        if not self._always and self._node.count_publishers("/tf") > 1:
+            return
+        x, y, heading = pose
+        moved, turned = self._transform.transform.translation, self._transform.transform.rotation
+        moved.x, moved.y = x, y
+        turned.z, turned.w = math.sin(heading / 2), math.cos(heading / 2)
+        self._transform.header.stamp = stamp
+        self._publisher.publish(self._message)
+
+
+def make_transforms(node: SkmNode) -> Transforms | None:
+    """Return what publishes on /tf; None where that is not wanted, or tf2_msgs is not installed."""
+    wanted = node.setting("publish_tf")
+    if wanted == "off" or node.setting("pose_source") == "tf":
+        return None
+    try:
+        from tf2_msgs.msg import TFMessage  # noqa: PLC0415 - on no registry
+    except ImportError as error:
+        if wanted == "on":
+            raise SkmError(
+                "publish_tf on needs the package tf2_msgs, which comes with ROS 2"
+            ) from error
+        return None
+    return Transforms(node, TFMessage)
 
 
 class BridgeNode(SkmNode):
@@ -331,10 +325,23 @@ class BridgeNode(SkmNode):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("bridge", SETTINGS, **options)
+        by_goals = self.setting("drive") == "nav2"
         self._period = 1 / self.setting("rate")
-        self._stage = self._make_stage()
+        if by_goals:
+            self._period = max(self._period, NAV2_PERIOD)
+        self._stage = make_drive_context(
+            self.setting("domain"),
+            self.setting("objects"),
+            self.setting("axle"),
+            self.setting("radius"),
+            self._limits(),
+            self._config(),
+            goals=by_goals,
+        )
         self._drive = self._stage.drive
-        self._gate = CommandGate(self._period, 2 * self._period)
+        self._by_goals = by_goals
+        timeout = max(NAV2_SILENCE, 2 * self._period) if by_goals else 2 * self._period
+        self._gate = CommandGate(self._period, timeout)
         self._timing = ActionTiming()
         self._observation = Observation(period=self._period)
         self._observation.kind = observation_kind(self._stage.observation_space)
@@ -355,71 +362,110 @@ class BridgeNode(SkmNode):
         """Whether pose or scan are late."""
         self._place = (0.0, 0.0)
         """Where the robot last moved."""
-        self._robot = RobotSide(self, self._gate)
+        self._readings: deque[float] = deque(maxlen=RATE_READINGS)
+        self._obstructed_since = self._blocked_at = NEVER
+        building = self._stage.building
+        self._blockages: Blockages | None = None
+        if building is not None:
+            # A way beside it must not lead so close that the robot would stop before it again.
+            room = self._stage.radius + self.setting("scan_margin") + BESIDE
+            self._blockages = Blockages(building.floor, room, self.setting("blocked_for"))
+        self._leg: Leg | None = None
+        self._status = RobotStatus()
+        self._statuses = self.create_publisher(RobotStatus, "robot_status", qos.LATCHED)
+        self._robot = RobotSide(self, self._gate, self._drive.localisation.confirm)
         self._driver = self._make_driver()
+        self._connect()
+        self.get_logger().info(f"driving a robot through {self.setting('domain')}")
+
+    def _connect(self) -> None:
+        """Make publishers, subscriptions, services and timers."""
         self._observations = self.create_publisher(Observation, "observation", qos.STATE)
         self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
         self._markers = None
         if self.setting("render") in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
-            self._scene = marker_array(self._stage.scene, self.frame("map"), Time())
+            self._scene = marker_array(self._stage.scene, self.setting("map_frame"), Time())
+        self._transforms = make_transforms(self)
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
+        self.create_subscription(Leg, "leg", self._on_leg, qos.LATCHED)
         self.create_service(Reset, "reset", self._on_reset)
         self._listen()
         self.create_timer(self._period, self._tick, clock=self.steady_clock)
         self.create_timer(GUARD_SECONDS, self._guard, clock=self.steady_clock)
-        self.get_logger().info(f"driving a robot through {self.setting('domain')}")
+        self.every(STATUS_SECONDS, self._say_status)
+        self.add_post_set_parameters_callback(self._on_parameters)
 
-    def _make_stage(self) -> DriveContext:
+    def _limits(self) -> Limits:
         get = self.setting
-        return make_drive_context(
-            get("domain"),
-            get("objects"),
-            get("axle"),
-            get("radius"),
-            Limits(get("speed"), get("turn"), get("acceleration"), get("turn_acceleration")),
-            DriveConfig(
-                self._period,
-                get("sight"),
-                get("pose_trust"),
-                get("pose_delay"),
-                get("scan_margin"),
-                get("horizon"),
-                get("margin"),
-                get("step_seconds"),
-            ),
+        return Limits(get("speed"), get("turn"), get("acceleration"), get("turn_acceleration"))
+
+    def _config(self) -> DriveConfig:
+        get = self.setting
+        return DriveConfig(
+            self._period,
+            get("sight"),
+            get("pose_trust"),
+            get("pose_delay"),
+            get("scan_margin"),
+            get("horizon"),
+            get("margin"),
+            get("step_seconds"),
         )
 
-    def _make_driver(self) -> Any:  # noqa: ANN401
-        if self.setting("drive") == "nav2":
-            if not isinstance(self._drive, Drive):
-                raise SkmError("drive nav2 goes from cell to cell: it needs a domain on a map")
+    def _on_parameters(self, parameters: list[Parameter]) -> None:  # noqa: ARG002 - all are read anew
+        self._drive.adjust(
+            self._limits(), self._config(), self.setting("radius") or self._stage.radius
+        )
+        self._source.spread = self.setting("pose_spread")
+        if self._blockages is not None:
+            self._blockages.seconds = self.setting("blocked_for")
+        if isinstance(self._driver, Nav2Driver):
+            self._driver.adjust(self.setting("goal_tolerance"), self.setting("goal_patience"))
 
-            return Nav2Driver(
-                self, self._drive, self.setting("navigate"), self.setting("map_frame")
+    def _make_driver(self) -> VelocityDriver | Nav2Driver:
+        if not self._by_goals:
+            return VelocityDriver(
+                self, self._drive, self.setting("cmd_vel"), stamped=self.setting("stamped")
             )
-        return VelocityDriver(
-            self, self._drive, self.setting("cmd_vel"), stamped=self.setting("stamped")
+        assert self._stage.building is not None
+        assert self._blockages is not None
+        return Nav2Driver(
+            self,
+            self._drive,
+            self._stage.building,
+            self._blockages,
+            names=(self.setting("navigate"), self.setting("navigate_through")),
+            filter_info=self.setting("filter_info"),
+            frame=self.setting("map_frame"),
+            tolerance=self.setting("goal_tolerance"),
+            patience=self.setting("goal_patience"),
         )
 
     def _listen(self) -> None:
         """Subscribe to what the robot says."""
         source, odom = self.setting("pose_source"), self.setting("odom")
+        map_frame = self.setting("map_frame")
+        self._source: OdometrySource | TransformSource
         if source == "tf":
-            frames = self.setting("map_frame"), self.setting("base_frame")
-            self._source: object = TransformSource(self, self._on_pose, frames, odom)
+            frames = map_frame, self.setting("base_frame")
+            self._source = TransformSource(self, self._on_pose, frames, odom)
         else:
             pose = self.setting("pose") if source == "pose" else ""
             spread = self.setting("pose_spread")
-            self._source = OdometrySource(self, self._on_pose, odom, pose, spread)
-        if self.setting("scan"):
+            names = map_frame, self.frame(map_frame)
+            self._source = OdometrySource(self, self._on_pose, odom, pose, spread, names)
+        self._has_laser = self.setting("scan") not in ("", "none")
+        if self._has_laser:
             self.create_subscription(LaserScan, self.setting("scan"), self._on_scan, READINGS)
 
     # What the robot says
 
     def _on_pose(self, pose: Pose, velocity: Velocity, now: float, stamp: Any) -> None:  # noqa: ANN401
-        if self._drive.tracker.read(pose, velocity, now):
+        self._readings.append(now)
+        if self._drive.read(pose, velocity, now):
             self.counts["poses far from the last one"] += 1
+            self._watch_robot(now)  # at once: the robot may be anywhere
         self._observation.header.stamp = stamp
 
     def _on_scan(self, message: LaserScan) -> None:
@@ -431,31 +477,127 @@ class BridgeNode(SkmNode):
         now = time.monotonic()
         self._scanned_at = now
         mount = self.setting("scan_x"), self.setting("scan_y"), self.setting("scan_yaw")
-        self._drive.scan(distances, angles, now, mount)
+        self._drive.scan(distances, angles, now, mount, message.range_max)
 
     def _watch_robot(self, now: float) -> None:
         """Look whether anything keeps the robot from moving."""
         self._robot.watch(now)
         patience = self.setting("pose_timeout") or self._gate.limit
         lost = now - self._drive.tracker.read_at > patience
-        self._keep(POSE, lost, "nothing is heard of the robot's pose")
-        unseeing = bool(self.setting("scan"))
+        self._keep(POSE, lost, self._no_pose(patience) if lost else "")
+        unseeing = self._has_laser
         if unseeing:
             unseeing = now - self._scanned_at > self.setting("scan_timeout")
             self._keep(SCAN, unseeing, "nothing is heard of the laser")
         self._blind = lost or unseeing
-        self._keep(OBSTACLE, self._drive.obstacles.blocked, "something stands in the way")
+        wrong = self._drive.localisation.problem
+        self._keep(LOST, bool(wrong), wrong)
+        if not self._by_goals:  # Nav2 looks after what stands in its way itself
+            self._watch_obstacles(now)
+            refused = self._drive.motion.problem(now)
+            self._keep(REFUSAL, bool(refused), refused)
+
+    def _no_pose(self, patience: float) -> str:
+        """Say why there is no pose, and what to do about readings that come too seldom."""
+        reason = "nothing is heard of the robot's pose"
+        if said := self._source.problem:
+            return f"{reason}: {said}"
+        if len(self._readings) == RATE_READINGS:
+            usual = (self._readings[-1] - self._readings[0]) / (RATE_READINGS - 1)
+            if usual > 0.6 * patience and usual < 2:
+                return (
+                    f"{reason} for {patience:.2f} s: readings come every {usual:.2f} s; set pose_timeout"
+                    f" to {3 * usual:.1f}, and a speed at which the robot may go on for so long"
+                )
+        return reason
+
+    def _watch_obstacles(self, now: float) -> None:
+        """Stop before what is not on the map; when it stays, tell the machine which cells are blocked.
+
+        Then the stop is lifted, so that the robot can turn away; what is ahead still keeps it from
+        there.
+        """
+        if not self._drive.obstructed(now):
+            self._obstructed_since = NEVER
+            self._keep(OBSTACLE, False, "")
+            return
+        if self._obstructed_since == NEVER:
+            self._obstructed_since = now
+        waited, patience = now - self._obstructed_since, self.setting("blocked_after")
+        if self._blockages is not None and self._blockages.cells(now):
+            patience = min(patience, SEEN_AGAIN)
+        if self._blockages is None or waited < patience:
+            self._keep(OBSTACLE, True, "something stands in the way")
+            return
+        self._keep(OBSTACLE, False, "")
+        if self._drive.tracker.known and now - self._blocked_at > SEEN_AGAIN:
+            self._blocked_at = now
+            place = self._drive.tracker.at(now)[:2]
+            if self._blockages.block_around(self._drive.obstacles.unknown, place, now):
+                self.counts["ways found blocked"] += 1
+                self.get_logger().warning(self._blockages.reason)
+                self._say_status()
 
     def _keep(self, cause: str, happens: bool, reason: str) -> None:
         """Keep the robot from moving for as long as something happens."""
         if not happens:
-            self._gate.resume(cause)
-        elif reason not in self._gate.stopped:
-            if self._gate.in_control:
-                self._robot.begin_stop(time.monotonic())
-                self._driver.halt(time.monotonic())
-            self._gate.stop(cause, reason)
-            self.counts[f"stops: {reason}"] += 1
+            if self._gate.resume(cause):
+                self._say_status()
+            return
+        if self._gate.keeps(cause):
+            if self._gate.reason(cause) != reason:
+                self._gate.stop(cause, reason)
+                self._say_status()
+            return
+        if self._gate.in_control:
+            self._robot.begin_stop(time.monotonic())
+            self._driver.halt(time.monotonic())
+        self._gate.stop(cause, reason)
+        self.counts[f"stops: {cause}"] += 1
+        self.get_logger().warning(f"stopped: {reason}")
+        self._say_status()
+
+    def _say_status(self) -> None:
+        """Publish what the machine has to know beyond states: now and then, and when it changes."""
+        status, now = self._status, time.monotonic()
+        before = status.stopped, list(status.blocked), status.failure
+        status.stopped = self._gate.stopped
+        if self._blockages is not None:
+            status.blocked = sorted(self._blockages.cells(now))
+            status.blocked_by = self._blockages.reason
+        if isinstance(self._driver, Nav2Driver):
+            navigation = self._driver.navigation
+            status.failure = navigation.failure
+            status.distance_remaining = navigation.distance_remaining
+            status.number_of_recoveries = navigation.recoveries
+        else:
+            status.distance_remaining = self._distance(now)
+        if (
+            status.stopped,
+            list(status.blocked),
+            status.failure,
+        ) != before or self._gate.in_control:
+            status.header.stamp = self.get_clock().now().to_msg()
+            self._statuses.publish(status)
+
+    def _distance(self, now: float) -> float:
+        """Return the metres that are left of the leg, by its cells; 0 where there is none."""
+        building = self._stage.building
+        if self._leg is None or building is None or not self._drive.tracker.known:
+            return 0.0
+        points = building.floor.centres[list(self._leg.cells)]
+        place = self._drive.tracker.at(now)[:2]
+        return project(place, [tuple(point) for point in points.tolist()]).left
+
+    def _on_leg(self, leg: Leg) -> None:
+        if leg.session != self._observation.session or leg.episode != self._observation.episode:
+            return  # of a mission before this node was there
+        cells = None if self._stage.building is None else self._stage.building.floor.num_cells
+        if cells is None or any(not 0 <= cell < cells for cell in leg.cells):
+            self.drop("leg through cells that the map does not have")
+            return
+        self._leg = leg if leg.cells else None
+        self._driver.take(leg)
 
     def _guard(self) -> None:
         """Look more often than once a period whether the robot must be stopped."""
@@ -490,6 +632,8 @@ class BridgeNode(SkmNode):
         self._robot.note_place(self._place, now, braking=not go)
         if self._blind:
             return  # nobody knows the state: the machine hears nothing, and gives up in the end
+        if self._transforms is not None:
+            self._transforms.publish(self._drive.tracker.at(now), self._observation.header.stamp)
         if go:
             self._timing.due(self._observation.step)
             self._driver.drive(now)
@@ -565,7 +709,7 @@ class BridgeNode(SkmNode):
         self._gate.forget()
         self._timing.stopped()
         self._driver.halt(time.monotonic())
-        self._shown = False
+        self._shown, self._leg = False, None
         self._observation.episode += 1
         self._observation.step = 0
         self._show(self._drive.begin(time.monotonic()))
@@ -577,12 +721,17 @@ class BridgeNode(SkmNode):
 
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
-        values = {
+        values: dict[str, object] = {
             "episode": self._observation.episode,
             "step": self._observation.step,
             **self._timing.report(),
             **self._robot.report(),
         }
+        if self._blockages is not None and (blocked := self._blockages.cells(time.monotonic())):
+            values["blocked cells"] = len(blocked)
+            values["blocked by"] = self._blockages.reason
+        if isinstance(self._driver, Nav2Driver):
+            values.update(self._driver.navigation.counts)
         if self._gate.stopped:
             return WARN, f"stopped: {self._gate.stopped}", values
         if problem := self._driver.problem():

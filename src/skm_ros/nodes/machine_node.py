@@ -5,6 +5,8 @@ Relative to its namespace (/skm):
                 set_event (skm/SetEvent), a service that answers when the mission has taken the event
     subscribes  observation (skm/Observation), labels (skm/Labels), primitives_info (skm/PrimitivesInfo)
                 event/NAME (std_msgs/Bool) for each name of the parameter `events`
+                any topic that the file of the parameter `labels` names: see `signal_topics`
+                set_place (skm/SetPlace), a service that takes places out of service: see `robot_peer`
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
@@ -13,8 +15,8 @@ Relative to its namespace (/skm):
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
 
 Nothing is done before the peers are there, whichever starts first: until the primitives have introduced
-themselves and the simulator has shown a state, the phase is WAITING. A goal that comes earlier waits for
-them, for `peer_timeout` at most.
+themselves and the simulator, or the robot's bridge, has shown a state, the phase is WAITING. A goal that
+comes earlier waits for them, for `peer_timeout` at most.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
@@ -50,16 +52,18 @@ from skm_machine.errors import (
     did_you_mean,
 )
 from skm_machine.events import EventScript, check_events
+from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS
-from skm_machine.mission import compile_mission
+from skm_machine.mission import Mission, compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
 from skm_primitives.execution.narration import RunNarrator
 from skm_primitives.execution.phrases import LANGUAGES
+from skm_primitives.execution.replanning import Plan, closed_reason, known_cells, plan_from
 from skm_primitives.planning.planners import make_policy, planner_names
 from skm_primitives.planning.policies import ProductPolicy
-from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.policy import Decision, Expectation
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import RemoteSkills
@@ -77,9 +81,14 @@ from skm_ros.event_inbox import Effect, EventInbox
 from skm_ros.nodes.decision_topic import DecisionTopic
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
+from skm_ros.nodes.robot_peer import SETTINGS as ROBOT_SETTINGS
+from skm_ros.nodes.robot_peer import RobotPeer
+from skm_ros.nodes.signal_topics import SETTING as LABELS
+from skm_ros.nodes.signal_topics import SignalTopics
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 from skm_ros.step_time import StepTimes, step_seconds
+from skm_sim.robots.command_gate import is_by_person
 
 # Events over ROS: propositions that the robot does not control, set by a service or on topics.
 #
@@ -102,8 +111,10 @@ class MissionEvents(EventInbox):
     """The events of a node's parameter, with their service and topics."""
 
     def __init__(self, node: MachineNode) -> None:
-        super().__init__(EventScript(node.setting("events")).names)
         self._node = node
+        by_hand = EventScript(node.setting("events")).names
+        self.signals = SignalTopics(node, node.setting("labels"), self.note)
+        super().__init__(tuple(dict.fromkeys((*by_hand, *self.signals.names))))
         node.create_service(
             SetEvent,
             "set_event",
@@ -111,7 +122,7 @@ class MissionEvents(EventInbox):
             qos_profile=qos.REQUESTS,
             callback_group=node.low_priority,
         )
-        for name in self.names:
+        for name in by_hand:
             _Sensor(node, name, self)
 
     def note(self, name: str, value: bool) -> None:
@@ -280,6 +291,9 @@ said_of = lru_cache(maxsize=256)(goal_message)
 def mission_result(execution: Execution) -> ExecuteMission.Result:
     """Return the result of a mission that has just ended."""
     result = Result(outcome=execution.outcome, reason=execution.reason, words=execution.words)
+    if execution.outcome not in (Result.ACCEPTED, Result.SATISFIED_SO_FAR, Result.CANCELLED):
+        result.error_code = Result.ERROR_OFFSET + execution.outcome
+        result.error_msg = execution.reason
     if execution.steps is not None:
         tracker = execution.steps.run.tracker
         result.steps, result.accepted = tracker.steps, tracker.accepting_visits
@@ -288,6 +302,12 @@ def mission_result(execution: Execution) -> ExecuteMission.Result:
         result.transitions = [transition_message(step) for step in kept]
         result.dropped_transitions = tracker.moves - len(kept)
     return result
+
+
+def duration(seconds: float) -> Duration:
+    """Return seconds as a message."""
+    whole = int(seconds)
+    return Duration(sec=whole, nanosec=int((seconds - whole) * NANOSECONDS))
 
 
 def describe_mission(execution: Execution, state: MachineState) -> None:
@@ -356,6 +376,7 @@ class MissionServer(ActionServer):  # type: ignore[misc]
 # All of it is called back from the executor and never waits.
 
 
+ANOTHER_WAY: Final = "another way is being planned"
 LATE_PERIODS: Final = 2.0
 """After so many periods a state, or an answer, is late."""
 EARLY_PERIODS: Final = 0.25
@@ -385,7 +406,9 @@ class MissionSteps:
         """Why the robot is stopped while the mission goes on; empty if it is not."""
         self._stopped_since = 0.0
         self._waits_for_robot = False
-        self.heard_at = time.monotonic()
+        self.heard_at = self._got_on_at = time.monotonic()
+        self.planning = False
+        """Whether another way is being planned: until then the robot stands."""
         self._asked_at = 0.0
         self._asked_for: Key = first.key
         self._decided_for: Key | None = None
@@ -435,6 +458,7 @@ class MissionSteps:
     def _on_entered(self, state: WorldState) -> bool:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
+        self._got_on_at = time.monotonic()
         if self._real_time and self.run.decision is not None and not self.run.decision.rest:
             self._node.step_times.note((state.stamp - self._entered_at) / NANOSECONDS)
         self.state, self._entered_at = state, state.stamp
@@ -443,8 +467,8 @@ class MissionSteps:
         try:
             events = self._node.events.take()
             labels = state.labels | events if events else state.labels
-            time = state.stamp if self._real_time else None
-            moved = self.run.track(state.value, labels, time)
+            stamp = state.stamp if self._real_time else None
+            moved = self.run.track(state.value, labels, stamp)
             goes_on = usable and not self.run.over
             if goes_on and not state.ended:
                 self._go_on(state)
@@ -593,6 +617,13 @@ class MissionSteps:
 
     def _is_held(self, state: WorldState) -> bool:
         """Tell whether the robot is kept from moving on its own side; wait for it to be let go."""
+        if self.planning:
+            self.hold(ANOTHER_WAY)
+            return True
+        if unknown := self._node.events.signals.stops:
+            self._waits_for_robot = True
+            self.hold(unknown)
+            return True
         if state.stopped:
             self._waits_for_robot = True
             self.hold(f"the robot is stopped: {state.stopped}")
@@ -617,6 +648,25 @@ class MissionSteps:
         """Stop the robot: the next state has not come for two periods."""
         self.hold("nothing is heard from the robot")
 
+    def go_on_by(self, plan: Plan | None) -> None:
+        """Go on after planning anew: by another plan, or by the present one if there is none."""
+        self.planning = False
+        if plan is not None:
+            self.run.replan(plan.policy, plan.shield, self.state.value)
+            self._decided_for = None
+            self._got_on_at = time.monotonic()
+        self._stopped_since = time.monotonic()
+        self.ask_again()
+
+    @property
+    def _rests(self) -> bool:
+        """Whether it is right that nothing happens: a person, the clock or an event is waited for."""
+        decision = self.run.decision
+        waits = decision is not None and (
+            decision.rest or decision.expectation is Expectation.WAITING
+        )
+        return waits or self.planning or is_by_person(self.state.stopped)
+
     def hold(self, reason: str) -> None:
         """Stop the robot while the mission goes on."""
         if not self.stop_reason:
@@ -637,9 +687,20 @@ class MissionSteps:
         patience = self._node.setting("resume_after")
         if self._decided_for is None:  # Primitives that were just started may not hear it yet.
             patience = max(patience, self._node.setting("peer_timeout"))
+        if self._rests or not self._real_time:
+            self._got_on_at = now
+        stuck = self._node.setting("stuck_after")
+        if 0 < stuck < now - self._got_on_at:
+            goal, goals = self.run.goal, self.run.skills.goals
+            after = f"it is after {labels_text(goals[goal].labels)}" if goal >= 0 else ""
+            why = self.stop_reason or self._node.robot.cause or after
+            self._finish(Result.NO_PROGRESS, f"the robot has not got on for {stuck:g} s: {why}")
+            return
         if self.stop_reason:
-            if not self._waits_for_robot and now - self._stopped_since > patience:
-                self._finish(Result.ERROR, f"{self.stop_reason}, for {patience:g} s")
+            waits = self._waits_for_robot or self.planning
+            if not waits and now - self._stopped_since > patience:
+                cause = f": {self._node.robot.cause}" if self._node.robot.cause else ""
+                self._finish(Result.ERROR, f"{self.stop_reason}{cause}, for {patience:g} s")
             return
         if self.state.period:
             if now - self.heard_at > 2 * LATE_PERIODS * self.state.period:
@@ -647,7 +708,7 @@ class MissionSteps:
             return
         limit = self._node.setting("peer_timeout")
         if now - self.heard_at > limit:
-            self._finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
+            self._finish(Result.ERROR, f"nothing was heard from the robot for {limit:g} s")
         elif self._query is not None and now - self._asked_at > limit:
             self._finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")
 
@@ -660,6 +721,8 @@ class MissionSteps:
 
 
 UNKNOWN: Final = Result.UNKNOWN
+MOST_REPLANNED: Final = 5
+"""How many ways are tried before a mission ends since the robot cannot go them."""
 NO_LIMIT: Final = 1 << 62
 """Steps of a mission without end: until it is cancelled."""
 
@@ -689,6 +752,9 @@ class Execution:
         self._expected: tuple[int, int] | None = None
         self._ready_to_begin = False
         self._moved = self._unseen = False
+        self._plan_again = False
+        self._replanned = 0
+        """How often the robot could not go the planned way at all, and another one was looked for."""
         self._feedback = ExecuteMission.Impl.FeedbackMessage(goal_id=handle.goal_id)
 
     @property
@@ -743,8 +809,9 @@ class Execution:
                 events=self.node.events.names,
             )
             mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
-            policy = make_policy(mission, skills, self.planner)
             state = self.node.states.latest
+            skills = self._open_skills(mission, skills)
+            policy = make_policy(mission, skills, self.planner)
             seen = state is not None and state.value is not None and not goal.reset
             if seen and state is not None and isinstance(policy, ProductPolicy):
                 policy.look_ahead_from(state.value)
@@ -757,7 +824,8 @@ class Execution:
             pace = period or self._step_seconds or self.node.step_times.expected or 0.0
             self._narrator = RunNarrator(answer, pace, self.node.setting("language"))
         except SkmError as error:
-            answer = Result.REJECTED, str(error)
+            closed = self.node.robot.closed(skills)
+            answer = Result.REJECTED, closed_reason(error, closed)
         except Exception as error:
             if self.outcome != Result.UNKNOWN:
                 return  # the node may be gone by now
@@ -765,6 +833,87 @@ class Execution:
             answer = Result.ERROR, f"planning failed: {error!r}"
         if self.outcome == Result.UNKNOWN:
             self.node.executor.create_task(self._planned, answer)
+
+    def _open_skills(self, mission: Mission, skills: RemoteSkills) -> RemoteSkills:
+        """Return the skills without ways that are blocked, if the mission can be done so; else with."""
+        free = self.node.robot.open_ways(skills)
+        state = self.node.states.latest
+        if self.node.robot.status.blocked and state is not None and state.value is not None:
+            initial = mission.machine.initial
+            try:
+                plan_from(mission, free, self.planner, initial, state.value, shield=False)
+            except UnachievableMissionError:
+                return self.node.robot.open_ways(skills, blocked=False)
+        return free
+
+    # Another way
+
+    def plan_anew(self) -> None:
+        """Plan the rest of the mission for the ways that are open now; the robot stands meanwhile."""
+        steps, skills = self.steps, self._skills
+        if steps is None or self.outcome != UNKNOWN or skills is None:
+            return
+        if known_cells(skills) is None or steps.planning:
+            self._plan_again = steps.planning
+            return
+        steps.planning = True
+        steps.hold(ANOTHER_WAY)
+        failure = self.node.robot.status.failure
+        given = steps.run.tracker.state, steps.state.value, failure
+        threading.Thread(target=self._find_way, args=given, name="planning", daemon=True).start()
+
+    def _find_way(self, state: int, observation: Any, failure: str) -> None:  # noqa: ANN401
+        """Plan in a thread of its own; hand the outcome to the executor."""
+        assert self.run is not None
+        assert self._skills is not None
+        mission, skills = self.run.policy.mission, self._skills
+        answer: Plan | str
+        try:
+            free = self.node.robot.open_ways(skills)
+            shield = self.node.setting("shield")
+            answer = plan_from(mission, free, self.planner, state, observation, shield=shield)
+        except SkmError as error:
+            answer = closed_reason(error, self.node.robot.closed(skills))
+        except Exception as error:
+            traceback.print_exc()
+            answer = f"planning failed: {error!r}"
+        if self.outcome == Result.UNKNOWN:
+            self.node.executor.create_task(self._found_way, answer, failure)
+
+    def _found_way(self, answer: Plan | str, failure: str) -> None:
+        steps = self.steps
+        if self.outcome != Result.UNKNOWN or steps is None:
+            return
+        self._replanned += bool(failure)
+        if isinstance(answer, str) and (failure or self._is_closed_off()):
+            reason = f"{failure}; and there is no other way: {answer}" if failure else answer
+            self.finish(Result.NO_PROGRESS, reason)
+            return
+        if failure and self._replanned > MOST_REPLANNED:
+            self.finish(Result.NO_PROGRESS, f"{failure}; other ways were tried, too")
+            return
+        found = isinstance(answer, Plan)
+        self.node.get_logger().warning(
+            "another way is taken" if found else f"there is no other way: {answer}"
+        )
+        self.node.counts["other ways taken" if found else "other ways looked for in vain"] += 1
+        steps.go_on_by(answer if isinstance(answer, Plan) else None)
+        if self._plan_again:
+            self._plan_again = False
+            self.plan_anew()
+
+    def _is_closed_off(self) -> bool:
+        """Tell whether the mission cannot be done for closed places alone: those do not go away."""
+        assert self.run is not None
+        assert self._skills is not None
+        assert self.steps is not None
+        free = self.node.robot.open_ways(self._skills, blocked=False)
+        state, observation = self.run.tracker.state, self.steps.state.value
+        try:
+            plan_from(self.run.policy.mission, free, self.planner, state, observation, shield=False)
+        except UnachievableMissionError:
+            return True
+        return False
 
     def _planned(self, answer: MissionRun | tuple[int, str]) -> None:
         if self.outcome != Result.UNKNOWN:
@@ -813,7 +962,8 @@ class Execution:
         try:
             self.run.begin(state.value, state.labels | events, state.time)
         except UnachievableMissionError as error:
-            self.finish(Result.REJECTED, str(error))
+            closed = () if self._skills is None else self.node.robot.closed(self._skills)
+            self.finish(Result.REJECTED, closed_reason(error, closed))
             return
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
@@ -852,6 +1002,9 @@ class Execution:
             self._warning = late
             self.node.get_logger().warning(late)
         self.node.decisions.publish(self)
+        if self.steps is not None:
+            target = "" if self.text is None else self.text.target
+            self.node.robot.publish_leg(self.steps.run, target, self.steps.state)
 
     # Meanwhile
 
@@ -875,7 +1028,7 @@ class Execution:
                 missing = " and ".join(self.node.missing_peers())
                 self.finish(Result.ERROR, f"not ready after {limit:g} s: no {missing}")
         elif self.run is not None and now - self._waiting_since > limit:
-            self.finish(Result.ERROR, f"nothing was heard from the simulator for {limit:g} s")
+            self.finish(Result.ERROR, f"nothing was heard from the robot for {limit:g} s")
 
     def on_primitives(self, skills: RemoteSkills) -> None:
         """Take note that the primitives have (re)appeared: ask again, or end if they are others."""
@@ -898,6 +1051,13 @@ class Execution:
         state = self.node.publish_machine_state()
         feedback = self._feedback.feedback
         feedback.transition, feedback.machine = transition, state
+        status, left = self.node.robot.status, self.node.step_times.expected
+        feedback.navigation_time = duration(time.monotonic() - self.began_at)
+        feedback.distance_remaining = status.distance_remaining
+        feedback.number_of_recoveries = status.number_of_recoveries
+        if self.run is not None and left and 0 < self.run.goal_value < 1:
+            steps = 1 + math.log(self.run.goal_value) / math.log(self.run.skills.gamma)
+            feedback.estimated_time_remaining = duration(steps * left)
         self.node.feed_back(self._feedback)
 
     # The end
@@ -1022,6 +1182,7 @@ SETTINGS: Final = (
         "of what people are told of a mission under way",
         choices=tuple(LANGUAGES),
     ),
+    LABELS,
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),
     Setting(
         "peer_timeout",
@@ -1037,6 +1198,7 @@ SETTINGS: Final = (
         low=0.0,
         high=3600.0,
     ),
+    *ROBOT_SETTINGS,
 )
 
 
@@ -1063,6 +1225,7 @@ class MachineNode(SkmNode):
         self.primitives = PrimitivesPeer(self, self._query_client)
         self.reset_client = self.create_client(Reset, "reset", callback_group=self.low_priority)
         self.events = MissionEvents(self)
+        self.robot = RobotPeer(self, self._on_ways_changed)
         self.step_times = StepTimes()
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
@@ -1116,7 +1279,7 @@ class MachineNode(SkmNode):
         if not self.primitives.ready:
             missing.append("primitives")
         if self.states.is_silent(self.setting("peer_timeout")):
-            missing.append("simulator")
+            missing.append("robot")
         return tuple(missing)
 
     def _watch(self) -> None:
@@ -1130,6 +1293,10 @@ class MachineNode(SkmNode):
             self.publish_machine_state()
         if self._execution is not None:
             self._execution.watch(time.monotonic())
+
+    def _on_ways_changed(self) -> None:
+        if self._execution is not None:
+            self._execution.plan_anew()
 
     # States of the world
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection
 from typing import Any, Final, TypeAlias
 
 from geometry_msgs.msg import PoseWithCovarianceStamped
@@ -29,9 +30,38 @@ STATIC: Final = QoSProfile(
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
 LOCALISED: Final = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
-"""AMCL's pose: reliable, and offered to late joiners, which need not ask for it."""
+"""A localiser's pose, live."""
+LATCHED_POSE: Final = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""The same, of before this node was there: AMCL says where it is only when the robot has moved."""
+KEPT_SECONDS: Final = 3.0
+"""Of odometry that is kept, to know where it was when a pose was found that comes later."""
+MOST_KEPT: Final = 1000
 MOST_FRAMES: Final = 1000
 MOST_LINKS: Final = 20
+
+
+class Frames:
+    """Whether messages are in the frame that they should be in; `problem` says which one is not.
+
+    By REP 105 odometry is in the frame `odom`, which drifts against `map`: one is not the other.
+    """
+
+    def __init__(self, expected: Collection[str]) -> None:
+        self._expected = tuple(expected)
+        self.problem = ""
+
+    def accept(self, what: str, frame: str, advice: str) -> bool:
+        """Tell whether a message's frame is right; a message that names none is believed."""
+        name = frame.lstrip("/")
+        if not name or name in self._expected:
+            self.problem = ""
+            return True
+        self.problem = f"{what} is in the frame '{name[:100]}', not '{self._expected[0]}': {advice}"
+        return False
 
 
 class OdometrySource:
@@ -48,37 +78,112 @@ class OdometrySource:
         odom: str,
         pose: str = "",
         spread: float = math.inf,
+        frames: Collection[str] = (),
     ) -> None:
-        self._node, self._listener, self._spread = node, listener, spread
-        self._odometry: Pose | None = None
+        """`frames` are names of the map's frame; none: any will do."""
+        self._node, self._listener, self.spread = node, listener, spread
+        self._names = odom, pose
+        self._odometry: deque[tuple[float, Pose]] = deque(maxlen=MOST_KEPT)
+        """Stamps, and where the robot was then by its odometry."""
+        self._found: tuple[float, Pose] | None = None
+        """What the localiser has said, and when it was so."""
+        self._uncertain = ""
+        self._frames = Frames(frames) if frames else None
         self._frame: Pose | None = None if pose else (0.0, 0.0, 0.0)
+        self._heard: tuple[int, int] | None = None
         node.create_subscription(Odometry, odom, self._on_odometry, READINGS)
         if pose:
+            node.create_subscription(PoseWithCovarianceStamped, pose, self._on_pose, LATCHED_POSE)
+            # The second, since the node warns of publishers that do not fit the last one: all do.
             node.create_subscription(PoseWithCovarianceStamped, pose, self._on_pose, LOCALISED)
+
+    @property
+    def problem(self) -> str:
+        """Why there is no pose, as far as that can be told; empty where there is one."""
+        odom, pose = self._names
+        if self._frames is not None and self._frames.problem:
+            return self._frames.problem
+        if not self._odometry:
+            return f"nothing was heard on {odom} (nav_msgs/Odometry) yet"
+        if self._uncertain:
+            return self._uncertain
+        if self._frame is None:
+            return (
+                f"nothing was heard on {pose} (PoseWithCovarianceStamped) yet: AMCL says where the robot"
+                " is once it was given an initial pose, such as by RViz's 2D Pose Estimate"
+            )
+        return ""
 
     def _on_odometry(self, message: Odometry) -> None:
         try:
-            self._odometry, velocity = odometry_value(message)
+            place, velocity = odometry_value(message)
         except ConversionError as error:
             self._node.drop("unusable odometry", error)
             return
+        advice = (
+            "pose_source odom is for odometry in the map's frame; with a localiser use pose_source pose"
+            " or tf, and where the odometry's frame is the map's, set map_frame to its name (REP 105)"
+        )
+        frames = None if self._names[1] else self._frames
+        if frames is not None and not frames.accept(
+            "the odometry", message.header.frame_id, advice
+        ):
+            self._node.drop("odometry in another frame")
+            return
+        stamp = _seconds(message.header.stamp)
+        self._odometry.append((stamp, place))
+        if self._found is not None and self._frame is None:
+            self._align()
         if self._frame is not None:
-            pose = combined(self._frame, self._odometry)
+            pose = combined(self._frame, place)
             self._listener(pose, velocity, time.monotonic(), message.header.stamp)
 
     def _on_pose(self, message: PoseWithCovarianceStamped) -> None:
+        stamp = message.header.stamp
+        if (stamp.sec or stamp.nanosec) and (stamp.sec, stamp.nanosec) == self._heard:
+            return  # by the other subscription
+        self._heard = stamp.sec, stamp.nanosec
         try:
             found = amcl_value(message)
         except ConversionError as error:
             self._node.drop("unusable pose", error)
             return
-        if (spread := amcl_spread(message)) > self._spread:
-            reason = f"± {spread:.2f} m, and pose_spread is {self._spread:g}"
-            self._node.drop("pose of a localiser that is too uncertain", reason)
-            self._frame = None
+        advice = "the localiser's pose must be in the map's frame; set map_frame to its name"
+        if self._frames is not None and not self._frames.accept(
+            "the localiser's pose", message.header.frame_id, advice
+        ):
+            self._node.drop("pose in another frame")
+            self._frame = self._found = None
             return
-        if self._odometry is not None:
-            self._frame = combined(found, inverse(self._odometry))
+        self._uncertain = ""
+        if (spread := amcl_spread(message)) > self.spread:
+            reason = f"± {spread:.2f} m, and pose_spread is {self.spread:g}"
+            self._uncertain = f"the localiser is too uncertain: {reason}"
+            self._node.drop("pose of a localiser that is too uncertain", reason)
+            self._frame = self._found = None
+            return
+        self._found = _seconds(message.header.stamp), found
+        if self._odometry:
+            self._align()
+
+    def _align(self) -> None:
+        """Work out where the odometry's frame is, by where it was when the localiser's pose was so.
+
+        A pose that is older than all odometry is one of before: the robot has not moved far since, or
+        there would be another.
+        """
+        assert self._found is not None
+        when, found = self._found
+        then = self._odometry[-1][1]
+        if when and self._odometry[0][0] <= when and self._odometry[-1][0] - when < KEPT_SECONDS:
+            then = min(self._odometry, key=lambda kept: abs(kept[0] - when))[1]
+        elif when and when < self._odometry[0][0]:
+            then = self._odometry[0][1]
+        self._frame = combined(found, inverse(then))
+
+
+def _seconds(stamp: Any) -> float:  # noqa: ANN401 - builtin_interfaces/Time
+    return float(stamp.sec + stamp.nanosec * 1e-9)
 
 
 class TransformSource:
@@ -98,10 +203,19 @@ class TransformSource:
         self._map, self._base = frames
         self._parents: dict[str, tuple[str, Pose]] = {}
         self._velocity = REST
+        self.spread = math.inf
         node.create_subscription(TFMessage, "/tf", self._on_transforms, READINGS)
         node.create_subscription(TFMessage, "/tf_static", self._on_static, STATIC)
         if odom:
             node.create_subscription(Odometry, odom, self._on_odometry, READINGS)
+
+    @property
+    def problem(self) -> str:
+        """Why there is no pose, as far as that can be told; empty where there is one."""
+        if self._links():
+            return ""
+        known = ", ".join(sorted(self._parents)[:10]) or "none"
+        return f"tf has no way from {self._map} to {self._base}; frames on tf: {known}"
 
     def _on_odometry(self, message: Odometry) -> None:
         try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from std_msgs.msg import Bool
@@ -20,7 +21,7 @@ from std_srvs.srv import Trigger
 
 from skm_ros import qos
 from skm_ros.nodes.skm_node import Setting, SkmNode
-from skm_sim.robots.command_gate import CommandGate
+from skm_sim.robots.command_gate import NOT_HELD, STOP_CALLED, CommandGate
 
 # The last stop of a robot: when it began, when the robot stood, and how far it went.
 
@@ -81,9 +82,12 @@ DEADMAN: Final = "dead man"
 class RobotSide(StopRecord):
     """The gate in front of a robot, with the services and topics that can close it."""
 
-    def __init__(self, node: SkmNode, gate: CommandGate) -> None:
+    def __init__(
+        self, node: SkmNode, gate: CommandGate, on_resume: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`on_resume` is called when a person lets the robot move; it tells if that mattered."""
         super().__init__()
-        self._node = node
+        self._node, self._on_resumed = node, on_resume
         self.gate = gate
         self._held_at = -1e9
         node.create_service(Trigger, "stop", self._on_stop)
@@ -97,14 +101,15 @@ class RobotSide(StopRecord):
     def _on_stop(self, request: Any, response: Trigger.Response) -> Trigger.Response:  # noqa: ANN401, ARG002
         if self.gate.in_control:
             self.begin_stop(time.monotonic())
-        self.gate.stop(SERVICE, "stop was called")
+        self.gate.stop(SERVICE, STOP_CALLED)
         self._node.counts["stops by service"] += 1
         self._node.get_logger().warning("stopped by service; resume lets the robot move again")
         response.success, response.message = True, "stopped until resume is called"
         return response
 
     def _on_resume(self, request: Any, response: Trigger.Response) -> Trigger.Response:  # noqa: ANN401, ARG002
-        response.success = self.gate.resume(SERVICE)
+        mattered = self._on_resumed()
+        response.success = self.gate.resume(SERVICE) or mattered
         response.message = self.gate.stopped or ("free" if response.success else "was not stopped")
         return response
 
@@ -127,6 +132,6 @@ class RobotSide(StopRecord):
         if not self._watched:
             return
         if now - self._held_at > self._node.setting("deadman_timeout"):
-            self.gate.stop(DEADMAN, "the dead-man switch is not held")
+            self.gate.stop(DEADMAN, NOT_HELD)
         else:
             self.gate.resume(DEADMAN)

@@ -18,6 +18,15 @@ MOST_STEPS: Final = 2
 KEPT_STATES: Final = 64
 
 
+STOP_CALLED: Final = "stop was called"
+NOT_HELD: Final = "the dead-man switch is not held"
+
+
+def is_by_person(stopped: str) -> bool:
+    """Tell whether a person keeps the robot from moving: then it may take as long as it takes."""
+    return STOP_CALLED in stopped or NOT_HELD in stopped
+
+
 class CommandGate:
     """The command in force, if any, and why the robot is kept from moving, if it is."""
 
@@ -48,6 +57,14 @@ class CommandGate:
         """Keep the robot from moving, for one cause among several, until that is taken back."""
         self._reasons[cause] = reason
         self.let_go()
+
+    def keeps(self, cause: str) -> bool:
+        """Tell whether a cause keeps the robot from moving."""
+        return cause in self._reasons
+
+    def reason(self, cause: str) -> str:
+        """Return why a cause keeps the robot from moving; empty if it does not."""
+        return self._reasons.get(cause, "")
 
     def resume(self, cause: str) -> bool:
         """Take one cause back; tell whether it was there."""

@@ -11,16 +11,21 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from skm_sim.arrays import FloatArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import NO_CELL, Floor
 from skm_sim.maps.places import Places
+from skm_sim.robots.localisation import Localisation
+from skm_sim.robots.motion import MotionWatch
 from skm_sim.robots.obstacles import ObstacleMonitor, grown
 from skm_sim.robots.path_follower import (
     END,
     Chassis,
     ClearancePlanner,
     Point,
+    ahead,
     follow,
     project,
     remaining,
@@ -71,9 +76,25 @@ class Driving(Protocol):
 
     tracker: PoseTracker
     obstacles: ObstacleMonitor
+    localisation: Localisation
+    motion: MotionWatch
 
-    def scan(self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose) -> None:
-        """Take a scan of a laser that is mounted there."""
+    def read(self, pose: Pose, velocity: Velocity, now: float) -> float:
+        """Take a reading of the pose; return how far off it is, 0 if no more than noise."""
+        ...
+
+    def scan(
+        self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose, limit: float
+    ) -> None:
+        """Take a scan of a laser that is mounted there and sees so far."""
+        ...
+
+    def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
+        """Take other limits, another manner or another size of the robot, while it drives."""
+        ...
+
+    def obstructed(self, now: float) -> bool:
+        """Tell whether what stands ahead keeps the robot from going where it is to go."""
         ...
 
     @property
@@ -106,20 +127,53 @@ class RobotDrive:
     """Where the robot is, what stands in its way, and how its velocity may change."""
 
     def __init__(
-        self, chassis: Chassis, limits: Limits, config: DriveConfig, known: Walls | None
+        self,
+        chassis: Chassis,
+        limits: Limits,
+        config: DriveConfig,
+        known: Walls | None,
+        localisation: Localisation | None = None,
     ) -> None:
         self.tracker = PoseTracker(config.filter_gain, config.latency)
         self.obstacles = ObstacleMonitor(known, chassis.radius, config.clearance)
+        self.localisation = localisation or Localisation(None, None, chassis.radius)
+        self.motion = MotionWatch()
         self._chassis, self._limits, self._config = chassis, limits, config
         self._velocity = REST
         self._begun = False
 
+    def read(self, pose: Pose, velocity: Velocity, now: float) -> float:
+        """Take a reading of the pose; return how far off it is, 0 if no more than noise."""
+        jump = self.tracker.read(pose, velocity, now)
+        self.localisation.read(self.tracker.at(now), jump)
+        return jump
+
     def scan(
-        self, distances: FloatArray, angles: FloatArray, now: float, mount: Pose = (0.0, 0.0, 0.0)
+        self,
+        distances: FloatArray,
+        angles: FloatArray,
+        now: float,
+        mount: Pose = (0.0, 0.0, 0.0),
+        limit: float = math.inf,
     ) -> None:
-        """Take a scan of a laser that is mounted there."""
-        if self.tracker.known:
-            self.obstacles.look(self.tracker.at(now), distances, angles, mount)
+        """Take a scan of a laser that is mounted there and sees so far."""
+        if not self.tracker.known:
+            return
+        pose = self.tracker.at(now)
+        self.obstacles.look(pose, distances, angles, mount)
+        if math.isfinite(limit):
+            self.localisation.look(pose, distances, angles, limit, mount)
+
+    def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
+        """Take other limits, another manner or another size of the robot, while it drives."""
+        self._limits, self._config = limits, config
+        self._chassis = replace(self._chassis, radius=radius)
+        self.tracker.filter_gain, self.tracker.latency = config.filter_gain, config.latency
+        self.obstacles.radius, self.obstacles.margin = radius, config.clearance
+
+    def obstructed(self, now: float) -> bool:  # noqa: ARG002 - by where it is to go, if that is known
+        """Tell whether what stands ahead keeps the robot from going where it is to go."""
+        return self.obstacles.blocked
 
     @property
     def stands(self) -> bool:
@@ -135,11 +189,12 @@ class RobotDrive:
     @property
     def _allowed(self) -> Limits:
         """The limits, with no more speed than what stands ahead leaves room for."""
-        return replace(self._limits, speed=max(1e-6, self.obstacles.speed(self._limits)))
+        most = min(self.obstacles.speed(self._limits), self.motion.speed_limit)
+        return replace(self._limits, speed=max(1e-6, most))
 
     def _commanded(self, wanted: Velocity) -> Velocity:
         """Return what can be asked for on the way to what is wanted."""
-        if self.obstacles.blocked:
+        if self.obstacles.blocked:  # it may still turn away, and go back
             wanted = Velocity(min(0.0, wanted.speed), wanted.turn)
         self._velocity = self._limits.approach(self._velocity, wanted, self._config.period)
         most = self._allowed.speed
@@ -197,6 +252,11 @@ class CellWalk:
         self._place = x, y
         self.path = [self._place]
         return Entered(self.cell, self.labels)
+
+    def adjust(self, horizon: float, margin: float) -> None:
+        """Take another horizon, and another margin for ways from now on."""
+        self._horizon = horizon
+        self._ways.adjust(margin)
 
     def take(self, action: int) -> None:
         """Take the action to the present state: the path goes on with it."""
@@ -277,6 +337,9 @@ class CellWalk:
         return self._places.labels_at(*self._point(cell))
 
 
+AHEAD: Final = math.pi / 3
+"""Radians from its heading within which a robot is kept by what stands ahead; further off it turns
+away."""
 KNOWN_WIDTH: Final = 0.15
 """Metres around the map's walls in which a laser sees nothing but them."""
 
@@ -291,9 +354,30 @@ class Drive(RobotDrive):
         limits: Limits,
         config: DriveConfig,
         known: Walls | None,
+        localisation: Localisation | None = None,
     ) -> None:
-        super().__init__(chassis, limits, config, known)
+        super().__init__(chassis, limits, config, known, localisation)
         self.walk = walk
+
+    def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
+        """Take other limits, another manner or another size of the robot, while it drives."""
+        super().adjust(limits, config, radius)
+        self.walk.adjust(config.horizon, config.margin)
+
+    def obstructed(self, now: float) -> bool:
+        """Tell whether what stands ahead is where the path leads; else the robot may turn away."""
+        if not self.obstacles.blocked:
+            return False
+        x, y, heading = self.tracker.at(now)
+        path = self.walk.path
+        if len(path) < 2:
+            return True
+        aim_x, aim_y = ahead(
+            project((x, y), path), path, self._config.lookahead_distance + self._chassis.radius
+        )
+        if math.dist((x, y), (aim_x, aim_y)) < END:
+            return False
+        return abs(math.remainder(math.atan2(aim_y - y, aim_x - x) - heading, math.tau)) < AHEAD
 
     def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
         """Take the action to the present state: the path goes on with it."""
@@ -333,8 +417,79 @@ class Drive(RobotDrive):
         return self._commanded(wanted)
 
 
+EDGE: Final = 0.05
+"""Metres beyond a cell's edge at which a robot has left it: noise must not make it go to and fro."""
+
+
+class GoalDrive(RobotDrive):
+    """A robot that others drive, such as a navigation stack: its states are where it is.
+
+    Actions are only a sign that it may move; where to is said by legs (`skm_sim.robots.navigation`).
+    """
+
+    def __init__(
+        self,
+        building: Building,
+        chassis: Chassis,
+        limits: Limits,
+        config: DriveConfig,
+        known: Walls | None,
+    ) -> None:
+        super().__init__(chassis, limits, config, known, localisation_in(building, chassis))
+        self._floor, self._places = building.floor, building.places
+        self._place: Point = (0.0, 0.0)
+        self._stays = False
+        """Whether the mission asks for another state where the robot is."""
+        self.cell = NO_CELL
+        self.labels: frozenset[str] = frozenset()
+
+    def begin(self, now: float) -> Entered:
+        """Begin anew where the robot is."""
+        self._begun = True
+        x, y, _ = self.tracker.at(now)
+        self._place, self.cell = (x, y), self._floor.nearest_cell(x, y)[0]
+        self.labels = self._places.labels_at(x, y)
+        return Entered(self.cell, self.labels)
+
+    def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
+        """Take the action to the present state: where to go is said by the leg, but not to stay."""
+        self._stays = int(self._floor.moves[self.cell, int(action)]) == self.cell
+
+    def states(self, now: float, *, resting: bool) -> list[Entered]:  # noqa: ARG002 - as other drives
+        """Return the states that were entered since the last call: exact in labels, by cells else."""
+        if not self.tracker.known:
+            return []
+        x, y, _ = self.tracker.at(now)
+        if not self._begun or math.dist(self._place, (x, y)) > LEAP:
+            return [self.begin(now)]
+        sets = self._places.label_sets_along(*self._place, x, y)
+        self._place = x, y
+        entered = []
+        for labels in sets[:-1]:
+            if labels != self.labels:
+                self.labels = labels
+                entered.append(Entered(self.cell, labels))
+        cell = self._cell(x, y)
+        if sets[-1] != self.labels or cell != self.cell or self._stays:
+            self._stays = False
+            self.cell, self.labels = cell, sets[-1]
+            entered.append(Entered(self.cell, self.labels))
+        return entered
+
+    def _cell(self, x: float, y: float) -> int:
+        inside = self._floor.frame.to_inner(np.array([[x, y], self._floor.centres[self.cell]]))
+        if np.abs(inside[0] - inside[1]).max() <= self._floor.cell / 2 + EDGE:
+            return self.cell
+        cell = self._floor.cell_at(x, y)
+        return self._floor.nearest_cell(x, y)[0] if cell == NO_CELL else cell
+
+    def velocity(self, now: float) -> Velocity:  # noqa: ARG002
+        """Return no command: others drive."""
+        return REST
+
+
 def drive_in(building: Building, chassis: Chassis, limits: Limits, config: DriveConfig) -> Drive:
-    """Return the drive for a robot in a building."""
+    """Return the drive by velocities for a robot in a building."""
     floor, places = building.floor, building.places
     ways = ClearancePlanner(
         floor,
@@ -344,5 +499,15 @@ def drive_in(building: Building, chassis: Chassis, limits: Limits, config: Drive
         walls=(building.occupancy, chassis.radius),
     )
     walk = CellWalk(floor, places, ways, horizon=config.horizon)
-    known = grown(walls_of(building.occupancy, unknown=True), KNOWN_WIDTH)
-    return Drive(walk, chassis, limits, config, known)
+    known = known_walls(building)
+    return Drive(walk, chassis, limits, config, known, localisation_in(building, chassis))
+
+
+def known_walls(building: Building) -> Walls:
+    """Return the walls of a map as wide as a laser may see them."""
+    return grown(walls_of(building.occupancy, unknown=True), KNOWN_WIDTH)
+
+
+def localisation_in(building: Building, chassis: Chassis) -> Localisation:
+    """Return what tells whether a robot is where it is believed to be in a building."""
+    return Localisation(building.floor, walls_of(building.occupancy), chassis.radius)

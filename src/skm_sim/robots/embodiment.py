@@ -12,11 +12,20 @@ from gymnasium.spaces import Discrete, Space
 
 from skm_machine.errors import SkmError
 from skm_sim.arrays import FloatArray
+from skm_sim.maps.building import Building
 from skm_sim.maps.places import Places
 from skm_sim.maps.scene import building_scene
 from skm_sim.maps.spec import is_map_folder, load_building
 from skm_sim.registry import get_domain
-from skm_sim.robots.drive import DriveConfig, Driving, Entered, RobotDrive, drive_in
+from skm_sim.robots.drive import (
+    DriveConfig,
+    Driving,
+    Entered,
+    GoalDrive,
+    RobotDrive,
+    drive_in,
+    known_walls,
+)
 from skm_sim.robots.path_follower import Chassis
 from skm_sim.robots.pose import REST, Limits, Velocity
 from skm_sim.robots.walls import Pose
@@ -187,14 +196,26 @@ class DriveContext:
     scene: list[Shape]
     """For views; its robot is to be moved."""
     drive: Driving
+    radius: float
+    """Of the robot, in metres."""
+    building: Building | None = None
+    """The map's, for a domain on one."""
 
 
 def make_drive_context(
-    domain: str, objects: str, axle: float, radius: float, limits: Limits, config: DriveConfig
+    domain: str,
+    objects: str,
+    axle: float,
+    radius: float,
+    limits: Limits,
+    config: DriveConfig,
+    *,
+    goals: bool = False,
 ) -> DriveContext:
     """Return the stage of a domain: a folder of `skm map`, or one whose robot can be played.
 
     `objects` is a file that says where things are, for the latter; `radius` 0 is the domain's own.
+    `goals`: the robot is not driven by velocities but by goals, on a map.
     """
     if not domain:
         raise SkmError("the bridge needs a domain on a map; `skm map` makes one")
@@ -207,8 +228,14 @@ def make_drive_context(
             Discrete(cells),
             Discrete(actions),
             building_scene(building, (0.0, 0.0)),
-            drive_in(building, chassis, limits, config),
+            GoalDrive(building, chassis, limits, config, known_walls(building))
+            if goals
+            else drive_in(building, chassis, limits, config),
+            chassis.radius,
+            building,
         )
+    if goals:
+        raise SkmError("drive nav2 goes from place to place: it needs a domain on a map")
     if not objects:
         raise SkmError(
             f"on a robot, the domain '{domain}' needs the parameter objects: a file that says where"
@@ -216,12 +243,9 @@ def make_drive_context(
         )
     embodiment: Embodiment = get_domain(domain).part("embodiment")(Path(objects))
     drive = EmbodimentDrive(embodiment, Chassis(axle, radius or USUAL_RADIUS), limits, config)
+    spaces = embodiment.observation_space, embodiment.action_space
     return DriveContext(
-        embodiment.places,
-        embodiment.observation_space,
-        embodiment.action_space,
-        embodiment.scene(),
-        drive,
+        embodiment.places, *spaces, embodiment.scene(), drive, radius or USUAL_RADIUS
     )
 
 

@@ -14,6 +14,15 @@ LEAST_RAYS = 2
 """So many rays must end in the same obstacle's way: a single one is noise."""
 BLOCKED, FREE_AGAIN = 0.03, 0.1
 """Metres of free way below which the way is blocked, and above which it is free again."""
+BODY = 0.85
+"""Part of the robot's radius in which a return ahead counts even where the map has a wall: not all of
+it, since a robot goes along walls, and its pose and its laser err by centimetres."""
+REACTION = 0.05
+"""Metres that a robot still goes before it brakes: two periods of 20 Hz at 0.4 m/s, and some."""
+CREEP = 0.05
+"""m/s at which a robot may still approach a wall of the map, to stand where its cell is."""
+TOUCHING = 0.02
+"""Metres before anything at all at which it goes no further."""
 
 
 def grown(walls: Walls, distance: float) -> Walls:
@@ -32,11 +41,15 @@ class ObstacleMonitor:
     def __init__(self, known: Walls | None, radius: float, margin: float = 0.1) -> None:
         """`known` are the map's walls, as wide as they may look; `radius` is the robot's."""
         self._known = known
-        self._radius = radius
-        self._margin = margin
+        self.radius = radius
+        self.margin = margin
         self.free_way = math.inf
+        self.bare_way = math.inf
+        """How far the robot can go ahead before it meets anything, on the map or not."""
         self.blocked = False
         """Whether the robot cannot go ahead at all."""
+        self.unknown: FloatArray = np.empty((0, 2))
+        """What was seen last that is not on the map, as points of the map frame."""
 
     def look(self, pose: Pose, distances: FloatArray, angles: FloatArray, mount: Pose) -> None:
         """Take a scan, seen from a laser that is mounted there on a robot that is at that pose."""
@@ -44,19 +57,42 @@ class ObstacleMonitor:
         reach, bearing = distances[usable], angles[usable] + mount[2]
         ahead = mount[0] + reach * np.cos(bearing)
         aside = mount[1] + reach * np.sin(bearing)
-        in_way = (ahead > 0) & (np.abs(aside) < self._radius + self._margin / 2)
-        ahead, aside = ahead[in_way], aside[in_way]
-        if self._known is not None and len(ahead):
-            x, y, heading = pose
-            cosine, sine = math.cos(heading), math.sin(heading)
-            seen_x = x + cosine * ahead - sine * aside
-            seen_y = y + sine * ahead + cosine * aside
-            ahead = ahead[~self._known.is_solid(seen_x, seen_y)]
-        ordered = np.sort(ahead)
-        nearest = ordered[LEAST_RAYS - 1] if len(ordered) >= LEAST_RAYS else math.inf
-        self.free_way = max(0.0, float(nearest) - self._radius - self._margin)
+        self.bare_way = self._bare_way(ahead, aside)
+        x, y, heading = pose
+        cosine, sine = math.cos(heading), math.sin(heading)
+        seen = np.stack([x + cosine * ahead - sine * aside, y + sine * ahead + cosine * aside], 1)
+        strange = np.ones(len(seen), np.bool_)
+        if self._known is not None and len(seen):
+            strange = ~self._known.is_solid(seen[:, 0], seen[:, 1])
+        self.unknown = seen[strange]
+        in_way = strange & (ahead > 0) & (np.abs(aside) < self.radius + self.margin / 2)
+        nearest = _second(ahead[in_way])
+        self.free_way = max(0.0, nearest - self.radius - self.margin)
         self.blocked = self.free_way < (FREE_AGAIN if self.blocked else BLOCKED)
 
+    def _bare_way(self, ahead: FloatArray, aside: FloatArray) -> float:
+        """Return how far the robot's own circle can go ahead, whatever the map says."""
+        body = (ahead > 0) & (np.abs(aside) < BODY * self.radius)
+        front = np.sqrt(self.radius**2 - aside[body] ** 2)
+        return max(0.0, _second(ahead[body] - front))
+
     def speed(self, limits: Limits) -> float:
-        """Return how fast the robot may go ahead."""
-        return limits.slowing_speed(self.free_way)
+        """Return how fast the robot may go ahead.
+
+        What is not on the map is kept at a distance. Walls of the map may be approached, but never
+        faster than the robot can stop before what it really sees: the pose by which they are known may
+        be wrong.
+        """
+        before_walls = 0.0
+        if self.bare_way > TOUCHING:
+            before_walls = max(CREEP, limits.slowing_speed(self.bare_way - REACTION))
+        return min(limits.slowing_speed(self.free_way), before_walls)
+
+
+def _second(values: FloatArray) -> float:
+    """Return the second least of some numbers: a single return is noise; infinite if there is none."""
+    return (
+        float(np.partition(values, LEAST_RAYS - 1)[LEAST_RAYS - 1])
+        if len(values) >= LEAST_RAYS
+        else math.inf
+    )

@@ -195,6 +195,11 @@ class ClearancePlanner:
             self._clearance = Clearance(occupancy, self._radius + 2 * occupancy.resolution)
         angles = np.arange(DIRECTIONS) * math.tau / DIRECTIONS
         self._circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        self.adjust(margin)
+
+    def adjust(self, margin: float) -> None:
+        """Take another margin for all ways from now on."""
+        self._margin = margin
         self.through = lru_cache(maxsize=KEPT)(self._through)
         self.way = lru_cache(maxsize=KEPT)(self._way)
 

@@ -100,40 +100,46 @@ class PoseTracker:
     def __init__(self, filter_gain: float = 0.3, latency: float = 0.0) -> None:
         """`filter_gain` is the part of a difference by which a reading pulls the estimate over, 0
         to 1."""
-        self._filter_gain = filter_gain
-        self._latency = latency
+        self.filter_gain = filter_gain
+        self.latency = latency
         self._pose: Pose | None = None
         self._when = -1e9
         self.velocity = REST
         self.read_at = -1e9
         """When the last reading came."""
+        self.reading: Pose = (0.0, 0.0, 0.0)
+        """The last reading itself."""
 
     @property
     def known(self) -> bool:
         """Whether there has been a reading."""
         return self._pose is not None
 
-    def read(self, pose: Pose, velocity: Velocity, now: float) -> bool:
-        """Take a reading that arrives now; tell whether it is far off, and believed all the same."""
-        self.read_at = now
-        part = self._filter_gain
+    def read(self, pose: Pose, velocity: Velocity, now: float) -> float:
+        """Take a reading that arrives now; return how far off it is, 0 if no more than noise.
+
+        What is far off is believed all the same: whether the robot may move then is for others to say.
+        """
+        self.read_at, self.reading = now, pose
+        part = self.filter_gain
         self.velocity = Velocity(
             self.velocity.speed + part * (velocity.speed - self.velocity.speed),
             self.velocity.turn + part * (velocity.turn - self.velocity.turn),
         )
-        seen = moved(pose, self.velocity, self._latency)
+        seen = moved(pose, self.velocity, self.latency)
         if self._pose is None:
             self._pose, self._when = seen, now
-            return False
+            return 0.0
         x, y, heading = self.at(now)
         self._when = now
-        if math.dist((x, y), seen[:2]) > JUMP:
+        jump = math.dist((x, y), seen[:2])
+        if jump > JUMP:
             self._pose = seen
-            return True
+            return jump
         turned = math.remainder(seen[2] - heading, 2 * math.pi)
         heading = math.remainder(heading + part * turned, 2 * math.pi)
         self._pose = x + part * (seen[0] - x), y + part * (seen[1] - y), heading
-        return False
+        return 0.0
 
     def at(self, now: float) -> Pose:
         """Return the pose at a time at or after the last reading."""

@@ -1,0 +1,79 @@
+"""`skm place`: take a place out of service, or put it back: a closed door, a room that is cleaned."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skm_cli.output import print_json
+
+EPILOG = """\
+examples:
+  skm place                                    the places that are out of service
+  skm place kitchen --close --note "floor is wet until noon"
+  skm place kitchen --open
+
+No way leads into a closed place: missions under way are planned anew without it, later ones too, until
+it is put back; the nodes may be restarted meanwhile. A door is a place that lies in a doorway.
+
+exit codes:
+  0  done
+  1  refused: no such place, or a domain that is on no map
+  2  nobody answered in time
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm place` to the command."""
+    parser = subparsers.add_parser(
+        "place",
+        help="take a place out of service, or put it back",
+        description="Take a place of a running system's map out of service, or put it back.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("place", nargs="?", metavar="NAME", help="without: show what is closed")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--close", action="store_true", help="take it out of service")
+    how.add_argument("--open", action="store_true", help="put it back into service")
+    parser.add_argument("--note", default="", help="why, for people")
+    parser.add_argument(
+        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the machine, and show what is closed now."""
+    from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
+
+    require_ros()
+    from skm.srv import SetPlace  # noqa: PLC0415
+
+    changes = args.place is not None and (args.close or args.open)
+    request = SetPlace.Request(
+        name=args.place if changes else "", closed=args.close, note=args.note
+    )
+    with RosClient(args.namespace) as client:
+        answer = client.call(SetPlace, "set_place", request, args.timeout)
+    closed = dict(zip(answer.closed_places, answer.notes, strict=True))
+    if args.place is not None and not changes and args.place in closed:
+        closed = {args.place: closed[args.place]}
+    if args.json:
+        document: dict[str, Any] = {"success": answer.success, "message": answer.message}
+        print_json({**document, "closed": closed})
+        return 0 if answer.success else 1
+    if not answer.success:
+        print(f"refused: {answer.message}")
+        return 1
+    if answer.message:
+        print(answer.message)
+    for name, note in closed.items():
+        print(f"{name}: out of service{f' ({note})' if note else ''}")
+    if not closed and not answer.message:
+        print("every place is in service")
+    return 0

@@ -1,0 +1,130 @@
+"""A mission under way in a world that is not as it was planned for: other ways, and the way ahead.
+
+Cells of a known world can be closed, by people or by what stands there. Then the mission is planned
+again without them, from the machine's state on: what was done stays done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.mission import Mission
+from skm_machine.monitor import is_fatal
+from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.policies import ProductPolicy
+from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.shield import AnyShield, make_shield
+from skm_primitives.skills.values import RemoteSkills, Skills
+from skm_sim.arrays import IntArray
+from skm_sim.finite_world import FiniteWorld
+
+MOST_CELLS: Final = 100_000
+"""Cells of a way after which it is not followed further."""
+
+
+def known_cells(skills: Skills) -> FiniteWorld | None:
+    """Return the world of skills that are told the cell they are in, as on a map; None of others."""
+    world = skills.world_model
+    if not isinstance(world, FiniteWorld) or world.state_of is not None:
+        return None
+    return None if world.chances is not None or world.visits else world
+
+
+def cells_of_places(world: FiniteWorld, places: Collection[str]) -> IntArray:
+    """Return the cells in which any of some places is shown."""
+    shown = np.array([not labels.isdisjoint(places) for labels in world.label_sets], np.bool_)
+    cells: IntArray = np.flatnonzero(shown[world.label_ids])
+    return cells
+
+
+def without_cells(skills: RemoteSkills, cells: Collection[int]) -> RemoteSkills:
+    """Return skills of a world in which no move leads into some cells; out of them they still do."""
+    world = known_cells(skills)
+    if world is None or not len(cells):
+        return skills
+    closed = np.zeros(len(world.successors), np.bool_)
+    closed[np.fromiter(cells, np.int64)] = True
+    stay = np.arange(len(world.successors))[:, None]
+    entering = closed[world.successors] & (world.successors != stay)
+    return replace(
+        skills, world_model=replace(world, successors=np.where(entering, stay, world.successors))
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A policy of a mission, and its shield."""
+
+    policy: Policy
+    shield: AnyShield | None
+
+
+def plan_from(
+    mission: Mission,
+    skills: RemoteSkills,
+    planner: str,
+    state: int,
+    observation: Any,  # noqa: ANN401
+    *,
+    shield: bool,
+) -> Plan:
+    """Plan the rest of a mission, from a state of its machine; refuses what cannot be achieved from
+    here."""
+    rest = replace(mission, machine=replace(mission.machine, initial=state))
+    policy = make_policy(rest, skills, planner)
+    policy.start(observation)
+    return Plan(policy, make_shield(mission, skills) if shield else None)
+
+
+@dataclass(frozen=True)
+class WayAhead:
+    """The way until the machine moves next."""
+
+    cells: tuple[int, ...]
+    """The present one first; in the last one the machine moves."""
+    avoid: tuple[frozenset[str], ...]
+    """Label sets of the world that would fail the mission on the way."""
+
+
+def way_ahead(run: MissionRun, cell: int) -> WayAhead | None:
+    """Return the way that a policy goes from a cell in the machine's present state; None if it stays.
+
+    By what the product planner does in every cell: for worlds that are known, and as long as no event
+    happens.
+    """
+    world, policy = known_cells(run.skills), run.policy
+    if world is None or not isinstance(policy, ProductPolicy):
+        return None
+    state, machine = run.tracker.state, policy.mission.planned.machine
+    outcomes = [machine.step(state, labels) for labels in world.label_sets]
+    cells, seen = [cell], {cell}
+    for _ in range(MOST_CELLS):
+        cell = int(world.successors[cell, policy.action_at((state, cell, 0))])
+        outcome = outcomes[world.label_ids[cell]]
+        moved = outcome.target != state or outcome.reward > 0
+        if cell in seen and not moved:
+            return None  # It stays, or waits: there is nowhere to go.
+        cells.append(cell)
+        seen.add(cell)
+        if moved:
+            break
+    fatal = (
+        labels
+        for labels, outcome in zip(world.label_sets, outcomes, strict=True)
+        if is_fatal(run.machine, outcome)
+    )
+    return WayAhead(tuple(cells), tuple(fatal))
+
+
+def closed_reason(error: SkmError, closed: Collection[str]) -> str:
+    """Return why a mission cannot be done, with the places that are out of service if there are any."""
+    if not closed or not isinstance(error, UnachievableMissionError):
+        return str(error)
+    names = ", ".join(sorted(closed))
+    return f"{error} ({names}: out of service; `skm place` puts places back)"
