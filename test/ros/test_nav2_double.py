@@ -423,7 +423,7 @@ def test_a_process_of_its_own(start, tmp_path) -> None:
     (tmp_path / "double.json").write_text(json.dumps(config))
     domain = next(_domains) % 100 + 1
     environ = interface_environment(PREFIX, {**os.environ, "ROS_DOMAIN_ID": str(domain)})
-    script = Path(__file__).with_name("nav2.py")
+    script = Path(__file__).parents[1] / "doubles" / "nav2.py"
     command = [sys.executable, str(script), "--config", str(tmp_path / "double.json")]
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from skm_cli.output import print_json
 
@@ -52,28 +51,25 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
 
     require_ros()
-    from skm.srv import SetPlace  # noqa: PLC0415
+    from skm_ros.client.places import set_place  # noqa: PLC0415
 
     changes = args.place is not None and (args.close or args.open)
-    request = SetPlace.Request(
-        name=args.place if changes else "", closed=args.close, note=args.note
-    )
+    name = args.place if changes else ""
     with RosClient(args.namespace) as client:
-        answer = client.call(SetPlace, "set_place", request, args.timeout)
-    closed = dict(zip(answer.closed_places, answer.notes, strict=True))
+        answer = set_place(client, name, closed=args.close, note=args.note, timeout=args.timeout)
+    closed = answer["closed"]
     if args.place is not None and not changes and args.place in closed:
         closed = {args.place: closed[args.place]}
     if args.json:
-        document: dict[str, Any] = {"success": answer.success, "message": answer.message}
-        print_json({**document, "closed": closed})
-        return 0 if answer.success else 1
-    if not answer.success:
-        print(f"refused: {answer.message}")
+        print_json({**answer, "closed": closed})
+        return 0 if answer["success"] else 1
+    if not answer["success"]:
+        print(f"refused: {answer['message']}")
         return 1
-    if answer.message:
-        print(answer.message)
+    if answer["message"]:
+        print(answer["message"])
     for name, note in closed.items():
         print(f"{name}: out of service{f' ({note})' if note else ''}")
-    if not closed and not answer.message:
+    if not closed and not answer["message"]:
         print("every place is in service")
     return 0
