@@ -36,13 +36,19 @@ from skm_primitives.skills.values import ContinuousGoalValues
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 SLACK: Final = 8
-"""Steps that may pass without coming nearer to a goal."""
+"""Steps that may pass without coming nearer to a goal.
+
+Not more for goals that are far: of 300 runs of Safety (tasks 3 and 5, seed 777) 1 is lost, and so with
+8 + k/2 steps, with 8 + k 3. Of 8 arenas of zones that cannot be had 1 is violated, with 8 + k/2 2."""
 LEAST_GAIN: Final = 0.01
 """Steps that count as nearer: a robot at rest sees its value creep up by rounding for ever."""
 PENALTY: Final = math.log(0.5)
 """What each missed deadline adds to the logarithm of a goal's worth."""
 LATE: Final = 6
-"""Steps for which a robot that is late takes actions that are nearly as good."""
+"""Steps for which a robot that is late takes actions that are nearly as good.
+
+With none, 6 of 840 runs of Safety were lost (seed 5151), with them none. Of 300 runs of tasks 3 and 5
+(8 + k/2 steps) one is lost where the action is held, 5 where another is drawn in every step."""
 TRANSITION_SLACK: Final = 50
 """The slack of a machine's next transition, whatever goals are pursued for it."""
 TRANSITION_PACE: Final = 0.5
@@ -288,7 +294,9 @@ def _batched(array: Float32Array, dimensions: int) -> Float32Array:
 
 
 REPEAT_STEPS: Final = 10
-"""How many steps further away a goal counts for each time that the action was tried here before."""
+"""How many steps further away a goal counts for each time that the action was tried here before.
+
+Without this memory the mean ratio of Moving Targets falls from 0.985 to 0.929."""
 KEPT_OBSERVATIONS: Final = 1000
 """How many observations are remembered: those that were seen last."""
 
