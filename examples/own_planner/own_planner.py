@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from skm_machine import Mission
-from skm_primitives import BasePolicy, ContinuousGoalValues, Decision, GoalValues, Skills
+from skm_primitives import (
+    BasePolicy,
+    ContinuousGoalValues,
+    Decision,
+    Goal,
+    GoalValues,
+    Skills,
+)
 
 
 class NearestFirst(BasePolicy):
@@ -13,26 +20,24 @@ class NearestFirst(BasePolicy):
 
     def __init__(self, mission: Mission, skills: Skills) -> None:
         super().__init__(mission, skills)
-        self.useful = [self._useful(state) for state in range(mission.machine.num_states)]
+        states = range(mission.machine.num_states)
+        self.weights = np.array([[self._weight(u, goal) for goal in skills.goals] for u in states])
 
-    def _useful(self, state: int) -> np.ndarray:
-        """Return the indices of the goals that bring the mission forward and touch no constraint."""
-        worth, useful = self.machine_values, []
-        for index, goal in enumerate(self.skills.goals):
-            step = self.mission.machine.step(state, goal.labels)
-            forward = step.reward > 0 or worth[step.target] > worth[state]
-            if forward and not goal.violated:
-                useful.append(index)
-        return np.array(useful, int)
+    def _weight(self, state: int, goal: Goal) -> float:
+        """Return 1 for a goal that brings the mission forward, and 0 for others.
+
+        Where a constraint is touched on the way it is next to nothing: better than to stand still.
+        """
+        step, worth = self.mission.machine.step(state, goal.labels), self.machine_values
+        forward = step.reward > 0 or worth[step.target] > worth[state]
+        return forward * (1e-6 if goal.violated else 1.0)
 
     def choose(self, state: int, values: GoalValues | ContinuousGoalValues) -> Decision:
-        """Return the action towards the useful goal of the greatest value, which is the nearest."""
-        goals = self.useful[state]
-        if not len(goals):
-            return Decision(self.skills.action_space.sample(), goal=-1, value=0.0)
+        """Return the action towards the goal of the greatest weight × value: the nearest."""
         if isinstance(values, ContinuousGoalValues):
-            goal = max(goals, key=lambda goal: values.value[goal])
-            return Decision(values.action[goal], int(goal), float(values.value[goal]))
-        worth = np.maximum(values.move, values.stop)[goals]
-        best, action = np.unravel_index(worth.argmax(), worth.shape)
-        return Decision(int(action), int(goals[best]), float(worth.max()))
+            goal = int((self.weights[state] * values.value).argmax())
+            return Decision(values.action[goal], goal, float(values.value[goal]))
+        table = np.maximum(values.move, values.stop)
+        best = (self.weights[state][:, None] * table).argmax()
+        goal, action = (int(index) for index in np.unravel_index(best, table.shape))
+        return Decision(action, goal, float(table[goal, action]))

@@ -13,7 +13,7 @@ from skm_sim import plugins
 def install(source, place):
     """Install a package from its folder into another one; the sources stay as they were."""
     copy = place / "source"
-    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "test_*"))
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(place / "site")]
     subprocess.run([*pip, *options, str(copy)], check=True, timeout=120)

@@ -55,9 +55,9 @@ class BasePolicy:
         """The value of each machine state, as if every label set could be shown in one step."""
         return optimal_values(self.mission.machine, self.skills.gamma)
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:
-        """Return the constraints violated since the machine entered its state."""
-        return tracker.violated
+    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
+        """Return no constraint: the machine knows which violations mattered."""
+        return frozenset()
 
     def composed(self, state: int, values: GoalValues) -> Float32Array:
         """Return the value of the chosen action, and 0 for the others."""
