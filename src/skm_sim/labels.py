@@ -7,14 +7,15 @@ from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Dict, Tuple
+from gymnasium.spaces import Box, Dict, Tuple
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
+from skm_sim.actions import FlatActions
 from skm_sim.arrays import BoolArray
-from skm_sim.faults import DomainError, said
+from skm_sim.faults import DomainError, refuse_many_agents, said
 from skm_sim.observations import Key, Parts
 
 # What is told of the labels on the way of an action that is held for several steps.
@@ -45,7 +46,8 @@ def told_labels(before: BoolArray, shown: BoolArray) -> BoolArray:
 # mission rewards), the time limit that `gymnasium.make` put on is taken off (a time limit is no
 # end of the world), and ends stay ends. Predicates see the observation as the environment gives
 # it; what the skills see is the part picked by `observation_key`, flattened to a vector where it
-# is no vector, image or number.
+# is no vector, image or number. Types that are not those of the space are converted, and actions of
+# other spaces than Discrete and a flat Box are made of these (`FlatActions`).
 
 
 AnyEnv: TypeAlias = gymnasium.Env[Any, Any]
@@ -63,13 +65,18 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
         constraints: Sequence[str] = (),
         observation_key: Key | None = None,
     ) -> None:
+        refuse_many_agents(env)
         self.env = without_time_limit(env)
         self.propositions = tuple(propositions)
         self.constraints = tuple(constraints)
         self._predicates = dict(propositions)
-        self._parts = Parts(env.observation_space, observation_key)
+        self._actions = FlatActions(env.action_space)
+        self.action_space = self._actions.space
+        one_hot = isinstance(self.action_space, Box)
+        self._parts = Parts(env.observation_space, observation_key, one_hot=one_hot)
         self.observation_space = self._parts.space
-        self.action_space = env.action_space
+        self.raw_observation: Any = None
+        """What the environment gave last, before it was picked, flattened or repaired."""
         self.metadata = env.metadata
         self.render_mode = env.render_mode
         self._labels: frozenset[str] = frozenset()
@@ -88,7 +95,8 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
         """Take a step; the labels in `info` are those of the state that it leads to."""
-        observation, _, terminated, truncated, info = self.env.step(action)
+        taken = self._actions.to_whole(action)
+        observation, _, terminated, truncated, info = self.env.step(taken)
         seen, told = self._labelled(observation, info)
         return seen, 0.0, bool(terminated), bool(truncated), told
 
@@ -106,6 +114,7 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
             for name, predicate in self._predicates.items()
             if truth_of(name, predicate, observation, info, self.env.unwrapped)
         )
+        self.raw_observation = observation
         return self._parts.pick(observation), {**info, "labels": self._labels}
 
 
@@ -208,15 +217,20 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         constraints: Sequence[str] = (),
         observation_key: Key | None = None,
     ) -> None:
+        refuse_many_agents(batch)
         self.batch = batch
         self.num_envs = batch.num_envs
         self.propositions, self.constraints = tuple(propositions), tuple(constraints)
         self._predicates = dict(propositions)
-        self._parts = Parts(batch.single_observation_space, observation_key)
+        self._actions = FlatActions(batch.single_action_space)
+        one_hot = isinstance(self._actions.space, Box)
+        self._parts = Parts(batch.single_observation_space, observation_key, one_hot=one_hot)
         self.single_observation_space = self._parts.space
-        self.single_action_space = batch.single_action_space
+        self.single_action_space = self._actions.space
         self.observation_space = batch_space(self._parts.space, batch.num_envs)
         self.action_space = batch.action_space
+        if not self._actions.plain:
+            self.action_space = batch_space(self._actions.space, batch.num_envs)
         self.metadata = batch.metadata
         self._native = not isinstance(batch.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         nested = isinstance(batch.single_observation_space, Dict | Tuple)
@@ -234,13 +248,21 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         actions: Any,  # noqa: ANN401 - an array of any kind
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step every world."""
-        observations, rewards, ends, cuts, info = self.batch.step(actions)
+        observations, rewards, ends, cuts, info = self.batch.step(self._whole(actions))
         told = {**info, "labels": self._labels(observations, info)}
         return self._seen(observations), np.zeros_like(rewards), ends, cuts, told
 
     def close(self, **options: Any) -> None:  # noqa: ANN401 - those of the batch
         """Let the worlds go."""
         self.batch.close(**options)
+
+    def _whole(self, actions: Any) -> Any:  # noqa: ANN401
+        """Return the actions of all worlds as the batch takes them."""
+        if self._actions.plain:
+            return actions
+        space = self.batch.single_action_space
+        rows = [self._actions.to_whole(action) for action in actions]
+        return concatenate(space, rows, create_empty_array(space, self.num_envs))
 
     def _rows(self, observations: Any) -> list[Any]:  # noqa: ANN401
         return list(iterate(self.batch.observation_space, observations))
