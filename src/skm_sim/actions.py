@@ -48,9 +48,9 @@ class FlatActions:
             return action
         if self._finite:
             numbers = np.unravel_index(int(action), self._counts)
+            starts = [part.start for part in self._leaves if isinstance(part, Discrete)]
             parts: list[Any] = [
-                np.int64(number + part.start)  # type: ignore[attr-defined]
-                for number, part in zip(numbers, self._leaves, strict=True)
+                np.int64(number + start) for number, start in zip(numbers, starts, strict=True)
             ]
         else:
             flat, parts = np.asarray(action, np.float64), []
@@ -90,7 +90,7 @@ def _leaves(space: Space[Any]) -> list[Discrete[Any] | Box]:
     )
 
 
-def _parts(space: Dict | Tuple) -> list[Space[Any]]:
+def _parts(space: Dict | Tuple[Any]) -> list[Space[Any]]:
     return list(space.spaces.values() if isinstance(space, Dict) else space.spaces)
 
 

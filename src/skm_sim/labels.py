@@ -158,13 +158,15 @@ class GatheredLabels(VectorWrapper):
         super().__init__(env)
         self.propositions = propositions
         self._columns = {name: index for index, name in enumerate(propositions)}
+        self._labels = np.zeros((env.num_envs, len(propositions)), np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes."""
+        """Begin new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
+        begun = begun_worlds(options, self.num_envs)
         observations, info = self.env.reset(seed=seed, options=options)
-        return observations, {**info, "labels": self._gathered(info)}
+        return observations, {**info, "labels": self._gathered(info, begun)}
 
     def step(
         self,
@@ -172,14 +174,17 @@ class GatheredLabels(VectorWrapper):
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step every environment."""
         observations, rewards, ends, cuts, info = self.env.step(actions)
-        return observations, rewards, ends, cuts, {**info, "labels": self._gathered(info)}
+        labels = self._gathered(info, np.ones(self.num_envs, np.bool_))
+        return observations, rewards, ends, cuts, {**info, "labels": labels}
 
-    def _gathered(self, info: dict[str, Any]) -> BoolArray:
+    def _gathered(self, info: dict[str, Any], told: BoolArray) -> BoolArray:
+        """Return the labels of all worlds; those that are not in `told` have theirs of before."""
         rows = info.get("labels")
-        labels = np.zeros((self.num_envs, len(self._columns)), np.bool_)
         if rows is None or len(rows) != self.num_envs:
             raise DomainError("the environments of the batch tell no info['labels'].")
-        for row, names in zip(labels, rows, strict=True):
+        labels = self._labels = np.where(told[:, None], False, self._labels)
+        for index in np.flatnonzero(told).tolist():
+            row, names = labels[index], rows[index]
             if not isinstance(names, frozenset):
                 raise DomainError(f"info['labels'] is {names!r}, no frozenset of propositions.")
             for name in names:
@@ -187,6 +192,12 @@ class GatheredLabels(VectorWrapper):
                     raise DomainError(f"the label '{name}' is none of the propositions.")
                 row[self._columns[name]] = True
         return labels
+
+
+def begun_worlds(options: dict[str, Any] | None, num_envs: int) -> BoolArray:
+    """Return which worlds a reset begins anew: Gymnasium takes the mask out of the options."""
+    mask = (options or {}).get("reset_mask")
+    return np.ones(num_envs, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
 
 def with_label_arrays(batch: AnyBatch, propositions: tuple[str, ...]) -> AnyBatch:
@@ -235,13 +246,16 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         self._native = not isinstance(batch.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         nested = isinstance(batch.single_observation_space, Dict | Tuple)
         self._plain = observation_key is None and not nested
+        self._last = np.zeros((batch.num_envs, len(self.propositions)), np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes."""
+        begun = begun_worlds(options, self.num_envs)
         observations, info = self.batch.reset(seed=seed, options=options)
-        return self._seen(observations), {**info, "labels": self._labels(observations, info)}
+        labels = self._labels(observations, info, begun)
+        return self._seen(observations), {**info, "labels": labels}
 
     def step(
         self,
@@ -249,7 +263,8 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step every world."""
         observations, rewards, ends, cuts, info = self.batch.step(self._whole(actions))
-        told = {**info, "labels": self._labels(observations, info)}
+        every = np.ones(self.num_envs, np.bool_)
+        told = {**info, "labels": self._labels(observations, info, every)}
         return self._seen(observations), np.zeros_like(rewards), ends, cuts, told
 
     def close(self, **options: Any) -> None:  # noqa: ANN401 - those of the batch
@@ -262,7 +277,8 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
             return actions
         space = self.batch.single_action_space
         rows = [self._actions.to_whole(action) for action in actions]
-        return concatenate(space, rows, create_empty_array(space, self.num_envs))
+        empty: Any = create_empty_array(space, self.num_envs)
+        return concatenate(space, rows, empty)
 
     def _rows(self, observations: Any) -> list[Any]:  # noqa: ANN401
         return list(iterate(self.batch.observation_space, observations))
@@ -272,26 +288,27 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
             return observations
         return np.stack([self._parts.pick(row) for row in self._rows(observations)])
 
-    def _labels(self, observations: Any, info: dict[str, Any]) -> BoolArray:  # noqa: ANN401
+    def _labels(self, observations: Any, info: dict[str, Any], begun: BoolArray) -> BoolArray:  # noqa: ANN401
+        """Return the labels of all worlds; those that are not in `begun` have theirs of before.
+
+        For what a reset of some says of the others is nothing: `info` has no part of theirs.
+        """
         if self._native:
             columns = [
                 self._column(name, predicate, observations, info)
                 for name, predicate in self._predicates.items()
             ]
             return np.stack(columns, axis=1)
-        envs = getattr(self.batch.unwrapped, "envs", [None] * self.num_envs)
-        return np.array(
-            [
-                [
-                    truth_of(name, predicate, row, _info_of(info, index), env)
-                    for name, predicate in self._predicates.items()
-                ]
-                for index, (row, env) in enumerate(
-                    zip(self._rows(observations), _bare(envs), strict=True)
-                )
-            ],
-            np.bool_,
-        )
+        envs = _bare(getattr(self.batch.unwrapped, "envs", [None] * self.num_envs))
+        rows = self._rows(observations)
+        labels = self._last = self._last.copy()
+        for index in np.flatnonzero(begun).tolist():
+            told = _info_of(info, index)
+            labels[index] = [
+                truth_of(name, predicate, rows[index], told, envs[index])
+                for name, predicate in self._predicates.items()
+            ]
+        return labels
 
     def _column(
         self, name: str, predicate: Predicate, observations: object, info: dict[str, Any]
