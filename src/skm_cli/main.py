@@ -20,6 +20,7 @@ COMMANDS = (
     "run",
     "eval",
     "finetune",
+    "skills",
     "baseline",
     "reproduce",
     "plot",

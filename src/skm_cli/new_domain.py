@@ -11,12 +11,13 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Dict, Discrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, Space
 
 from skm_cli.output import written
 from skm_machine.errors import SkmError
-from skm_sim.faults import making_faults
-from skm_sim.observations import is_image, is_vector, space_problems
+from skm_sim.actions import FlatActions
+from skm_sim.faults import made
+from skm_sim.observations import Parts, is_image, is_vector, space_problems
 
 # Two predicates to begin with, for an environment that nobody has labelled: found by looking at
 # it.
@@ -32,10 +33,11 @@ def first_predicates(env_id: str) -> dict[str, str]:
     Of a vector or an image, the number that varies most is low or high; of cells, two that are entered
     often.
     """
-    with making_faults(env_id, env_id, ""):
-        env = gymnasium.make(env_id, disable_env_checker=True)
+    env = made(env_id)
     key, seen = _part(env.observation_space)
-    probe: Any = type("Probe", (), {"observation_space": seen, "action_space": env.action_space})()
+    acted = FlatActions(env.action_space).space
+    seen = Parts(seen, None, one_hot=isinstance(acted, Box)).space
+    probe: Any = type("Probe", (), {"observation_space": seen, "action_space": acted})()
     problems = space_problems(probe)
     if problems:
         raise SkmError(f"{env_id}: " + " ".join(problems))

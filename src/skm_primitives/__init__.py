@@ -12,6 +12,7 @@ from skm_machine.version import __version__
 
 if TYPE_CHECKING:
     from skm_primitives.execution.episodes import Episode, run_episode
+    from skm_primitives.execution.mission_env import MissionEnv, MissionVectorEnv
     from skm_primitives.execution.mission_run import MissionRun
     from skm_primitives.learning.training import Learner, TrainingResult, make_learner, train
     from skm_primitives.planning.base_policy import BasePolicy
@@ -29,6 +30,10 @@ __getattr__ = lazy_exports(
         "execution.episodes": (
             "Episode",
             "run_episode",
+        ),
+        "execution.mission_env": (
+            "MissionEnv",
+            "MissionVectorEnv",
         ),
         "execution.mission_run": ("MissionRun",),
         "learning.training": (
@@ -77,7 +82,9 @@ __all__ = [
     "Goal",
     "GoalValues",
     "Learner",
+    "MissionEnv",
     "MissionRun",
+    "MissionVectorEnv",
     "Policy",
     "PolicySkills",
     "Primitives",

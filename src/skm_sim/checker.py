@@ -3,10 +3,11 @@
     problems = check_domain("my_package/Kitchen-v0")
     assert not problems, "\n".join(problems)
 
-Gymnasium's own `check_env` is part of it; the rest is what `skm` needs beyond Gymnasium: names,
-labels, seeds that repeat, episodes without a hidden clock, and a batch that agrees with the single
-environment (`skm_sim.checker`). What is no fault but worth knowing, such as that the world is
-stochastic, is in `problems.notes`.
+A problem is what cannot be learned: names and labels that are missing or wrong, spaces that no learner
+fits, observations that are no numbers, steps that fail, a native batch that does something else than the
+single environment. All else is in `problems.notes`, with the place and the step: seeds that do not
+repeat, `info` that differs, observations outside their bounds or of another type, what Gymnasium's
+`check_env` says, and that the world is stochastic.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
 
-from skm_sim.faults import said
-from skm_sim.observations import space_problems
+from skm_sim.faults import DomainError, made, refuse_many_agents, said
+from skm_sim.labels import LabelledEnv
+from skm_sim.observations import Misfit, misfits, space_problems
 from skm_sim.registry import get_domain
 from skm_sim.spec import Domain, DomainSpec, name_problems
 
@@ -119,7 +121,8 @@ def vector_problems(spec: EnvSpec, propositions: Sequence[str]) -> list[str]:
     try:
         with closing(_batch(spec, 3, options)) as batch:
             problems = _shape_problems(batch, propositions)
-        if problems:
+            foreign = getattr(batch.unwrapped, "foreign", False)
+        if problems or foreign:
             return problems
         with (
             closing(_batch(spec, 1, options)) as batch,
@@ -254,19 +257,15 @@ def check_domain(domain: gymnasium.Env[Any, Any] | DomainSpec | str) -> Findings
     if isinstance(domain, DomainSpec):
         domain.register()
         spec, domain = domain, domain.env_id
-    if not isinstance(domain, str):
-        return _problems(domain.unwrapped, spec)
     try:
+        if not isinstance(domain, str):
+            refuse_many_agents(domain)
+            return _problems(domain.unwrapped, spec)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            env = gymnasium.make(domain, disable_env_checker=True)
-    except Exception as error:
-        return Findings(
-            [
-                f"gymnasium.make('{domain}') fails ({said(error)}); register the id with"
-                " gymnasium.register when your package is imported, and import it first."
-            ]
-        )
+            env = made(domain)
+    except DomainError as error:
+        return Findings([_sentence(str(error))])
     with contextlib.closing(env):
         return _problems(env.unwrapped, spec)
 
@@ -288,17 +287,20 @@ def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> Findings
         problems += space_problems(env)
     try:
         fresh = _recording(whole)
-        problems += _gymnasium_problems(env)
-        problems += _episode_problems(whole) or _seed_problems(whole, fresh)
-        if env.spec is not None and env.spec.vector_entry_point is not None and not problems:
-            problems += vector_problems(env.spec, whole.propositions)
-        notes = [] if problems else chance_notes(env)
+        notes += _gymnasium_notes(env)
+        problems += _episode_problems(whole, notes)
+        if not problems:
+            strays = _seed_notes(whole, fresh)
+            # A batch can be compared with the single environment only where that repeats itself.
+            if env.spec is not None and env.spec.vector_entry_point is not None and not strays:
+                problems += vector_problems(env.spec, whole.propositions)
+            notes += [*strays, *chance_notes(env)]
     except Exception as error:
         problems.append(
             f"The environment fails in reset(), step() or labels() ({said(error)}); every action of"
             " action_space must work in every state."
         )
-    return Findings(dict.fromkeys(problems), notes)
+    return Findings(dict.fromkeys(problems), dict.fromkeys(notes))
 
 
 def _attribute_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
@@ -334,9 +336,9 @@ def _spec_problems(env: _DomainEnv, spec: DomainSpec) -> list[str]:
     ]
 
 
-def _gymnasium_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
-    """Run Gymnasium's `check_env` and collect its error and its warnings."""
-    problems = []
+def _gymnasium_notes(env: gymnasium.Env[Any, Any]) -> list[str]:
+    """Run Gymnasium's `check_env` and pass on what it says: matters of form, where we find no fault."""
+    notes = []
     windows = "human" in env.metadata.get(
         "render_modes", ()
     )  # Where there is no screen, they crash.
@@ -345,45 +347,69 @@ def _gymnasium_problems(env: gymnasium.Env[Any, Any]) -> list[str]:
         try:
             check_env(env, skip_render_check=windows)
         except Exception as error:
-            problems.append(f"Mend what Gymnasium's check_env finds: {said(error)}")
+            notes.append(f"Gymnasium's check_env finds: {said(error)}")
     texts = [_REMARK.sub("", str(remark.message)) for remark in remarks]
-    problems += [
-        f"Mend what Gymnasium's check_env warns of: {text}"
+    notes += [
+        f"Gymnasium's check_env warns of: {text}"
         for text in texts
         if not any(advice in text for advice in _ADVICE)
     ]
-    return problems
+    return notes
 
 
-def _episode_problems(env: _DomainEnv) -> list[str]:
-    """Check labels, observations and ends along some random episodes."""
+def _episode_problems(env: _DomainEnv, notes: list[str]) -> list[str]:
+    """Check labels, observations and ends along some random episodes; what is no fault is noted."""
     problems: list[str] = []
     ends = []
     first: Any = None
     varied = False
+    noted: dict[tuple[str, str], str] = {}
     for seed in range(EPISODES):
         for length, step in enumerate(_episode(env, seed)):
             when, observation, info, terminated, truncated = step
             first = copy.deepcopy(observation) if first is None else first
             varied = varied or not data_equivalence(first, observation)
             problems += _label_problems(env, info, when)
-            problems += _observation_problems(env, observation, when)
+            at = _when(length) + (" (the last of its episode)" if terminated or truncated else "")
+            for misfit, mended in _misfits(env, observation):
+                text = f"{_sentence(misfit.part)} of {at} {misfit.what}"
+                if misfit.fatal and not mended:
+                    problems.append(f"{text}: the observation of {when}() is not in its space.")
+                else:  # Once for each part and kind: the first step at which it was seen.
+                    mends = "; label_env mends it." if mended else "."
+                    noted.setdefault((misfit.part, misfit.what.split(":")[0]), text + mends)
             if terminated and not truncated:
                 ends.append(length)
         if problems:
             return list(dict.fromkeys(problems))
+    notes += noted.values()
     if not varied:
         problems.append(
             f"Every observation of {EPISODES} episodes was the same, whatever was done: nothing can"
             " be learned from it. Observe what the actions change."
         )
     if len(ends) == EPISODES and len(set(ends)) == 1:
-        problems.append(
+        notes.append(
             f"Every episode terminated at step {ends[0]}, whatever was done, as if by a clock:"
-            " terminated means that the world can go no further. Pass time limits as"
-            " max_episode_steps to gymnasium.register, and leave ends of missions to the mission."
+            " terminated means that the world can go no further, and what would come later is worth"
+            " nothing. Pass time limits as max_episode_steps to gymnasium.register, and leave ends of"
+            " missions to the mission."
         )
     return problems
+
+
+def _misfits(env: _DomainEnv, observation: object) -> Iterator[tuple[Misfit, bool]]:
+    """Yield what is not as its space declares it, and whether `label_env` has mended it."""
+    for misfit in misfits(env.observation_space, observation):
+        yield misfit, False
+    if isinstance(env, LabelledEnv):
+        for misfit in misfits(env.env.observation_space, env.raw_observation):
+            if misfit.form:
+                yield misfit, True
+
+
+def _when(step: int) -> str:
+    return f"step {step}" if step else "reset"
 
 
 def _episode(env: _DomainEnv, seed: int) -> Iterator[tuple[str, Any, dict[str, Any], bool, bool]]:
@@ -417,36 +443,58 @@ def _label_problems(env: _DomainEnv, info: dict[str, Any], when: str) -> list[st
     return []
 
 
-def _observation_problems(env: _DomainEnv, observation: object, when: str) -> list[str]:
-    """Check that an observation is in its space and has no not-a-number in it."""
-    for part in observation.values() if isinstance(observation, dict) else [observation]:
-        array = np.asarray(part)
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            return [f"The observation of {when}() holds not-a-number; find out where it is made."]
-    if observation not in env.observation_space:
-        return [
-            f"The observation of {when}() is not in observation_space ({env.observation_space});"
-            " mend its type, shape or bounds."
-        ]
-    return []
-
-
 def _recording(env: _DomainEnv) -> list[Any]:
     """Return all that is seen in one seeded episode, in copies."""
     return [copy.deepcopy(step) for step in _episode(env, seed=EPISODES)]
 
 
-def _seed_problems(env: _DomainEnv, fresh: list[Any]) -> list[str]:
-    """Check that an episode goes as it went when the environment was fresh, labels included.
+def _seed_notes(env: _DomainEnv, fresh: list[Any]) -> list[str]:
+    """Say where an episode goes otherwise than when the environment was fresh, with the same seed.
 
     Many episodes lie between the two, so that memory that leaks from one to the next shows.
     """
-    if data_equivalence(fresh, _recording(env)) and data_equivalence(fresh, _recording(env)):
+    notes = []
+    for again in (_recording(env), _recording(env)):
+        for step, (was, now) in enumerate(zip(fresh, again, strict=False)):
+            if data_equivalence(was, now):
+                continue
+            observation, info, ends = (was[1], now[1]), (was[2], now[2]), (was[3:], now[3:])
+            told = tuple({k: v for k, v in i.items() if k != "labels"} for i in info)
+            labels = tuple({"labels": i["labels"]} for i in info)
+            used = [
+                *_differing("observation", *observation),
+                *_differing("info", *labels),
+                *(["its end"] if ends[0] != ends[1] else []),
+            ]
+            if used:
+                notes.append(
+                    f"Two episodes with the same seed and the same actions differ from {_when(step)}"
+                    f" on: {', '.join(used)}. It can be learned, but no run can be repeated; to have"
+                    " that, draw all chance from self.np_random, call super().reset(seed=seed), and"
+                    " reset all that an episode remembers."
+                )
+                return notes
+            if not notes:
+                parts = ", ".join(_differing("info", *told))
+                notes.append(
+                    f"With the same seed and the same actions, {parts} of {_when(step)} differs; skm"
+                    " does not use it."
+                )
+    return notes
+
+
+def _differing(name: str, was: Any, now: Any) -> list[str]:  # noqa: ANN401 (anything can be in info)
+    """Return which parts of two things differ, by their keys."""
+    if data_equivalence(was, now):
         return []
-    return [
-        "Two episodes with the same seed and the same actions differ: draw all chance from"
-        " self.np_random, call super().reset(seed=seed), and reset all that an episode remembers."
-    ]
+    if isinstance(was, dict) and isinstance(now, dict):
+        keys = list(dict.fromkeys([*was, *now]))
+        return [
+            part
+            for key in keys
+            for part in _differing(f"{name}[{key!r}]", was.get(key), now.get(key))
+        ]
+    return [name]
 
 
 def _sentence(text: str) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
 
 import gymnasium
 import numpy as np
@@ -41,9 +46,69 @@ def making_faults(name: str, env_id: str, extra: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise DomainError(
-            f"the environment '{env_id}' of the domain '{name}' cannot be made ({said(error)});"
-            " `skm_sim.check_domain` looks for the reason."
+            f"the environment '{env_id}' of the domain '{name}' cannot be made: {cause_of(error)}."
         ) from error
+
+
+def made(env_id: str) -> gymnasium.Env[Any, Any]:
+    """Return `gymnasium.make(env_id)`, unchecked; a `DomainError` says why it cannot be made."""
+    try:
+        return gymnasium.make(env_id, disable_env_checker=True)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise DomainError(
+            f"Gymnasium does not know the environment '{env_id}' ({said(error)}); register the id with"
+            " gymnasium.register when your package is imported, and import it first."
+        ) from error
+    except Exception as error:
+        wanted = isinstance(error, ImportError | gymnasium.error.DependencyNotInstalled)
+        advice = " Install what it needs." if wanted else ""
+        raise DomainError(
+            f"the environment '{env_id}' cannot be made: {cause_of(error)}.{advice}"
+        ) from error
+
+
+def cause_of(error: BaseException) -> str:
+    """Return what was raised first, where, by which line, and the versions of what that file imports.
+
+    Gymnasium passes errors of constructors on with texts of its own, and a bare `assert` has none: the
+    line tells. An environment that was written for another version of its simulator is a common
+    cause, and is seen by the versions.
+    """
+    while (before := error.__cause__ or error.__context__) is not None:
+        error = before
+    if isinstance(error, SkmError) or error.__traceback__ is None:
+        return said(error)
+    last, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = "/".join(Path(frame.filename).parts[-2:])
+    versions = {}
+    for value in last.f_globals.values():
+        if isinstance(value, ModuleType):
+            package = value.__name__.split(".")[0]
+            version = getattr(sys.modules.get(package), "__version__", None)
+            if isinstance(version, str) and package not in sys.stdlib_module_names:
+                versions[package] = version
+    own = str(last.f_globals.get("__name__", "")).split(".")[0]
+    version = getattr(sys.modules.get(own), "__version__", None)
+    if isinstance(version, str):
+        versions[own] = version
+    there = "".join(f", {name} {number}" for name, number in sorted(versions.items()))
+    line = f" `{frame.line}`" if frame.line else ""
+    return f"{said(error)} at {place}:{frame.lineno}{line}{there and f' (with {there[2:]})'}"
+
+
+MANY_AGENTS: Final = (
+    "this is a PettingZoo environment, of several agents; skm learns the skills of one robot. What is"
+    " possible: a Gymnasium environment of one of its agents, whose step() lets the others act by"
+    " policies of their own, labelled by label_env; one for each robot, if several have missions."
+)
+
+
+def refuse_many_agents(env: object) -> None:
+    """Refuse an environment of PettingZoo with a sentence that says what is possible."""
+    several = hasattr(env, "possible_agents") and hasattr(env, "observation_spaces")
+    if several and not isinstance(env, gymnasium.Env):
+        raise DomainError(MANY_AGENTS)
 
 
 @contextmanager

@@ -7,14 +7,15 @@ from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Dict, Tuple
+from gymnasium.spaces import Box, Dict, Tuple
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
+from skm_sim.actions import FlatActions
 from skm_sim.arrays import BoolArray
-from skm_sim.faults import DomainError, said
+from skm_sim.faults import DomainError, refuse_many_agents, said
 from skm_sim.observations import Key, Parts
 
 # What is told of the labels on the way of an action that is held for several steps.
@@ -45,7 +46,8 @@ def told_labels(before: BoolArray, shown: BoolArray) -> BoolArray:
 # mission rewards), the time limit that `gymnasium.make` put on is taken off (a time limit is no
 # end of the world), and ends stay ends. Predicates see the observation as the environment gives
 # it; what the skills see is the part picked by `observation_key`, flattened to a vector where it
-# is no vector, image or number.
+# is no vector, image or number. Types that are not those of the space are converted, and actions of
+# other spaces than Discrete and a flat Box are made of these (`FlatActions`).
 
 
 AnyEnv: TypeAlias = gymnasium.Env[Any, Any]
@@ -63,13 +65,18 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
         constraints: Sequence[str] = (),
         observation_key: Key | None = None,
     ) -> None:
+        refuse_many_agents(env)
         self.env = without_time_limit(env)
         self.propositions = tuple(propositions)
         self.constraints = tuple(constraints)
         self._predicates = dict(propositions)
-        self._parts = Parts(env.observation_space, observation_key)
+        self._actions = FlatActions(env.action_space)
+        self.action_space = self._actions.space
+        one_hot = isinstance(self.action_space, Box)
+        self._parts = Parts(env.observation_space, observation_key, one_hot=one_hot)
         self.observation_space = self._parts.space
-        self.action_space = env.action_space
+        self.raw_observation: Any = None
+        """What the environment gave last, before it was picked, flattened or repaired."""
         self.metadata = env.metadata
         self.render_mode = env.render_mode
         self._labels: frozenset[str] = frozenset()
@@ -88,7 +95,8 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
         """Take a step; the labels in `info` are those of the state that it leads to."""
-        observation, _, terminated, truncated, info = self.env.step(action)
+        taken = self._actions.to_whole(action)
+        observation, _, terminated, truncated, info = self.env.step(taken)
         seen, told = self._labelled(observation, info)
         return seen, 0.0, bool(terminated), bool(truncated), told
 
@@ -106,6 +114,7 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
             for name, predicate in self._predicates.items()
             if truth_of(name, predicate, observation, info, self.env.unwrapped)
         )
+        self.raw_observation = observation
         return self._parts.pick(observation), {**info, "labels": self._labels}
 
 
@@ -149,13 +158,15 @@ class GatheredLabels(VectorWrapper):
         super().__init__(env)
         self.propositions = propositions
         self._columns = {name: index for index, name in enumerate(propositions)}
+        self._labels = np.zeros((env.num_envs, len(propositions)), np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes."""
+        """Begin new episodes: all of them, or those in the bool array `options["reset_mask"]`."""
+        begun = begun_worlds(options, self.num_envs)
         observations, info = self.env.reset(seed=seed, options=options)
-        return observations, {**info, "labels": self._gathered(info)}
+        return observations, {**info, "labels": self._gathered(info, begun)}
 
     def step(
         self,
@@ -163,14 +174,17 @@ class GatheredLabels(VectorWrapper):
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step every environment."""
         observations, rewards, ends, cuts, info = self.env.step(actions)
-        return observations, rewards, ends, cuts, {**info, "labels": self._gathered(info)}
+        labels = self._gathered(info, np.ones(self.num_envs, np.bool_))
+        return observations, rewards, ends, cuts, {**info, "labels": labels}
 
-    def _gathered(self, info: dict[str, Any]) -> BoolArray:
+    def _gathered(self, info: dict[str, Any], told: BoolArray) -> BoolArray:
+        """Return the labels of all worlds; those that are not in `told` have theirs of before."""
         rows = info.get("labels")
-        labels = np.zeros((self.num_envs, len(self._columns)), np.bool_)
         if rows is None or len(rows) != self.num_envs:
             raise DomainError("the environments of the batch tell no info['labels'].")
-        for row, names in zip(labels, rows, strict=True):
+        labels = self._labels = np.where(told[:, None], False, self._labels)
+        for index in np.flatnonzero(told).tolist():
+            row, names = labels[index], rows[index]
             if not isinstance(names, frozenset):
                 raise DomainError(f"info['labels'] is {names!r}, no frozenset of propositions.")
             for name in names:
@@ -178,6 +192,12 @@ class GatheredLabels(VectorWrapper):
                     raise DomainError(f"the label '{name}' is none of the propositions.")
                 row[self._columns[name]] = True
         return labels
+
+
+def begun_worlds(options: dict[str, Any] | None, num_envs: int) -> BoolArray:
+    """Return which worlds a reset begins anew: Gymnasium takes the mask out of the options."""
+    mask = (options or {}).get("reset_mask")
+    return np.ones(num_envs, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
 
 def with_label_arrays(batch: AnyBatch, propositions: tuple[str, ...]) -> AnyBatch:
@@ -208,39 +228,57 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         constraints: Sequence[str] = (),
         observation_key: Key | None = None,
     ) -> None:
+        refuse_many_agents(batch)
         self.batch = batch
         self.num_envs = batch.num_envs
         self.propositions, self.constraints = tuple(propositions), tuple(constraints)
         self._predicates = dict(propositions)
-        self._parts = Parts(batch.single_observation_space, observation_key)
+        self._actions = FlatActions(batch.single_action_space)
+        one_hot = isinstance(self._actions.space, Box)
+        self._parts = Parts(batch.single_observation_space, observation_key, one_hot=one_hot)
         self.single_observation_space = self._parts.space
-        self.single_action_space = batch.single_action_space
+        self.single_action_space = self._actions.space
         self.observation_space = batch_space(self._parts.space, batch.num_envs)
         self.action_space = batch.action_space
+        if not self._actions.plain:
+            self.action_space = batch_space(self._actions.space, batch.num_envs)
         self.metadata = batch.metadata
         self._native = not isinstance(batch.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         nested = isinstance(batch.single_observation_space, Dict | Tuple)
         self._plain = observation_key is None and not nested
+        self._last = np.zeros((batch.num_envs, len(self.propositions)), np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes."""
+        begun = begun_worlds(options, self.num_envs)
         observations, info = self.batch.reset(seed=seed, options=options)
-        return self._seen(observations), {**info, "labels": self._labels(observations, info)}
+        labels = self._labels(observations, info, begun)
+        return self._seen(observations), {**info, "labels": labels}
 
     def step(
         self,
         actions: Any,  # noqa: ANN401 - an array of any kind
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step every world."""
-        observations, rewards, ends, cuts, info = self.batch.step(actions)
-        told = {**info, "labels": self._labels(observations, info)}
+        observations, rewards, ends, cuts, info = self.batch.step(self._whole(actions))
+        every = np.ones(self.num_envs, np.bool_)
+        told = {**info, "labels": self._labels(observations, info, every)}
         return self._seen(observations), np.zeros_like(rewards), ends, cuts, told
 
     def close(self, **options: Any) -> None:  # noqa: ANN401 - those of the batch
         """Let the worlds go."""
         self.batch.close(**options)
+
+    def _whole(self, actions: Any) -> Any:  # noqa: ANN401
+        """Return the actions of all worlds as the batch takes them."""
+        if self._actions.plain:
+            return actions
+        space = self.batch.single_action_space
+        rows = [self._actions.to_whole(action) for action in actions]
+        empty: Any = create_empty_array(space, self.num_envs)
+        return concatenate(space, rows, empty)
 
     def _rows(self, observations: Any) -> list[Any]:  # noqa: ANN401
         return list(iterate(self.batch.observation_space, observations))
@@ -250,26 +288,27 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
             return observations
         return np.stack([self._parts.pick(row) for row in self._rows(observations)])
 
-    def _labels(self, observations: Any, info: dict[str, Any]) -> BoolArray:  # noqa: ANN401
+    def _labels(self, observations: Any, info: dict[str, Any], begun: BoolArray) -> BoolArray:  # noqa: ANN401
+        """Return the labels of all worlds; those that are not in `begun` have theirs of before.
+
+        For what a reset of some says of the others is nothing: `info` has no part of theirs.
+        """
         if self._native:
             columns = [
                 self._column(name, predicate, observations, info)
                 for name, predicate in self._predicates.items()
             ]
             return np.stack(columns, axis=1)
-        envs = getattr(self.batch.unwrapped, "envs", [None] * self.num_envs)
-        return np.array(
-            [
-                [
-                    truth_of(name, predicate, row, _info_of(info, index), env)
-                    for name, predicate in self._predicates.items()
-                ]
-                for index, (row, env) in enumerate(
-                    zip(self._rows(observations), _bare(envs), strict=True)
-                )
-            ],
-            np.bool_,
-        )
+        envs = _bare(getattr(self.batch.unwrapped, "envs", [None] * self.num_envs))
+        rows = self._rows(observations)
+        labels = self._last = self._last.copy()
+        for index in np.flatnonzero(begun).tolist():
+            told = _info_of(info, index)
+            labels[index] = [
+                truth_of(name, predicate, rows[index], told, envs[index])
+                for name, predicate in self._predicates.items()
+            ]
+        return labels
 
     def _column(
         self, name: str, predicate: Predicate, observations: object, info: dict[str, Any]

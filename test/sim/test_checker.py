@@ -1,12 +1,15 @@
 """The checker passes good domains and tells what is missing in deliberately broken ones."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from skm_sim import DomainSpec
+from skm_sim import DomainError, DomainSpec, label_env
 from skm_sim.checker import check_domain
+from skm_sim.faults import made
 from skm_sim.tabular import TabularModel, TabularVectorEnv
 
 
@@ -84,7 +87,7 @@ def test_a_good_domain_passes_as_an_object_as_an_id_as_a_spec_and_as_a_batch(reg
 
 def test_an_id_that_nobody_registered_is_told_apart():
     (problem,) = check_domain("nobody/Nothing-v0")
-    assert "fails" in problem
+    assert "does not know" in problem
     assert "gymnasium.register" in problem
 
 
@@ -157,7 +160,11 @@ def test_chance_that_the_seed_does_not_decide():
         def step(self, action):
             return super().step(self.chance.integers(2))
 
-    assert any("same seed" in problem for problem in check_domain(Restless()))
+    findings = check_domain(Restless())
+    assert findings == []  # it can be learned
+    strays, stochastic = findings.notes[-2:]
+    assert re.search(r"same actions differ from step \d+ on: observation", strays)
+    assert "stochastic" in stochastic
 
 
 def test_memory_that_leaks_into_the_next_episode():
@@ -171,7 +178,25 @@ def test_memory_that_leaks_into_the_next_episode():
             self.cups -= self.cell == 4
             return super().step(action)
 
-    assert any("reset all that an episode remembers" in text for text in check_domain(Leaky()))
+    findings = check_domain(Leaky())
+    assert findings == []
+    assert any("on: info['labels']. It can be learned" in note for note in findings.notes)
+
+
+def test_info_that_differs_and_is_not_used():
+    """As highway-env's parking, whose reset tells an action that was drawn by nobody's seed."""
+
+    class Talkative(Kitchen):
+        chance = np.random.default_rng(0)
+
+        def reset(self, *, seed=None, options=None):
+            cell, info = super().reset(seed=seed)
+            return cell, {**info, "action": self.chance.random(2), "speed": {"x": 1.0}}
+
+    findings = check_domain(Talkative())
+    assert findings == []
+    assert any("info['action'] of reset differs; skm does not use" in n for n in findings.notes)
+    assert not any("speed" in note for note in findings.notes)
 
 
 def test_observations_outside_their_space_or_not_a_number():
@@ -180,7 +205,8 @@ def test_observations_outside_their_space_or_not_a_number():
             _, *rest = super().step(action)
             return 7, *rest
 
-    assert any("observation of step() is not in observ" in text for text in check_domain(Outside()))
+    problems = check_domain(Outside())
+    assert any("of step 1 is 7, which is not in Discrete(5)" in text for text in problems)
 
     class Nan(Kitchen):
         def __init__(self):
@@ -196,6 +222,74 @@ def test_observations_outside_their_space_or_not_a_number():
             return np.array([np.nan if cell == 4 else cell], np.float32), *rest
 
     assert any("not-a-number" in problem for problem in check_domain(Nan()))
+
+
+class Measured(Kitchen):
+    """Observes its cell as a vector, in a box that is too small for the last one, of another type."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = Dict(
+            {"cell": Box(0, 3, (1,), np.float32), "no": Discrete(2, start=1)}
+        )
+        self.action_space = MultiDiscrete([2, 3])
+        self.seen = np.zeros(1)
+
+    def _seen(self, cell):
+        self.seen[:] = cell  # reused from step to step
+        return {"cell": self.seen, "no": 1}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = 3
+        return self._seen(3), {}
+
+    def step(self, action):
+        cell, _, _, truncated, info = super().step(action[0])
+        return self._seen(cell), 0.0, cell == 4, truncated, info
+
+
+def test_matters_of_form_are_notes_with_their_place_and_are_mended_by_label_env():
+    predicates = {"cup": lambda seen, info, env: seen["cell"][0] == 4}
+    env = label_env(Measured(), predicates, observation_key="cell")
+    findings = check_domain(env)
+    assert findings == []
+    assert any("bservation['cell'] of reset has the type float64" in n for n in findings.notes)
+    outside = "(the last of its episode) is outside its bounds: [0] is 4.0, not 0.0..3.0"
+    assert any(outside in note for note in findings.notes)
+    observation, _ = env.reset(seed=1)
+    kept = observation.copy()
+    assert observation.dtype == np.float32
+    env.step(env.action_space.sample())
+    assert np.array_equal(observation, kept)  # a copy: the environment reuses its own
+
+
+def test_an_environment_of_several_agents_is_told_what_is_possible():
+    class Pair:  # as PettingZoo's ParallelEnv
+        possible_agents = ("a", "b")
+        observation_spaces = action_spaces = {"a": Discrete(2), "b": Discrete(2)}  # noqa: RUF012
+
+    (problem,) = check_domain(Pair())
+    assert "PettingZoo" in problem
+    with pytest.raises(DomainError, match="Gymnasium environment of one of its agents"):
+        label_env(Pair(), {})
+
+
+def test_why_an_environment_cannot_be_made_is_shown_with_its_line(registered):
+    class Bare(Kitchen):
+        def __init__(self):
+            joint = 7
+            assert joint in (1, 2)
+
+    env_id = registered(Bare)
+    with pytest.raises(DomainError) as raised:
+        made(env_id)
+    for told in (check_domain(env_id)[0], str(raised.value)):
+        assert "AssertionError" in told
+        assert " at sim/test_checker.py:" in told
+        assert "`assert joint in (1, 2)`" in told
+        assert f"numpy {np.__version__}" in told
+        assert "gymnasium.register" not in told
 
 
 def test_a_clock_inside_the_environment():
@@ -215,7 +309,9 @@ def test_a_clock_inside_the_environment():
         def _is(self, late, kind):
             return late and kind == self.ends
 
-    assert any("as if by a clock" in problem for problem in check_domain(Clock()))
+    findings = check_domain(Clock())
+    assert findings == []
+    assert any("as if by a clock" in note for note in findings.notes)
     clock = Clock()
     clock.ends = "trunc"
     assert check_domain(clock) == []  # a time limit is no end of the world
@@ -236,14 +332,16 @@ def test_what_gymnasium_itself_finds_is_passed_on():
             self.cell = 0
             return self.cell, {"labels": self.labels()}
 
-    assert any("check_env" in text and "super().reset" in text for text in check_domain(NoSeed()))
+    assert check_domain(NoSeed()) == []
+    assert any("check_env" in n and "super().reset" in n for n in check_domain(NoSeed()).notes)
 
     class Chatty(Kitchen):
         def step(self, action):
             observation, _, *rest = super().step(action)
             return observation, float("nan"), *rest
 
-    assert any("check_env warns of" in problem for problem in check_domain(Chatty()))
+    assert check_domain(Chatty()) == []
+    assert any("check_env warns of" in note for note in check_domain(Chatty()).notes)
 
 
 def test_a_step_that_fails_is_reported_and_not_raised():

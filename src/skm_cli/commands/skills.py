@@ -1,0 +1,112 @@
+"""`skm skills push|pull|list`: skills that travel, with their results, seed and licence."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from skm_machine.errors import SkmError
+
+EPILOG = """\
+examples:
+  skm eval lake:LAKE --checkpoint lake --missions 20 --json > lake_eval.json
+  skm skills push lake --checkpoint lake --to skills --licence Apache-2.0 --results lake_eval.json
+  skm skills list skills
+  skm skills pull lake --from skills --out my_lake
+
+A place is a folder, or hf://owner/name, a repository of Hugging Face (pip install 'skm[hub]').
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm skills` to the command."""
+    parser = subparsers.add_parser(
+        "skills",
+        help="publish trained skills in a folder or on Hugging Face, and bring them back",
+        description="Publish trained skills with their results, seed and licence; list and fetch them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_subparsers(title="what to do", metavar="WHAT", required=True)
+    pushed = what.add_parser("push", help="put a checkpoint into a place")
+    pushed.add_argument("name", metavar="NAME", help="the name of the release")
+    pushed.add_argument("--checkpoint", required=True, type=Path, metavar="FILE")
+    pushed.add_argument("--to", required=True, metavar="PLACE", help="a folder, or hf://owner/name")
+    pushed.add_argument("--licence", required=True, metavar="SPDX", help="such as Apache-2.0")
+    pushed.add_argument(
+        "--results",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="what `skm eval --json` wrote; may be given several times",
+    )
+    pushed.add_argument("--overwrite", action="store_true", help="replace a release of that name")
+    pushed.set_defaults(run=run_push)
+    pulled = what.add_parser("pull", help="bring a release here, as a checkpoint")
+    pulled.add_argument("name", metavar="NAME")
+    pulled.add_argument("--from", dest="place", required=True, metavar="PLACE")
+    pulled.add_argument("--out", type=Path, metavar="FILE", help="default: runs/NAME")
+    pulled.add_argument("--overwrite", action="store_true", help="replace what is there")
+    pulled.set_defaults(run=run_pull)
+    listed = what.add_parser("list", help="say what is in a place")
+    listed.add_argument("place", metavar="PLACE")
+    listed.add_argument("--json", action="store_true", help="everything, as JSON")
+    listed.set_defaults(run=run_list)
+
+
+def run_push(args: argparse.Namespace) -> int:
+    """Put a checkpoint into a store."""
+    from skm_primitives.skills.store import push  # noqa: PLC0415
+
+    results = [_document(path) for path in args.results]
+    release = push(
+        args.checkpoint, args.to, args.name, args.licence, results, overwrite=args.overwrite
+    )
+    print(f"{release.name}: skills of '{release.domain}', {release.licence} -> {args.to}")
+    return 0
+
+
+def run_pull(args: argparse.Namespace) -> int:
+    """Bring a release here."""
+    from skm_primitives.skills.store import pull  # noqa: PLC0415
+
+    out = args.out or Path("runs") / args.name
+    release = pull(args.place, args.name, out, overwrite=args.overwrite)
+    print(f"{release.name}: skills of '{release.domain}', {release.licence} -> {out}")
+    return 0
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Print what is in a store."""
+    from skm_primitives.skills.store import releases  # noqa: PLC0415
+
+    found = releases(args.place)
+    if args.json:
+        print(json.dumps([asdict(release) for release in found], indent=2, ensure_ascii=False))
+        return 0
+    for release in found:
+        results = len(release.results)
+        print(
+            f"{release.name}: {release.domain}, {release.learner}, seed {release.seed},"
+            f" {release.steps} steps, {release.licence}, {results} result{'s' * (results != 1)}"
+        )
+    if not found:
+        print(f"{args.place} has no releases")
+    return 0
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    from skm_machine.documents import read_json  # noqa: PLC0415
+
+    try:
+        document = read_json(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SkmError(f"--results {path} cannot be read as JSON: {error}.") from error
+    if not isinstance(document, dict):
+        raise SkmError(f"--results {path} is not what `skm eval --json` writes.")
+    return document
