@@ -207,7 +207,7 @@ def test_what_is_known_of_primitives_comes_out_as_it_went_in():
     ):
         assert getattr(remote, name) == getattr(primitives, name), name
     here, there = primitives.world_model, remote.world_model
-    assert (there.places, there.visit_labels) == (here.places, here.visit_labels)
+    assert (there.state_of, there.visit_labels) == (here.state_of, here.visit_labels)
     np.testing.assert_array_equal(there.successors, here.successors)
     np.testing.assert_array_equal(there.goal_probability, here.goal_probability)
     assert remote.observation_space == Discrete(120)

@@ -47,12 +47,13 @@ def test_it_decides_as_run_episode_does(task, planner):
     assert run.tracker.status is episode.status
 
 
+@pytest.mark.parametrize("planner", ["product", "values"])
 @pytest.mark.parametrize("formula", ["G F A & G F C", "F(coffee & X F office) & G !decoration"])
-def test_a_node_that_waits_for_values_decides_the_same(formula):
+def test_a_node_that_waits_for_values_decides_the_same(formula, planner):
     """It tracks, asks, sees and chooses ahead, in this order; an answer comes at the end."""
-    (run, world), (other, _) = begin(formula), begin(formula)
-    recurring = formula.startswith("G")
-    assert isinstance(run.policy, Ahead) == recurring
+    (run, world), (other, _) = begin(formula, planner), begin(formula, planner)
+    needs_no_values = planner == "product"
+    assert isinstance(run.policy, Ahead) == needs_no_values
     for _ in range(40):
         settled = run.settled
         decision = decide(run, world)
@@ -67,7 +68,7 @@ def test_a_node_that_waits_for_values_decides_the_same(formula):
             break
         run.see(world.observation)
         run.prepare()
-        assert (run.settled is not None) == recurring
+        assert (run.settled is not None) == needs_no_values
     assert run.tracker.transitions == other.tracker.transitions
     assert run.tracker.moves > 1
 
