@@ -150,7 +150,7 @@ class RunLibrary:
             self._replay.stop()
             self._replay = None
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Let the recording go, and what was deleted."""
         self._close_replay()
         aside = self._folder / DELETED

@@ -398,7 +398,7 @@ class PageServer:
         read_only: bool = False,
         source: str = "",
         public_url: str = "",
-        downloads: Callable[[str], bytes | None] = lambda _: None,
+        downloads: Callable[[str], bytes | None] | None = None,
     ) -> None:
         """`source` is what people are told that they see; `public_url` the address before a proxy.
 
@@ -529,7 +529,7 @@ class PageServer:
             return response(HTTPStatus.SEE_OTHER, "", Location="./", Set_Cookie=cookie)
         if target.path.startswith(RECORDINGS):
             name = unquote(target.path.removeprefix(RECORDINGS))
-            recording = self._downloads(name)
+            recording = None if self._downloads is None else self._downloads(name)
             if recording is not None:
                 return response(HTTPStatus.OK, recording, "application/octet-stream")
         kind, content = page_files().get(target.path, ("", b""))

@@ -34,7 +34,8 @@ def test_accepted_mission_is_exit_code_0(office, processes):
     out = "\n".join(process.answers)
     assert "accepted after" in out
     assert "{coffee}" in out
-    assert "value" in out
+    assert "1 of 2: going for coffee" in out
+    assert "Done after" in out
 
 
 def test_json_is_all_there_is_on_stdout(office, skm):

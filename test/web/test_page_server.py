@@ -22,6 +22,7 @@ from skm_web.server import (
     Gate,
     PageServer,
     is_loopback,
+    page_files,
     token_for,
 )
 
@@ -314,3 +315,9 @@ def test_everybody_may_put_things_at_once():
         text = hub.news(seen)
         count += len(json.loads("{" + text + "}")["streams"]["log"]["items"]) if text else 0
     assert count == 800
+
+
+def test_the_page_is_small(served):
+    """All that a visit loads: half a second, also over a slow network."""
+    files = {path: len(content) for path, (_, content) in page_files().items() if path != "/"}
+    assert sum(files.values()) < 150_000, files

@@ -65,7 +65,7 @@ def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder
         assert (folder / "one.mcap").exists()
         page.click("[data-file='one.mcap'] [title=delete]")
         until(page, "document.querySelectorAll('#runs-rows tr').length === 2")
-    library.close()
+    library.stop()
     assert not (folder / DELETED).exists()
     assert not (folder / "one.mcap").exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 from skm_cli.options import add_address_options
@@ -50,32 +49,30 @@ def run(args: argparse.Namespace) -> int:
 
     require_web()
     from skm_web.hub import Hub  # noqa: PLC0415
-    from skm_web.player import replay_file  # noqa: PLC0415
+    from skm_web.player import Replay, replay_file  # noqa: PLC0415
     from skm_web.runs import RunLibrary  # noqa: PLC0415
     from skm_web.server import PageServer  # noqa: PLC0415
 
     hub = Hub()
+    shown: RunLibrary | Replay
     if args.recording.is_dir():
-        library = RunLibrary(args.recording, hub)
-        handle, close = library.handle, library.close
-        downloads: Callable[[str], bytes | None] = library.file
+        shown = RunLibrary(args.recording, hub)
     else:
-        replay = replay_file(args.recording, hub, recover=args.recover)
-        replay.start()
-        handle, downloads, close = replay.handle, lambda _: None, replay.stop
+        shown = replay_file(args.recording, hub, recover=args.recover)
+        shown.start()
     host, port = args.web_host or "127.0.0.1", args.web_port
     server = PageServer(
         hub,
-        handle,
+        shown.handle,
         host,
         8765 if port is None else port,
         source=args.recording.name,
         public_url=args.web_public_url or "",
-        downloads=downloads,
+        downloads=shown.file if isinstance(shown, RunLibrary) else None,
     )
     try:
         with server:
             serve_until_interrupted(server.url)
     finally:
-        close()
+        shown.stop()
     return 0
