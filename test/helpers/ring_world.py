@@ -19,10 +19,10 @@ class RingVectorEnv(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(self, num_envs=1, max_episode_steps=None, image=False):
+    def __init__(self, num_envs=1, max_episode_steps=None, image=False, box=False):
         self.num_envs, self._image = num_envs, image
         self.propositions = self.constraints = NAMES
-        self.single_observation_space, self.single_action_space = spaces(image)
+        self.single_observation_space, self.single_action_space = spaces(image, box)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -34,7 +34,7 @@ class RingVectorEnv(VectorEnv):
 
     def step(self, actions):
         """Go by one cell to either side."""
-        self.cell = (self.cell + np.where(np.asarray(actions) > 0, 1, -1)) % CELLS
+        self.cell = (self.cell + np.where(np.reshape(actions, self.num_envs) > 0, 1, -1)) % CELLS
         seen, info = self._see()
         no = np.zeros(self.num_envs, np.bool_)
         return seen, np.zeros(self.num_envs), no, no, info
@@ -49,18 +49,18 @@ def observed(cells, image):
     return seen.reshape(-1, 1, CELLS, 1).astype(np.uint8) if image else seen.astype(np.float32)
 
 
-def spaces(image):
+def spaces(image, box):
     """Return the spaces of an observation and an action."""
     seen = Box(0, 1, (1, CELLS, 1), np.uint8) if image else Box(0, 1, (CELLS,), np.float32)
-    return seen, Discrete(2)
+    return seen, Box(-1.0, 1.0, (1,)) if box else Discrete(2)
 
 
 class RingEnv(gymnasium.Env):
     """One walker."""
 
-    def __init__(self, image=False):
-        self.batch = RingVectorEnv(1, image=image)
-        self.observation_space, self.action_space = spaces(image)
+    def __init__(self, image=False, box=False):
+        self.batch = RingVectorEnv(1, image=image, box=box)
+        self.observation_space, self.action_space = spaces(image, box)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -80,7 +80,7 @@ class RingEnv(gymnasium.Env):
         return seen[0], {"labels": names}
 
 
-def ring(name, image):
+def ring(name, *, image=False, box=False):
     """Return the domain, its environment registered."""
     spec = DomainSpec(
         name=name,
@@ -96,9 +96,10 @@ def ring(name, image):
             spec.env_id,
             entry_point=RingEnv,
             vector_entry_point=RingVectorEnv,
-            kwargs={"image": image},
+            kwargs={"image": image, "box": box},
         )
     return spec
 
 
-RING, RING_IMAGE = ring("ring", image=False), ring("ring_image", image=True)
+RING, RING_IMAGE = ring("ring"), ring("ring_image", image=True)
+RING_BOX = ring("ring_box", box=True)

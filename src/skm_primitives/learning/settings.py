@@ -276,9 +276,9 @@ LetterWorld (images) after 60,000 steps, 47 CPU seconds: 900 of 900 runs of nine
 OF_VECTORS: dict[str, Any] = {"gamma": 0.92, "action_gap": 0.6}
 """And where vectors are observed, whose steps tend to be small.
 
-FlatWorld, success of single skills in validations: with these, 0.99 after 14 CPU seconds and 0.96 to 0.98
-after 20 to 40; with no gap 0.96 after 9, then falling to 0.74 at 40 (actions were then held past changes of
-labels, too, so that not all of it is the gap's); with γ = 0.97 and no gap 0.46 after 28.
+FlatWorld, success of single skills in validations: with these, 0.99 after 14 CPU seconds, 0.96 to 0.98
+after 20 to 40; with no gap 0.96 after 9, then falling to 0.74 at 40 (actions were then held past changes
+of labels, too, so that not all of it is the gap's); with γ = 0.97 and no gap 0.46 after 28.
 """
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
-from ring_world import CELLS, LABELS, NAMES, RING, RING_IMAGE, observed
+from ring_world import CELLS, LABELS, NAMES, RING, RING_BOX, RING_IMAGE, observed
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
@@ -80,6 +80,16 @@ def test_missions_avoid_what_would_harm_them_and_nothing_else(skills, text, way)
     episode = run_episode(spec.make(), skills, policy, max_steps=20, options={"cell": 0})
     assert episode.outcome == "accepted"
     assert episode.steps == len(way) - 1
+
+
+def test_a_grid_of_continuous_actions_takes_avoid_sets_too(tmp_path):
+    learned_on(RING_BOX, 40, **FAST, horizon=40 * 16 * 12).save(tmp_path / "ring", "test")
+    skills = load_primitives(RING_BOX, tmp_path / "ring")
+    for text, steps in (("!red U goal", 4), ("!(blue | green) U goal", 4)):
+        policy = make_policy(compile_mission(text, propositions=NAMES), skills)
+        assert isinstance(policy, ReachAvoidPolicy)
+        episode = run_episode(RING_BOX.make(), skills, policy, max_steps=20, options={"cell": 0})
+        assert (episode.outcome, episode.steps) == ("accepted", steps)
 
 
 def test_two_runs_and_a_resumed_one_are_the_same_bytes(tmp_path):
