@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "ros")]
+sys.path[:0] = [str(ROOT / "test" / "helpers"), str(ROOT / "test" / "ros")]
 
 from office_page import Office  # noqa: E402 - after the path of the tests
 
