@@ -100,9 +100,14 @@ def _world_model(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> WorldModel:
     places = tuple(sorted({goal.place for goal in goals if goal.place is not None}))
     if not places:
         values = table(info.goal_to_goal, (len(goals), len(goals)))
-        if not np.isfinite(values).all():
+        sets = len(label_sets_of(goals))
+        avoiding = (
+            table(info.avoiding, (len(info.constraints), sets, sets)) if len(info.avoiding) else None
+        )
+        if not np.isfinite(values).all() or (avoiding is not None and not np.isfinite(avoiding).all()):
             raise ConversionError("primitives_info has values that are not finite numbers")
-        return GoalToGoal(values, approximate=info.observation_kind != Observation.DISCRETE)
+        approximate = info.observation_kind != Observation.DISCRETE
+        return GoalToGoal(values, approximate, avoiding=avoiding)
     visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
     for entry in info.place_labels:
         visits = visit_labels.get(int(entry.place), ())

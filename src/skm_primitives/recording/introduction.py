@@ -85,7 +85,10 @@ def _actions(space: Space[Any]) -> dict[str, Any]:
 def _world_model(primitives: Primitives) -> dict[str, Any]:
     behind, goals = primitives.world_model, primitives.goals
     if isinstance(behind, GoalToGoal):
-        return {"goal_to_goal": behind.table.astype(np.float32).ravel()}
+        found = {"goal_to_goal": behind.table.astype(np.float32).ravel()}
+        if behind.avoiding is not None:
+            found["avoiding"] = behind.avoiding.astype(np.float32).ravel()
+        return found
     leads = behind.successors
     if behind.tried is not None:
         leads = np.where(behind.tried, leads, UNKNOWN)
