@@ -52,14 +52,12 @@ def run(args: argparse.Namespace) -> int:
     from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
 
     require_ros()
-    from skm.srv import SetPlace  # noqa: PLC0415
+    from skm_ros.client.places import set_place  # noqa: PLC0415
 
     changes = args.place is not None and (args.close or args.open)
-    request = SetPlace.Request(
-        name=args.place if changes else "", closed=args.close, note=args.note
-    )
+    name = args.place if changes else ""
     with RosClient(args.namespace) as client:
-        answer = client.call(SetPlace, "set_place", request, args.timeout)
+        answer = set_place(client, name, args.close, args.note, args.timeout)
     closed = dict(zip(answer.closed_places, answer.notes, strict=True))
     if args.place is not None and not changes and args.place in closed:
         closed = {args.place: closed[args.place]}

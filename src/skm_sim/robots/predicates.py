@@ -149,10 +149,9 @@ class _Parser:
         return found
 
     def _joined(self, word: str) -> Predicate:
-        part = (lambda: self._joined("and")) if word == "or" else self._single
-        parts = [part()]
+        parts = [self._joined("and") if word == "or" else self._single()]
         while self._takes(word):
-            parts.append(part())
+            parts.append(self._joined("and") if word == "or" else self._single())
         return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
     def _single(self) -> Predicate:
