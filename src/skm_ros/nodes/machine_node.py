@@ -32,6 +32,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final
 
+import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -407,6 +408,8 @@ class MissionSteps:
         self._stopped_since = 0.0
         self._waits_for_robot = False
         self.heard_at = self._got_on_at = time.monotonic()
+        self._visited: set[int] = set()
+        """Where the robot was since the machine moved last, where that can be counted."""
         self.planning = False
         """Whether another way is being planned: until then the robot stands."""
         self._asked_at = 0.0
@@ -458,7 +461,6 @@ class MissionSteps:
     def _on_entered(self, state: WorldState) -> bool:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
-        self._got_on_at = time.monotonic()
         if self._real_time and self.run.decision is not None and not self.run.decision.rest:
             self._node.step_times.note((state.stamp - self._entered_at) / NANOSECONDS)
         self.state, self._entered_at = state, state.stamp
@@ -469,6 +471,7 @@ class MissionSteps:
             labels = state.labels | events if events else state.labels
             stamp = state.stamp if self._real_time else None
             moved = self.run.track(state.value, labels, stamp)
+            self._note_progress(state.value, moved)
             goes_on = usable and not self.run.over
             if goes_on and not state.ended:
                 self._go_on(state)
@@ -484,6 +487,19 @@ class MissionSteps:
         if goes_on and state.ended:
             self._end_with_world()
         return moved
+
+    def _note_progress(self, value: Any, moved: bool) -> None:  # noqa: ANN401
+        """Take note that the robot gets on: the machine moves, or it is somewhere new.
+
+        A robot that is kept from its way goes to and fro between the same cells.
+        """
+        cell = value if isinstance(value, int | np.integer) else None
+        if moved:
+            self._visited.clear()
+        if moved or cell is None or int(cell) not in self._visited:
+            self._got_on_at = time.monotonic()
+        if cell is not None:
+            self._visited.add(int(cell))
 
     def _on_later(self, state: WorldState) -> bool:
         """Take note of the time while a state lasts; tell whether that moved the machine."""
@@ -654,6 +670,7 @@ class MissionSteps:
         if plan is not None:
             self.run.replan(plan.policy, plan.shield, self.state.value)
             self._decided_for = None
+            self._visited.clear()
             self._got_on_at = time.monotonic()
         self._stopped_since = time.monotonic()
         self.ask_again()

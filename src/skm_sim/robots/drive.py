@@ -337,9 +337,6 @@ class CellWalk:
         return self._places.labels_at(*self._point(cell))
 
 
-AHEAD: Final = math.pi / 3
-"""Radians from its heading within which a robot is kept by what stands ahead; further off it turns
-away."""
 KNOWN_WIDTH: Final = 0.15
 """Metres around the map's walls in which a laser sees nothing but them."""
 
@@ -368,7 +365,7 @@ class Drive(RobotDrive):
         """Tell whether what stands ahead is where the path leads; else the robot may turn away."""
         if not self.obstacles.blocked:
             return False
-        x, y, heading = self.tracker.at(now)
+        x, y, _ = self.tracker.at(now)
         path = self.walk.path
         if len(path) < 2:
             return True
@@ -377,7 +374,8 @@ class Drive(RobotDrive):
         )
         if math.dist((x, y), (aim_x, aim_y)) < END:
             return False
-        return abs(math.remainder(math.atan2(aim_y - y, aim_x - x) - heading, math.tau)) < AHEAD
+        # Elsewhere it may turn to, even by a little: what is ahead keeps it from going on until then.
+        return self.obstacles.stands_in_way((x, y, math.atan2(aim_y - y, aim_x - x)))
 
     def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
         """Take the action to the present state: the path goes on with it."""

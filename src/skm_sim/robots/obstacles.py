@@ -70,6 +70,15 @@ class ObstacleMonitor:
         self.free_way = max(0.0, nearest - self.radius - self.margin)
         self.blocked = self.free_way < (FREE_AGAIN if self.blocked else BLOCKED)
 
+    def stands_in_way(self, pose: Pose) -> bool:
+        """Tell whether something that is not on the map would block a robot that is at that pose."""
+        x, y, heading = pose
+        cosine, sine = math.cos(heading), math.sin(heading)
+        dx, dy = self.unknown[:, 0] - x, self.unknown[:, 1] - y
+        ahead, aside = cosine * dx + sine * dy, cosine * dy - sine * dx
+        in_way = (ahead > 0) & (np.abs(aside) < self.radius + self.margin / 2)
+        return _second(ahead[in_way]) - self.radius - self.margin < BLOCKED
+
     def _bare_way(self, ahead: FloatArray, aside: FloatArray) -> float:
         """Return how far the robot's own circle can go ahead, whatever the map says."""
         body = (ahead > 0) & (np.abs(aside) < BODY * self.radius)
