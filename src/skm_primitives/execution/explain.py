@@ -7,6 +7,7 @@ machine's state alone is worked out once for each.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -81,8 +82,12 @@ class Explainer:
             labels: np.array([n for n, goal in enumerate(goals) if goal.labels == labels])
             for labels in label_sets_of(goals)
         }
-        self._worth = optimal_values(run.machine, run.skills.gamma)
         self._choices: dict[int, tuple[list[_Choice], list[_Choice], str]] = {}
+
+    @cached_property
+    def _worth(self) -> tuple[float, ...]:
+        """What each machine state is worth by itself."""
+        return optimal_values(self._run.machine, self._run.skills.gamma)
 
     def explain(self, values: AnyGoalValues) -> Explanation:
         """Return why the run's last decision is as it is; `values` are those that it was made from."""

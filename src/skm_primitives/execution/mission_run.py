@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_machine.errors import SkmError
+from skm_machine.factored import FactoredMachine
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import SkillMachine, plan_paper
@@ -341,6 +342,8 @@ class MissionRun:
             outcome = self._planned.step(state, self.skills.goals[goal].labels)
             if _moves(state, outcome):
                 return self._label(state, outcome)
+        if isinstance(self._planned, FactoredMachine):
+            return " & ".join(self._planned.owed(state))
         return str(self._paper.skills[state].reach)
 
     def _label(self, state: int, outcome: Outcome) -> str:

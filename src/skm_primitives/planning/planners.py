@@ -13,7 +13,9 @@ from skm_primitives.planning.label_set_policies import (
     NarrowedPolicy,
     goals_of_mission,
 )
+from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
+from skm_primitives.planning.place_graph import cells_of
 from skm_primitives.planning.place_policies import GroundedPolicy, KnownWorldPolicy, RecurringPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.values import KnownWorld, PlaceWorld, Skills
@@ -22,6 +24,14 @@ PLANNERS: Final = ("product", "paper")
 """Those of every domain, in process and in the machine node."""
 EVERY_PLANNER: Final = (*PLANNERS, "values", "printed")
 """And two to measure with: see `composed_values` and `paper`."""
+
+
+def parts_for(skills: Skills) -> str:
+    """Return when a mission is best kept in parts for these skills: see `compile_mission`.
+
+    Where the world is known, as soon as one machine would be large: the plan needs none.
+    """
+    return "if large" if isinstance(skills.world_model, KnownWorld) else "if too large"
 
 
 def make_policy(
@@ -34,6 +44,8 @@ def make_policy(
 ) -> Policy:
     """Return the policy of a mission.
 
+    A mission that is kept in parts is planned without their product where the world is known; elsewhere
+    it has to be one machine, and the policy's `mission` is that.
     `planner="paper"` is Algorithm 2, executed by Algorithm 3; `"product"` plans with what the skills
     know of the world, and refuses what they prove unachievable. `slip` is the chance that a random
     action is taken instead of the chosen one, which the product planner takes into account where goals
@@ -41,6 +53,11 @@ def make_policy(
     `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
     these two plan on the machine restricted to label sets that occur; the others always do.
     """
+    if mission.in_parts:
+        cells = cells_of(skills)
+        if planner == "product" and cells is not None and not slip:
+            return LargeMissionPolicy(mission, skills, cells)
+        mission = mission.whole  # refused, if it is too large for one machine
     policy = _make_policy(mission.planned, skills, planner, slip, possible_only=possible_only)
     policy.mission = mission  # what runs is the mission itself; its states have the same numbers
     return policy

@@ -54,8 +54,9 @@ from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
+from skm_primitives.planning.large_mission_policy import AGAIN_SECONDS, LargeMissionPolicy
 from skm_primitives.planning.place_policies import KnownWorldPolicy
-from skm_primitives.planning.planners import PLANNERS, make_policy
+from skm_primitives.planning.planners import PLANNERS, make_policy, parts_for
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.skills.goals import label_sets_of
@@ -657,6 +658,8 @@ class MissionSteps:
 UNKNOWN: Final = Result.UNKNOWN
 NO_LIMIT: Final = 1 << 62
 """Steps of a mission without end: until it is cancelled."""
+PLANS_AHEAD: Final = (KnownWorldPolicy, LargeMissionPolicy)
+"""Policies that work something out from where the mission will begin, best before it does."""
 
 
 class Execution:
@@ -732,12 +735,16 @@ class Execution:
                 max_states=self.node.setting("max_states"),
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
+                parts=parts_for(skills),
             )
             mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
             policy = make_policy(mission, skills, self.planner)
+            mission = policy.mission
+            if isinstance(policy, LargeMissionPolicy):
+                policy.seconds = AGAIN_SECONDS  # the robot waits for it
             state = self.node.states.latest
             seen = state is not None and state.value is not None and not goal.reset
-            if seen and state is not None and isinstance(policy, KnownWorldPolicy):
+            if seen and state is not None and isinstance(policy, PLANS_AHEAD):
                 policy.look_ahead_from(state.value)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit
