@@ -171,3 +171,20 @@ def steps_bar(unit: str = "step") -> Progress:
         console=error_console(),
         refresh_per_second=4,
     )
+
+
+def start_options(start: str | None) -> dict[str, Any] | None:
+    """Return the reset options of a start such as `2,2`; none, if chance is to decide.
+
+    Whole numbers stay whole: they are rows and columns where a domain has such.
+    """
+    if start is None:
+        return None
+    try:
+        whole = not any(mark in start for mark in ".eE")
+        first, second = (int(part) if whole else float(part) for part in start.split(","))
+    except ValueError:
+        raise SkmError(
+            f"--start takes a row and a column, such as 2,2, or x,y in metres, not '{start}'"
+        ) from None
+    return {"start": (first, second)}

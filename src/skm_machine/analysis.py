@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from skm_machine.automata.extremes import Extremes
 from skm_machine.errors import MissionError
 from skm_machine.events import Counterexample, EventVerdict, event_verdict
-from skm_machine.logic.formula import TRUE, Formula, proposition
+from skm_machine.factored import FactoredMachine
+from skm_machine.logic.formula import FALSE, TRUE, Formula, proposition
 from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS, seconds_text
 from skm_machine.mission import Mission
@@ -54,6 +55,8 @@ def analyse(mission: Mission, shown: Shown | None = None) -> Analysis:
     machine = mission.machine
     if not machine.satisfiable:
         return Analysis(False, True, None, [frozenset()], ())
+    if isinstance(machine, FactoredMachine):
+        return _analyse_parts(machine)
     witness = shortest_trace(machine, lambda outcome: outcome.reward > 0, shown)
     counterexample = shortest_trace(
         machine, lambda outcome: outcome.target in machine.failure, shown
@@ -63,6 +66,20 @@ def analyse(mission: Mission, shown: Shown | None = None) -> Analysis:
     else:
         failures = _failures(machine) if shown is None else possible_failures(machine, shown)
     return Analysis(True, counterexample is not None, witness, counterexample, failures)
+
+
+def _analyse_parts(machine: FactoredMachine) -> Analysis:
+    """Return the same of a mission in parts: by its parts, one by one."""
+    failing = machine.way_to_fail(machine.initial)
+    found: dict[Formula, None] = {}
+    for part in machine.watched:
+        for state in range(part.num_states):
+            if state not in part.dead and (label := part.fatal(state)) is not FALSE:
+                found.setdefault(label)
+        if len(found) >= NAMED_FAILURES:
+            break
+    witness = machine.way_to_succeed(machine.initial)
+    return Analysis(True, failing is not None, witness, failing, tuple(found)[:NAMED_FAILURES])
 
 
 def _timed_failures(mission: Mission) -> tuple[Formula, ...]:
@@ -265,7 +282,12 @@ def meaning(
     """
     machine = mission.machine
     states = "1 state" if machine.num_states == 1 else f"{machine.num_states} states"
-    if shown is not None and len(shown) < machine.num_states:
+    if isinstance(machine, FactoredMachine):
+        sizes = [part.num_states for part in machine.watched + machine.recurrences]
+        least, most = min(sizes), max(sizes)
+        each = f"{least}" if least == most else f"{least} to {most}"
+        states = f"{len(sizes)} parts of {each} states (one machine would have {machine.size_text})"
+    elif shown is not None and len(shown) < machine.num_states:
         states = f"{len(shown)} of its {states}, the others cannot be reached,"
     count = f"{states} over {', '.join(mission.propositions) or 'no propositions'}"
     if not analysis.satisfiable:
@@ -284,13 +306,20 @@ def meaning(
         lines.append("success is 'so far': the mission ends at its first accepting step")
     if analysis.witness is not None:
         what = "shortest round:   " if machine.endless else "shortest success: "
+        if mission.in_parts:
+            what = "a round:          " if machine.endless else "a success:        "
         lines.append(f"{what} {trace_text(analysis.witness)}")
     if analysis.counterexample is not None:
         lines.append(f"shortest failure:  {trace_text(analysis.counterexample)}")
         lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
     elif analysis.witness is not None:
         lines.append("cannot fail: success stays possible whatever happens")
-    if mission.events:
+    if mission.events and mission.in_parts:
+        names = ", ".join(mission.events)
+        lines.append(
+            f"what the events {names} can do to it is not worked out for a mission in parts"
+        )
+    elif mission.events:
         lines += _events_meaning(verdict or event_verdict(machine, mission.events))
     return lines
 

@@ -15,6 +15,7 @@ from skm_machine.automata.limits import LimitReachedError, Limits
 from skm_machine.automata.ltlf import MAX_SECONDS, MAX_STATES
 from skm_machine.automata.timed import ClockTable, timed_automaton
 from skm_machine.errors import MissionError, UnsupportedMissionError, did_you_mean
+from skm_machine.factored import ONE_MACHINE, FactoredMachine, factored, factored_recurring
 from skm_machine.formats.hoa import read_hoa
 from skm_machine.formats.reward_machine_file import read_reward_machine
 from skm_machine.logic.bounds import bounded
@@ -29,6 +30,7 @@ from skm_machine.translators import TRANSLATORS, check_choice, endless_machine, 
 from skm_machine.waiting import waiting_machine
 
 FORMATS: Final = ("auto", "ltl", "words", "hoa", "rm")
+PARTS: Final = ("if too large", "if large", "never")
 HORIZONS: Final = ("auto", "finite", "infinite")
 MAX_CHARACTERS: Final = {"ltl": 100_000, "words": 100_000, "hoa": 5_000_000, "rm": 5_000_000}
 """The longest text that is read as a mission, by format."""
@@ -75,6 +77,28 @@ class Mission:
         machine = waiting_machine(self.machine, self.clocks.names)
         return replace(self, machine=machine, clocks=None, timed=self)
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is kept in parts (`skm_machine.factored`): there is no table of all states."""
+        return isinstance(self.machine, FactoredMachine)
+
+    @cached_property
+    def whole(self) -> Mission:
+        """The mission as one machine, for those who cannot do without; refused if that is too large."""
+        if not self.in_parts:
+            return self
+        assert self.reading is not None
+        found = compile_mission(
+            self.text,
+            format=self.format,
+            repeat=self.machine.endless and not self.recurring,
+            horizon="infinite" if self.recurring else "auto",
+            step_seconds=self.step_seconds,
+            events=self.events,
+            parts="never",
+        )
+        return replace(found, expected_step_seconds=self.expected_step_seconds)
+
     def read_sets(self, label_sets: Collection[frozenset[str]]) -> tuple[frozenset[str], ...]:
         """Return what its machine can read in a world of these label sets: also ticks of its clocks."""
         ticks = () if self.clocks is None else self.clocks.names
@@ -108,6 +132,7 @@ def compile_mission(
     events: Collection[str] = (),
     max_states: int | None = None,
     max_seconds: float | None = None,
+    parts: str | None = None,
 ) -> Mission:
     """Return the mission that `text` says.
 
@@ -117,11 +142,17 @@ def compile_mission(
     the rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`,
     or with `clock` whoever runs the mission says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
-    A machine that needs more than `max_states` on its way, or `max_seconds` of computing, is refused.
+    A conjunction can be kept in parts (`skm_machine.factored`): `parts` says when. "if large" is for
+    those who plan on a map; "if too large" where a machine needs more than `max_states` on its way, or
+    `max_seconds` of computing; "never": then such a machine is refused. By default limits that are given
+    are those of one machine, and without any a mission is kept in parts if it is too large.
     """
     check_choice("format", format, FORMATS)
     check_choice("horizon", horizon, HORIZONS)
     check_choice("translator", translator, TRANSLATORS)
+    if parts is None:
+        parts = "if too large" if max_states is None and max_seconds is None else "never"
+    check_choice("parts", parts, PARTS)
     if propositions is not None:
         propositions = tuple(dict.fromkeys((*propositions, *events)))
     format = _checked_format(text, propositions, format)
@@ -130,7 +161,9 @@ def compile_mission(
         ticks = step_seconds is not None if clock is None else clock
         formula = read(text, propositions, clock=ticks)
         limits = _Limits(max_states or MAX_STATES, max_seconds or MAX_SECONDS)
-        mission = _compile_formula(text, format, formula, repeat, horizon, translator, limits)
+        mission = _compile_formula(
+            text, format, formula, repeat, horizon, translator, limits, parts
+        )
         named = _named(events, mission.machine)
         return replace(mission, events=named, step_seconds=step_seconds)
     machine = read_hoa(text) if format == "hoa" else read_reward_machine(text, propositions)
@@ -176,6 +209,7 @@ def _compile_formula(
     horizon: str,
     translator: str,
     limits: _Limits,
+    parts: str,
 ) -> Mission:
     if timed_parts(formula):
         if translator != "builtin":
@@ -184,12 +218,56 @@ def _compile_formula(
     # Who asks for finite traces gets them by definition; else what is bounded is seen through.
     through = horizon != "finite"
     translated = cache(lambda: translate(formula, translator, through=through, **limits._asdict()))
-    reading = read_formula(formula, horizon, translated)
+    if translator != "builtin" or parts == "never":
+        most = None
+    else:
+        most = ONE_MACHINE if parts == "if large" else limits.max_states
+    several = cache(lambda: None if most is None else factored(formula, through, most))
+
+    def whole() -> Automaton | None:
+        """Return the one automaton, if it is to be one and is not too large."""
+        if (found := several()) is not None and not (found.may_fit and parts == "if too large"):
+            return None
+        try:
+            return translated()
+        except UnsupportedMissionError:
+            if found is None:
+                raise
+            return None
+
+    def automata() -> list[Automaton]:
+        if (one := whole()) is not None:
+            return [one]
+        found = several()
+        assert found is not None
+        return [Automaton(part.table, part.accepting) for part in found.machine.parts]
+
+    reading = read_formula(formula, horizon, automata)
     if reading.recurring:
-        machine = endless_machine(formula, translator, **limits._asdict())
+        machine = _recurring(formula, translator, limits, parts, most)
         return Mission(text, format, machine, formula, reading=reading, recurring=True)
-    machine = from_automaton(translated(), repeat=repeat)
-    return Mission(text, format, machine, formula, translated(), reading)
+    if (one := whole()) is not None:
+        machine = from_automaton(one, repeat=repeat)
+        return Mission(text, format, machine, formula, one, reading)
+    found = several()
+    assert found is not None
+    machine = found.machine.repeating() if repeat else found.machine
+    return Mission(text, format, machine, formula, reading=reading)
+
+
+def _recurring(
+    formula: Formula, translator: str, limits: _Limits, parts: str, most: int | None
+) -> RewardMachine:
+    """Return the machine of a recurring mission, or its parts."""
+    several = None if most is None else factored_recurring(formula, most)
+    if several is not None and not (several.may_fit and parts == "if too large"):
+        return several.machine
+    try:
+        return endless_machine(formula, translator, **limits._asdict())
+    except UnsupportedMissionError:
+        if several is None:
+            raise
+        return several.machine
 
 
 def _compile_timed(
@@ -201,7 +279,7 @@ def _compile_timed(
     except LimitReachedError as problem:
         reason = f"the mission's machine grows too large: {problem}"
         raise UnsupportedMissionError(reason) from problem
-    reading = _timed_reading(formula, horizon, lambda: found.automaton)
+    reading = _timed_reading(formula, horizon, lambda: [found.automaton])
     if reading.recurring:
         machine, clocks = timed_recurring_machine(formula, **limits._asdict())
         return Mission(
@@ -212,7 +290,9 @@ def _compile_timed(
     return Mission(text, format, machine, formula, found.automaton, reading, clocks=clocks)
 
 
-def _timed_reading(formula: Formula, horizon: str, automaton: Callable[[], Automaton]) -> Reading:
+def _timed_reading(
+    formula: Formula, horizon: str, automata: Callable[[], list[Automaton]]
+) -> Reading:
     """Return how a formula with bounds in seconds is read: by its form, as one with bounds in steps."""
     forms: dict[Formula, Formula] = {}
     for sub in formula.subformulas():
@@ -222,7 +302,7 @@ def _timed_reading(formula: Formula, horizon: str, automaton: Callable[[], Autom
         else:
             steps = None if window_of(sub).last is None else 1
             forms[sub] = bounded(TIMED[sub.operator], 0, steps, operands)
-    reading = read_formula(forms[formula], horizon, automaton)
+    reading = read_formula(forms[formula], horizon, automata)
     written = {str(form): str(sub) for sub, form in forms.items()}
     part = reading.why.split("'")[1] if reading.why.startswith("'") else ""
     why = reading.why.replace(part, written.get(part, part)) if part else reading.why

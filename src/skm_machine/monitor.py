@@ -6,6 +6,7 @@ from collections.abc import Collection
 from enum import Enum
 
 from skm_machine.analysis import Trace, shortest_trace
+from skm_machine.factored import FactoredMachine
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker, Status
@@ -85,15 +86,21 @@ class Monitor:
         return self._way(fatal=True)
 
     def way_to_satisfy(self) -> Trace | None:
-        """Return a shortest sequence of label sets from here that satisfies it, or ends a round."""
+        """Return a shortest sequence of label sets from here that satisfies it, or ends a round.
+
+        Of a mission in parts it need not be a shortest one, and None says only that none was found.
+        """
         return self._way(fatal=False)
 
     def _way(self, *, fatal: bool) -> Trace | None:
         if self.verdict is not Verdict.POSSIBLE:
             return None
         key = self.state, fatal
+        machine = self.mission.machine
+        if key not in self._ways and isinstance(machine, FactoredMachine):
+            way = machine.way_to_fail if fatal else machine.way_to_succeed
+            self._ways[key] = way(self.state)
         if key not in self._ways:
-            machine = self.mission.machine
 
             def wanted(outcome: Outcome) -> bool:
                 return is_fatal(machine, outcome) if fatal else outcome.reward > 0

@@ -20,7 +20,7 @@ the reading is the same on every machine; where that is not enough, the form of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -56,9 +56,12 @@ class Reading:
 
 
 def read_formula(
-    formula: Formula, horizon: str, finite_automaton: Callable[[], Automaton]
+    formula: Formula, horizon: str, finite_automata: Callable[[], Sequence[Automaton]]
 ) -> Reading:
-    """Return how `formula` is read; the finite automaton is asked for only if it decides."""
+    """Return how `formula` is read; its finite automata are asked for only if they decide.
+
+    One automaton of it all, or one of each of its clauses.
+    """
     if horizon == "infinite":
         return Reading(True, "as asked for (horizon infinite)", _OTHER_FINITE)
     if horizon == "finite":
@@ -67,7 +70,7 @@ def read_formula(
         with deep_diagrams_are_a_limit():
             return _by_language(formula)
     except LimitReachedError:
-        found = _by_form(formula, finite_automaton)
+        found = _by_form(formula, finite_automata)
         return Reading(found.recurring, f"{found.why}{_TOO_LARGE}", found.other)
 
 
@@ -126,13 +129,14 @@ def _has(formula: Formula, operators: tuple[str, ...]) -> bool:
     return any(sub.operator in operators for sub in formula.subformulas())
 
 
-def _by_form(formula: Formula, finite_automaton: Callable[[], Automaton]) -> Reading:
+def _by_form(formula: Formula, finite_automata: Callable[[], Sequence[Automaton]]) -> Reading:
     """Return the reading by how a formula is written, and by what it asks of finite traces."""
     if about_every_future(formula) is not None:
         return _undecided(formula)
-    automaton = finite_automaton()
-    first = automaton.table.outcome(automaton.initial, frozenset())
-    if first in automaton.accepting and first not in automaton.settled:
+    automata = finite_automata()
+    first = [automaton.table.outcome(automaton.initial, frozenset()) for automaton in automata]
+    accepted = all(s in a.accepting for s, a in zip(first, automata, strict=True))
+    if accepted and not all(s in a.settled for s, a in zip(first, automata, strict=True)):
         return _NOTHING_TO_DO
     if not _has(negation_normal_form(formula), (*EVENTUALLY, "X")):
         return _MUST_HOLD

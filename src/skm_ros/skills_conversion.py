@@ -102,12 +102,18 @@ def _world_model(info: PrimitivesInfo, goals: tuple[Goal, ...]) -> WorldModel:
         values = table(info.goal_to_goal, (len(goals), len(goals)))
         sets = len(label_sets_of(goals))
         avoiding = (
-            table(info.avoiding, (len(info.constraints), sets, sets)) if len(info.avoiding) else None
+            table(info.avoiding, (len(info.constraints), sets, sets))
+            if len(info.avoiding)
+            else None
         )
-        if not np.isfinite(values).all() or (avoiding is not None and not np.isfinite(avoiding).all()):
+        if not np.isfinite(values).all() or (
+            avoiding is not None and not np.isfinite(avoiding).all()
+        ):
             raise ConversionError("primitives_info has values that are not finite numbers")
         approximate = info.observation_kind != Observation.DISCRETE
-        return GoalToGoal(values, approximate, avoiding=avoiding)
+        return GoalToGoal(
+            values, approximate, avoiding=None if avoiding is None else avoiding.astype(np.float64)
+        )
     visit_labels: dict[int, tuple[frozenset[str], ...]] = {}
     for entry in info.place_labels:
         visits = visit_labels.get(int(entry.place), ())

@@ -14,6 +14,7 @@ from skm_machine.logic.patterns import PATTERNS, Pattern
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.possible import Shown, shown_everywhere
 from skm_primitives.planning.outlook import outlook
+from skm_primitives.planning.planners import parts_for
 from skm_primitives.skills.values import Skills
 
 MOST_CHARACTERS: Final = 4000
@@ -38,7 +39,13 @@ class MissionContext:
 
     def compiled(self, text: str, **options: Any) -> Mission:  # noqa: ANN401
         """Return a mission's machine."""
-        given = {"step_seconds": self.step_seconds, "events": self.events, "clock": True, **options}
+        given = {
+            "step_seconds": self.step_seconds,
+            "events": self.events,
+            "clock": True,
+            "parts": "if too large" if self.skills is None else parts_for(self.skills),
+            **options,
+        }
         return compile_mission(text, propositions=self.propositions, **given)
 
 
@@ -109,6 +116,8 @@ def _meant(mission: Mission, context: MissionContext) -> _Meant:
     """Say it as the planner will do it; without skills, over the label sets that the world shows."""
     machine = mission.machine
     if not machine.satisfiable:
+        return _Meant(analyse(mission))
+    if mission.in_parts and context.skills is None:
         return _Meant(analyse(mission))
     remarks, possible = [], True
     if context.skills is not None:

@@ -95,7 +95,7 @@ class MachineView:
         self.machine: RewardMachine = mission.machine
         self._parts = MachineParts(self.machine, mission.read_sets(label_sets))
         self._skills: dict[int, Skill] = {}
-        if self.machine.num_states <= MOST_PLANNED:
+        if self.machine.num_states <= MOST_PLANNED and not mission.in_parts:
             planning = mission.planned.machine
             shown = shown_everywhere(planning, label_sets) if label_sets else None
             planned = (
@@ -107,7 +107,7 @@ class MachineView:
         self.folded = self.machine.num_states > MOST_STATES and self._is_large()
 
     def _is_large(self) -> bool:
-        if self.machine.num_states > MOST_SKETCHED:
+        if self.machine.num_states > MOST_SKETCHED or self.mission.in_parts:
             return True
         states = self._parts.reachable
         return len(states) > MOST_STATES or sum(map(len, map(self._parts.outcomes, states))) > (
@@ -128,7 +128,7 @@ class MachineView:
 
     def sketch(self) -> dict[str, Any]:
         """Return the picture of the whole machine, however large, without labels."""
-        if self.machine.num_states > MOST_SKETCHED:
+        if self.machine.num_states > MOST_SKETCHED or self.mission.in_parts:
             raise SkmError(f"a machine of {self.machine.num_states} states is too large to draw")
         canvas = Canvas()
         sketch_machine(canvas, self.machine, self._skills, self._parts.outcomes)
@@ -649,7 +649,9 @@ class RunView:
                 {
                     "formula": None if mission.formula is None else str(mission.formula),
                     "words": mission.words,
-                    "names": list(view.machine.names) if view.machine.num_states < 5000 else [],
+                    "names": []
+                    if mission.in_parts or view.machine.num_states >= 5000
+                    else list(view.machine.names),
                 },
             )
             self._draw()

@@ -19,7 +19,7 @@ SPOT = Path(__file__).parents[1] / "data" / "ltl_lasso.jsonl"
 
 
 def is_recurring(formula):
-    return reading.read_formula(formula, "auto", lambda: minimal_automaton(formula)).recurring
+    return reading.read_formula(formula, "auto", lambda: [minimal_automaton(formula)]).recurring
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from skm_cli.output import add_reading_options, print_json, written
 if TYPE_CHECKING:
     from skm_cli.reports.check import Meaning
     from skm_machine.analysis import Trace
+    from skm_machine.mission import Mission
+    from skm_primitives.planning.outlook import Outlook
+    from skm_sim.spec import DomainSpec
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -81,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
         events=events,
         max_states=args.max_states,
         max_seconds=args.translation_seconds,
+        parts=_parts(args, spec),
     )
     ahead = found = None
     if spec is not None and mission.machine.satisfiable:
@@ -89,8 +93,12 @@ def run(args: argparse.Namespace) -> int:
 
         ahead = outlook_in(spec, mission)
         found = None if ahead is None else on_building(spec, ahead.policy)
+    if ahead is not None and ahead.policy is not None:
+        mission = ahead.policy.mission  # one machine, where the planner needs that
     if not args.json and "title" in args and args.title:
         print(args.title)
+    if mission.in_parts:
+        return _check_parts(args, mission, spec, ahead)
     meant = Meaning(
         mission,
         analyse(mission) if ahead is None else ahead.analysis,
@@ -119,6 +127,55 @@ def run(args: argparse.Namespace) -> int:
             print_journeys(found, mission.machine.names)
     possible = ahead is None or ahead.possible
     return 0 if meant.analysis.satisfiable and possible else 1
+
+
+def _parts(args: argparse.Namespace, spec: DomainSpec | None) -> str:
+    """Return when the mission is to be kept in parts: see `compile_mission`."""
+    limited = args.max_states is not None or args.translation_seconds is not None
+    if limited or args.draw or args.export:
+        return "never"
+    if spec is None:
+        return "if too large"
+    from skm_machine.errors import SkmError  # noqa: PLC0415
+    from skm_primitives import load_primitives  # noqa: PLC0415
+    from skm_primitives.planning.planners import parts_for  # noqa: PLC0415
+
+    try:
+        return parts_for(load_primitives(spec))
+    except SkmError:
+        return "if too large"
+
+
+def _check_parts(
+    args: argparse.Namespace, mission: Mission, spec: DomainSpec | None, ahead: Outlook | None
+) -> int:
+    """Say what a mission in parts means, and on a map how long it takes from where `skm run` begins."""
+    from skm_cli.reports.parts import parts_document, print_parts  # noqa: PLC0415
+    from skm_machine import analyse, judge  # noqa: PLC0415
+    from skm_primitives.planning.large_mission_policy import LargeMissionPolicy  # noqa: PLC0415
+
+    trace = judgement = plan = None
+    if args.trace is not None:
+        trace, seconds = _parse_trace(args.trace, mission.propositions)
+        judgement = judge(mission, trace, seconds)
+    refused = "" if ahead is None else ahead.blocked
+    if spec is not None and ahead is not None and isinstance(ahead.policy, LargeMissionPolicy):
+        from skm_machine.errors import UnachievableMissionError  # noqa: PLC0415
+
+        env = spec.make()
+        observation, _ = env.reset(seed=0)
+        env.close()
+        try:
+            plan = ahead.policy.plan_from(observation)
+        except UnachievableMissionError as error:
+            refused = str(error)
+    analysis = analyse(mission)
+    document = parts_document(mission, analysis, plan, refused, judgement)
+    if args.json:
+        print_json(document)
+    else:
+        print_parts(mission, analysis, document)
+    return 0 if analysis.satisfiable and not refused else 1
 
 
 def _parse_trace(text: str, known: tuple[str, ...]) -> tuple[Trace, list[float] | None]:

@@ -6,9 +6,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from skm_cli.commands.run import start_options
 from skm_cli.options import PLANNERS, add_keeping_options, planner_name
-from skm_cli.output import add_reading_options, console, error_console, print_json, seed_number
+from skm_cli.output import (
+    add_reading_options,
+    console,
+    error_console,
+    print_json,
+    seed_number,
+    start_options,
+)
 
 if TYPE_CHECKING:
     from skm_ros.client.mission_goal import MissionGoal

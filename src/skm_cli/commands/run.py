@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skm_cli.options import PLANNERS, planner_name
-from skm_cli.output import add_reading_options, print_json, seed_number
+from skm_cli.output import add_reading_options, print_json, seed_number, start_options
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_machine.events import Risk
+    from skm_machine.events import EventScript, Risk
+    from skm_machine.mission import Mission
     from skm_primitives import Episode
+    from skm_primitives.skills.values import Skills
+    from skm_sim.spec import DomainSpec
 
 
 MAX_STEPS = 1000
@@ -70,6 +73,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help='propositions that the robot does not control, and when they are true: "battery_low@30-80, '
         'door_open@5-, person_near~0.02, alarm"',
     )
+    parser.add_argument(
+        "--robots",
+        metavar="ROBOTS",
+        help='a team, and where each robot begins: "r1=X,Y; r2=X,Y"; r1.kitchen is this robot in the'
+        " kitchen, kitchen is any robot there",
+    )
+    parser.add_argument(
+        "--gone", default="", metavar="ROBOT@STEP", help="with --robots: who fails, and when"
+    )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
     parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
@@ -82,11 +94,8 @@ def run(args: argparse.Namespace) -> int:
     """Run one episode and report it."""
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports.run import print_run, run_document  # noqa: PLC0415
-    from skm_cli.run_files import (  # noqa: PLC0415
-        Film,
-        run_recorder,
-    )
-    from skm_machine import compile_mission  # noqa: PLC0415
+    from skm_cli.run_files import Film, run_recorder  # noqa: PLC0415
+    from skm_cli.team_run import run_a_team  # noqa: PLC0415
     from skm_machine.analysis import counterexample_text  # noqa: PLC0415
     from skm_machine.events import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
@@ -98,26 +107,18 @@ def run(args: argparse.Namespace) -> int:
     text = mission_text(args)
     if args.domain is None:
         raise SkmError(f"{args.mission} names no domain: write `skm run DOMAIN {args.mission}`")
+    if args.robots is not None:
+        return run_a_team(args, text)
     args.planner = args.planner or "product"
     spec = get_domain(args.domain)
     events = EventScript(args.events, args.seed)
     check_events(events.names, spec.propositions)
-    mission = compile_mission(
-        text,
-        format=args.format,
-        propositions=spec.propositions,
-        repeat=args.repeat,
-        step_seconds=spec.step_seconds,
-        clock=spec.step_seconds is not None,
-        horizon=args.horizon,
-        events=(*events.names, *spec.events),
-        max_states=args.max_states,
-        max_seconds=args.translation_seconds,
-    )
     film = Film(args.render, spec)
     env = film.env()
     primitives = load_primitives(spec, args.checkpoint)
+    mission = _compiled(args, text, spec, events, primitives)
     policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
+    mission = policy.mission  # one machine, where the planner needs that
     for name in unlearned(mission, primitives):
         print(f"skm: no skill was learned to avoid '{name}'", file=sys.stderr)
     options = start_options(args.start)
@@ -145,9 +146,13 @@ def run(args: argparse.Namespace) -> int:
     )
     film.save(env, mission, primitives.gamma, episode)
     env.close()
-    planner = args.planner + ", possible only" * args.possible_only
-    asked = {"domain": args.domain, "mission": mission.text, "planner": planner}
-    document = {**asked, "seed": args.seed, **run_document(mission, primitives, episode)}
+    document = {
+        "domain": args.domain,
+        "mission": mission.text,
+        "planner": args.planner + ", possible only" * args.possible_only,
+        "seed": args.seed,
+        **run_document(policy, primitives, episode),
+    }
     if mission.events:
         document["can_make_it_fail"] = [risk.document() for risk in risks]
     _warn(episode, document)
@@ -159,21 +164,27 @@ def run(args: argparse.Namespace) -> int:
     return 0 if document["outcome"] == "accepted" or succeeded else 1
 
 
-def start_options(start: str | None) -> dict[str, Any] | None:
-    """Return the reset options of a start such as `2,2`; none, if chance is to decide.
+def _compiled(
+    args: argparse.Namespace, text: str, spec: DomainSpec, events: EventScript, skills: Skills
+) -> Mission:
+    """Return the mission: in parts, where that suits the skills and no limits are given."""
+    from skm_machine import compile_mission  # noqa: PLC0415
+    from skm_primitives.planning.planners import parts_for  # noqa: PLC0415
 
-    Whole numbers stay whole: they are rows and columns where a domain has such.
-    """
-    if start is None:
-        return None
-    try:
-        whole = not any(mark in start for mark in ".eE")
-        first, second = (int(part) if whole else float(part) for part in start.split(","))
-    except ValueError:
-        raise SkmError(
-            f"--start takes a row and a column, such as 2,2, or x,y in metres, not '{start}'"
-        ) from None
-    return {"start": (first, second)}
+    limited = args.max_states is not None or args.translation_seconds is not None
+    return compile_mission(
+        text,
+        format=args.format,
+        propositions=spec.propositions,
+        repeat=args.repeat,
+        step_seconds=spec.step_seconds,
+        clock=spec.step_seconds is not None,
+        horizon=args.horizon,
+        events=(*events.names, *spec.events),
+        max_states=args.max_states,
+        max_seconds=args.translation_seconds,
+        parts=None if limited else parts_for(skills),
+    )
 
 
 def _warn(episode: Episode, document: dict[str, Any]) -> None:

@@ -10,13 +10,20 @@ from skm_cli.output import console, counted
 from skm_cli.reports.check import reading_document
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
-from skm_primitives import Episode, Primitives
+from skm_primitives import Episode, Policy, Primitives
+from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
+from skm_primitives.planning.large_missions import Plan
 
 
-def run_document(mission: Mission, primitives: Primitives, episode: Episode) -> dict[str, Any]:
+def run_document(policy: Policy, primitives: Primitives, episode: Episode) -> dict[str, Any]:
     """Return what happened, for programs."""
+    mission = policy.mission
     names = mission.machine.names
+    planned = {}
+    if isinstance(policy, LargeMissionPolicy) and policy.first_plan is not None:
+        planned["plan"] = _plan_document(policy.first_plan)
     return {
+        **planned,
         "reading": reading_document(mission),
         "outcome": episode.outcome,
         "steps": episode.steps,
@@ -42,6 +49,11 @@ def run_document(mission: Mission, primitives: Primitives, episode: Episode) -> 
     }
 
 
+def _plan_document(plan: Plan) -> dict[str, Any]:
+    """Return how good the plan of a mission in parts is, for programs."""
+    return {"steps": plan.steps, "at_least": plan.at_least, "cpu_seconds": plan.seconds}
+
+
 def _plain(action: Any) -> Any:  # noqa: ANN401 - an integer, or a list of numbers
     return action.tolist() if hasattr(action, "tolist") else action
 
@@ -52,6 +64,11 @@ def print_run(mission: Mission, document: dict[str, Any]) -> None:
     out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
     if mission.reading is not None:
         out.print(f"  read as {escape(str(mission.reading))}", soft_wrap=True)
+    if "plan" in document:
+        plan = document["plan"]
+        known = plan["steps"] <= plan["at_least"]
+        best = "the fewest possible" if known else f"at least {plan['at_least']}"
+        out.print(f"  planned: {counted(plan['steps'], 'step')}, {best}")
     rounds = began = 0
     for move in _told(mission, document["transitions"]):
         labels = escape(labels_text(move["labels"]))

@@ -64,7 +64,13 @@ def too_large(
             "a counter"
         )
         return UnsupportedMissionError(f"{reason}.")
-    return UnsupportedMissionError(f"{reason}. Split it into several missions.")
+    way_out = "Split it into several missions"
+    if len(_parts(formula)) > 1 and formula.operator == "&":
+        way_out += (
+            ", or run it on a map with no limits given: there its clauses are kept apart, and need not"
+            " be one machine"
+        )
+    return UnsupportedMissionError(f"{reason}. {way_out}.")
 
 
 class _Delay(NamedTuple):

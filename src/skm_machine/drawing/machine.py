@@ -38,6 +38,7 @@ from skm_machine.drawing.layout import (
 )
 from skm_machine.drawing.svg import svg_document
 from skm_machine.errors import SkmError
+from skm_machine.factored import FactoredMachine
 from skm_machine.logic.formula import FALSE
 from skm_machine.possible import Shown, possible_label, possible_outcomes
 from skm_machine.reward_machine import Edge, Outcome, RewardMachine
@@ -164,6 +165,8 @@ class MachineParts:
         return optimal_values(self.machine, GAMMA)
 
     def _worth(self, state: int, outcome: Outcome) -> float:
+        if isinstance(self.machine, FactoredMachine):
+            return outcome.reward - len(self.machine.owed(outcome.target))
         return transition_value(self.machine, state, outcome, self._values, GAMMA)
 
     def _part(self, states: Sequence[int]) -> DrawnMachine:

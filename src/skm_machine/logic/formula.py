@@ -39,7 +39,7 @@ PRECEDENCE: Final[Mapping[str, int]] = {
 
 RIGHT_ASSOCIATIVE: Final = frozenset({"->", "<->", *TEMPORAL_BINARY})
 RESERVED: Final = frozenset({*TEMPORAL_BINARY, "xor", "true", "false"})
-_PLAIN_NAME: Final = re.compile(r"(?!\d)\w+")
+_PLAIN_NAME: Final = re.compile(r"(?!\d)\w+(?:\.\w+)?")
 _OPERATOR_PREFIX: Final = re.compile(r"[XFG]+(?=[^\W\d_]|$)")
 
 

@@ -41,7 +41,7 @@ _TOKEN: Final = re.compile(
       | (?P<quoted>"(?:[^"\\]|\\.)*")
       | (?P<symbol><->|<=>|->|=>|&&|\|\||\[\]|<>|/\\|\\/|[!~¬&∧|∨^⊕()→↔□◇○])
       | (?P<bound>\[[^\[\]]*\])
-      | (?P<word>\w+)""",
+      | (?P<word>\w+(?:\.\w+)?)""",
     re.VERBOSE,
 )
 _SYMBOLS: Final = {

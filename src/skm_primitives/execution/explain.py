@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from skm_machine.factored import FactoredMachine
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.monitor import is_fatal
 from skm_machine.reward_machine import Outcome
@@ -73,6 +74,8 @@ class MissionText:
             outcome = self._planned.step(state, self._run.skills.goals[goal].labels)
             if _moves(state, outcome):
                 return self._label(state, outcome)
+        if isinstance(self._planned, FactoredMachine):
+            return " & ".join(self._planned.owed(state))
         return str(self._paper.skills[state].reach)
 
     def _label(self, state: int, outcome: Outcome) -> str:
@@ -213,8 +216,12 @@ class Explainer:
             labels: np.array([n for n, goal in enumerate(goals) if goal.labels == labels])
             for labels in label_sets_of(goals)
         }
-        self._worth = optimal_values(run.machine, run.skills.gamma)
         self._choices: dict[int, tuple[list[_Choice], list[_Choice], str]] = {}
+
+    @cached_property
+    def _worth(self) -> tuple[float, ...]:
+        """What each machine state is worth by itself."""
+        return optimal_values(self._run.machine, self._run.skills.gamma)
 
     def explain(self, values: AnyGoalValues) -> Explanation:
         """Return why the run's last decision is as it is; `values` are those that it was made from."""

@@ -113,6 +113,8 @@ def run_svg(run: RecordedRun) -> str:
     drawn = buffer.getvalue()
     top = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', drawn[drawn.index("<svg") :], count=2)
     machine = run.mission.machine
+    if run.mission.in_parts:
+        return top
     skills = plan_paper(machine, run.gamma).skills
     colours = {state: state_colour(run, state) for state in range(machine.num_states)}
     below = draw_machine(machine, skills, outlines=colours)

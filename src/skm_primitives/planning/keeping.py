@@ -58,6 +58,7 @@ def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:
     """
     if not isinstance(skills.world_model, GoalToGoal):
         return ()
+    mission = mission.whole
     machine, found = mission.machine, dict[str, None]()
     for state in range(machine.num_states):
         if state in machine.terminal or state in machine.failure:

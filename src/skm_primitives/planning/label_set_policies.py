@@ -122,7 +122,7 @@ def achievable_with_events(mission: Mission, skills: Skills) -> frozenset[int]:
 
 # The product planner where goals are label sets, as in domains learned with networks.
 #
-# As in `skm_primitives.planning.place_policies`, the composed skill is a weighted maximum over goals,
+# As in `skm_primitives.planning.policies`, the composed skill is a weighted maximum over goals,
 #
 #     max_g  w_u(g) · Q_MAX(⟨s,∅⟩, g),
 #

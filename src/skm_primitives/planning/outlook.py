@@ -105,6 +105,15 @@ class Outlook:
 def outlook(mission: Mission, skills: Skills) -> Outlook:
     """Say what a mission comes to with these skills, by the product planner."""
     kept = keeping(mission, skills)
+    if mission.in_parts and kept.policy is not None:
+        mission = kept.policy.mission  # one machine, where the planner needs that
+    if mission.in_parts:
+        skills_of = SkillMachine(mission.machine, {}, (), "product", skills.gamma)
+        verdict = EventVerdict((), (), "")
+        said = analyse(mission)
+        if kept.blocked:
+            said = _with(said, witness=None)
+        return Outlook({}, said, skills_of, verdict, kept.blocked, policy=kept.policy)
     found = _found(mission.planned, skills, kept.policy, kept.blocked)
     if mission.clocks is not None:
         found = _with_clocks(found, mission, skills)

@@ -10,7 +10,9 @@ from gymnasium.spaces import Box
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
 from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, goals_of_mission
+from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
+from skm_primitives.planning.place_graph import cells_of
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.planning.reach_avoid import ReachAvoidPolicy
@@ -38,6 +40,14 @@ def check_planner(name: str) -> str:
     raise SkmError(f"unknown planner '{name}'{did_you_mean(name, planner_names())}")
 
 
+def parts_for(skills: Skills) -> str:
+    """Return when a mission is best kept in parts for these skills: see `compile_mission`.
+
+    Where the world is known, as soon as one machine would be large: the plan needs none.
+    """
+    return "if too large" if cells_of(skills) is None else "if large"
+
+
 def make_policy(
     mission: Mission,
     skills: Skills,
@@ -48,6 +58,8 @@ def make_policy(
 ) -> Policy:
     """Return the policy of a mission.
 
+    A mission that is kept in parts is planned without their product where the world is known; elsewhere
+    it has to be one machine, and the policy's `mission` is that.
     `planner="paper"` is Algorithm 2, executed by Algorithm 3; `"product"` plans with what the skills
     know of the world, and refuses what they prove unachievable. `slip` is the chance that a random
     action is taken instead of the chosen one, which the product planner takes into account where goals
@@ -57,6 +69,11 @@ def make_policy(
 
     Any other name is that of a planner of an installed package (docs/extending.md).
     """
+    if mission.in_parts:
+        cells = cells_of(skills)
+        if planner == "product" and cells is not None and not slip:
+            return LargeMissionPolicy(mission, skills, cells)
+        mission = mission.whole  # refused, if it is too large for one machine
     policy = _make_policy(mission.planned, skills, planner, slip, possible_only=possible_only)
     policy.mission = mission  # what runs is the mission itself; its states have the same numbers
     return policy

@@ -119,9 +119,12 @@ class Shield:
 
 
 def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:
-    """Return the shield of a mission; None where there are commitments, or the product is too large."""
+    """Return the shield of a mission; None where there are commitments, or the product is too large.
+
+    So it is of a mission in parts: its plan passes nothing that a part forbids.
+    """
     behind = skills.world_model
-    if mission.machine.epsilon_transitions:
+    if mission.machine.epsilon_transitions or mission.in_parts:
         return None
     if isinstance(behind, GoalToGoal):
         return ValueShield(mission, skills)

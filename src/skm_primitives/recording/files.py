@@ -755,10 +755,14 @@ class RecordedMission:
         events = () if self.about is None else tuple(self.about.events)
         return tuple(dict.fromkeys((*self.names, *events)))
 
-    def compiled(self, text: str | None = None) -> Mission:
+    def compiled(self, text: str | None = None, parts: str = "if too large") -> Mission:
         """Return the mission, compiled as the machine did, or another one about the same labels."""
         about = self.about
-        options: dict[str, Any] = {"propositions": self.propositions, "clock": True}
+        options: dict[str, Any] = {
+            "propositions": self.propositions,
+            "clock": True,
+            "parts": parts,
+        }
         if about is not None:
             options |= {"events": tuple(about.events)}
             if text is None:

@@ -93,6 +93,7 @@ class Recording:
                 horizon=goal.horizon or "auto",
                 step_seconds=step_seconds(self._period, self._primitives.domain),
                 clock=True,
+                parts="if large" if len(self._primitives.state_successors) else None,
             ),
             gamma=self._primitives.gamma,
             outcome=OUTCOMES[result.outcome],

@@ -62,7 +62,8 @@ from skm_primitives.execution.mission_run import MissionRun, usual_limit
 from skm_primitives.execution.narration import RunNarrator
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.execution.replanning import Plan, closed_reason, known_cells, plan_from
-from skm_primitives.planning.planners import make_policy, planner_names
+from skm_primitives.planning.large_mission_policy import AGAIN_SECONDS, LargeMissionPolicy
+from skm_primitives.planning.planners import make_policy, parts_for, planner_names
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision, Expectation
 from skm_primitives.planning.shield import make_shield
@@ -742,6 +743,8 @@ MOST_REPLANNED: Final = 5
 """How many ways are tried before a mission ends since the robot cannot go them."""
 NO_LIMIT: Final = 1 << 62
 """Steps of a mission without end: until it is cancelled."""
+PLANS_AHEAD: Final = (ProductPolicy, LargeMissionPolicy)
+"""Policies that work something out from where the mission will begin, best before it does."""
 
 
 class Execution:
@@ -824,13 +827,17 @@ class Execution:
                 max_states=self.node.setting("max_states"),
                 max_seconds=self.node.setting("translation_seconds"),
                 events=self.node.events.names,
+                parts=parts_for(skills),
             )
             mission = replace(mission, expected_step_seconds=self.node.step_times.expected)
             state = self.node.states.latest
             skills = self._open_skills(mission, skills)
             policy = make_policy(mission, skills, self.planner)
+            mission = policy.mission
+            if isinstance(policy, LargeMissionPolicy):
+                policy.seconds = AGAIN_SECONDS  # the robot waits for it
             seen = state is not None and state.value is not None and not goal.reset
-            if seen and state is not None and isinstance(policy, ProductPolicy):
+            if seen and state is not None and isinstance(policy, PLANS_AHEAD):
                 policy.look_ahead_from(state.value)
             limit = usual_limit(policy, self.node.setting("max_steps"))
             usual = NO_LIMIT if mission.machine.endless else limit

@@ -1,0 +1,155 @@
+"""Measure plans of missions in parts: against the exact product, and with many places on a large map.
+
+    python benchmarks/large_missions.py random --count 500
+    python benchmarks/large_missions.py places --count 50 --seconds 10 --long 600
+
+`random` draws conjunctions of 3 to 12 clauses on three maps and compares each plan with the shortest way
+in machine × cells, where that product fits. `places` visits many places on the hall in cells of 0.1 m
+(about 11,000), and compares a plan with the best that a long search finds.
+"""
+
+import argparse
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+import skm_sim.maps
+from skm_machine import SkmError, compile_mission, holds, parse
+from skm_machine.errors import UnachievableMissionError
+from skm_machine.factored import in_parts
+from skm_primitives.planning.large_missions import LargeMissionPlanner, NoPlanFoundError
+from skm_primitives.planning.place_graph import Cells
+from skm_primitives.planning.product import mission_product
+from skm_primitives.planning.solvers import Lengths
+from skm_sim.finite_world import FiniteWorld
+from skm_sim.maps.building import Building, make_building
+from skm_sim.maps.places import Circle, Places, PlacesFile
+
+HALL = Path(skm_sim.maps.__file__).parent / "hall" / "hall.yaml"
+CLAUSES = (
+    "F {a}",
+    "F {a}",
+    "F({a} & X F {b})",
+    "!{a} U {b}",
+    "!{a} W {b}",
+    "G({a} -> F {b})",
+    "F({a} | {b})",
+    "G !{c}",
+    "F({a} & X F {a})",
+    "F({a} & X(!{c} U {b}))",
+    "F[0,120] {a}",
+    "G({a} -> X G !{a})",
+)
+MOST_STATES = 600
+"""Of a machine whose product with the cells is solved for comparison."""
+
+
+def random_building(
+    rng: Random, count: int, cell: float, radius: float, size: tuple[float, ...]
+) -> Building:
+    """Return the hall with places drawn at random."""
+    shapes = {
+        f"p{i}": (Circle(rng.uniform(-7.5, 7.5), rng.uniform(-4.6, 4.6), rng.choice(size)),)
+        for i in range(count)
+    }
+    file = PlacesFile(Places(shapes), cell=cell, robot_radius=radius, neighbours=8)
+    return make_building(HALL, file)
+
+
+def cells_of_building(building: Building) -> Cells:
+    """Return a building as the planner takes it."""
+    names = np.array(building.places.names)
+    labels = tuple(frozenset(names[row].tolist()) for row in building.labels)
+    return Cells(building.floor.moves, labels)
+
+
+def random_conjunctions(count: int, seconds: float) -> None:
+    """Compare plans with the exact product."""
+    rng = Random(29)
+    maps = [
+        random_building(rng, 10, 0.25, 0.22, (0.3,)),
+        random_building(rng, 10, 0.5, 0.15, (0.3, 0.6, 1.2)),
+        random_building(rng, 12, 0.4, 0.2, (0.5, 0.9)),
+    ]
+    compared = worse = wrong = refused = unproved = impossible = 0
+    worst = 1.0
+    for number in range(count):
+        building = maps[number % 3]
+        cells = cells_of_building(building)
+        names = [name for name in building.places.names if name not in building.unreachable]
+        clauses = []
+        for _ in range(rng.randint(3, 12)):
+            a, b, c = rng.sample(names, 3)
+            clauses.append(f"({rng.choice(CLAUSES).format(a=a, b=b, c=c)})")
+        text, start = " & ".join(clauses), rng.randrange(len(cells.labels))
+        exact = exact_steps(text, cells, start)
+        try:
+            plan = LargeMissionPlanner(in_parts(parse(text)), cells).plan(start, seconds=seconds)
+        except NoPlanFoundError:
+            unproved += exact is not None and np.isfinite(exact)
+            continue
+        except UnachievableMissionError:
+            impossible += 1
+            if exact is not None and np.isfinite(exact):
+                wrong += 1
+                print("wrong 'impossible':", text, start)
+            continue
+        refused += not holds(parse(text), [cells.labels[cell] for cell in plan.cells])
+        if exact is not None:
+            compared += 1
+            ratio = plan.steps / exact
+            worst = max(worst, ratio)
+            if ratio > 1.02:
+                worse += 1
+                print(f"{plan.steps} steps instead of {exact:.0f}: {text} from {start}")
+    print(
+        f"{count} missions: {compared} compared with the product, worst ratio {worst:.3f}, {worse}"
+        f" above 1.02; {impossible} impossible, {wrong} of them wrongly; {unproved} not found"
+        f" though there is a plan; {refused} plans that do not satisfy the formula"
+    )
+
+
+def exact_steps(text: str, cells: Cells, start: int) -> float | None:
+    """Return the fewest steps, by machine × cells; None where that is too large."""
+    try:
+        machine = compile_mission(
+            text, horizon="finite", max_states=20_000, max_seconds=2.0
+        ).machine
+    except SkmError:
+        return None
+    if machine.num_states > MOST_STATES:
+        return None
+    if not machine.satisfiable:
+        return np.inf
+    sets = tuple(dict.fromkeys(cells.labels))
+    ids = np.array([sets.index(labels) for labels in cells.labels])
+    product = mission_product(machine, FiniteWorld(cells.successors, sets, ids))
+    return float(Lengths(product, 0.99).being[product.reading(machine.initial, start, 0)] + 1)
+
+
+def many_places(count: int, seconds: float, long: float) -> None:
+    """Visit many places on a large map, with little and with much time."""
+    building = random_building(Random(50), count, 0.1, 0.15, (0.3,))
+    cells = cells_of_building(building)
+    names = [name for name in building.places.names if name not in building.unreachable]
+    machine = in_parts(parse(" & ".join(f"F {name}" for name in names)))
+    for given in (seconds, long):
+        plan = LargeMissionPlanner(machine, cells).plan(0, seconds=given)
+        print(
+            f"{len(names)} places on {len(cells.labels)} cells, {given:g} s: {plan}; the first"
+            f" after {plan.first_seconds:.1f} s"
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("what", choices=("random", "places"))
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--long", type=float, default=600.0)
+    args = parser.parse_args()
+    if args.what == "random":
+        random_conjunctions(args.count, args.seconds)
+    else:
+        many_places(args.count, args.seconds, args.long)

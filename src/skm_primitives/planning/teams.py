@@ -1,0 +1,946 @@
+"""Planning for a team: several robots on one map, one formula, one verdict.
+
+`r1.kitchen` is this robot in the kitchen, `kitchen` is any robot there. All labels of a step are read
+together. Robots move at the same time, one cell a step or none; two never share a cell, never swap
+cells, and keep their radii apart also between cells.
+
+Small teams in small worlds are planned exactly, over all joint states (`_joint_search`). Others in two
+stages. The places to visit are assigned to robots and put in order, by insertion and local search,
+with robots that wait where they must and no regard for collisions. Then the legs of the best schedules
+are laid one after the other in space and time, around what is reserved already (`_Timetable`). Only a
+plan that the machine accepts, step by step, counts. Guards are evaluated when they are met: the joint
+labels are never tabulated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from skm_machine.errors import SkmError, UnachievableMissionError
+from skm_machine.factored import FactoredMachine, Parts
+from skm_primitives.planning.large_missions import NoPlanFoundError
+from skm_primitives.planning.place_graph import Cells, PlaceGraph
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
+
+BEST_SECONDS: Final = 10.0
+AGAIN_SECONDS: Final = 2.0
+"""CPU seconds for a plan after a robot has failed."""
+MOST_JOINT: Final = 200_000
+"""Cells to the power of robots up to which all joint states are searched."""
+MOST_ROWS: Final = 6_000_000
+"""Joint moves of one step that are looked at: more take too much memory."""
+HORIZON: Final = 400
+"""Steps by which a leg may take longer than without other robots."""
+LAYING: Final = 0.3
+"""The share of the time that is left for laying schedules out in space and time."""
+REALISED: Final = 12
+"""Schedules that are laid out in space and time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Robots in one world: their names, and how much room they need."""
+
+    names: tuple[str, ...]
+    cells: Cells
+    positions: FloatArray | None = None
+    """`[cell, 2]`: the centres of cells in metres; None: robots only must not share or swap cells."""
+    radius: float = 0.0
+    gone: frozenset[str] = frozenset()
+    """Robots that do not move any more: they keep their labels, and get no work."""
+    moves: IntArray = field(init=False)
+    """`[cell, action]`: where each action leads, to stay among them."""
+
+    def __post_init__(self) -> None:
+        here = np.arange(len(self.cells.labels))[:, None]
+        closed = np.isin(self.cells.successors, sorted(self.cells.closed))
+        continuation = np.where(closed, here, self.cells.successors)
+        object.__setattr__(self, "moves", np.concatenate([here, continuation], axis=1))
+
+    def propositions(self) -> tuple[str, ...]:
+        """Return what a mission of the team may name."""
+        names = sorted({name for labels in self.cells.labels for name in labels})
+        return (*names, *(f"{robot}.{name}" for robot in self.names for name in names))
+
+    def labels(self, cells: Sequence[int]) -> frozenset[str]:
+        """Return what the team shows, with each robot in its cell."""
+        shown: set[str] = set()
+        for robot, cell in zip(self.names, cells, strict=True):
+            for name in self.cells.labels[cell]:
+                shown |= {name, f"{robot}.{name}"}
+        return frozenset(shown)
+
+    def too_close(
+        self, a: IntArray | int, to_a: IntArray | int, b: IntArray | int, to_b: IntArray | int
+    ) -> BoolArray:
+        """Tell whether two robots that move at the same time meet, swap, or come too close."""
+        a, to_a, b, to_b = (np.asarray(cells) for cells in (a, to_a, b, to_b))
+        found: BoolArray = np.asarray((to_a == to_b) | ((to_a == b) & (to_b == a)))
+        if self.positions is None or self.radius <= 0:
+            return found
+        where = self.positions
+        gap = where[a] - where[b]
+        change = where[to_a] - where[to_b] - gap
+        square = (change**2).sum(axis=-1)
+        share = np.clip(-(gap * change).sum(axis=-1) / np.where(square > 0, square, 1.0), 0.0, 1.0)
+        nearest = np.sqrt(((gap + share[..., None] * change) ** 2).sum(axis=-1))
+        # A robot that begins too close may move away, not nearer.
+        before = np.sqrt((gap**2).sum(axis=-1))
+        limit = np.minimum(2 * self.radius, before)
+        close: BoolArray = np.asarray(found | (nearest < limit - 1e-9))
+        return close
+
+
+def collisions(team: Team, paths: Sequence[Sequence[int]]) -> int:
+    """Return in how many steps two robots meet, swap cells, or come closer than their radii."""
+    return sum(
+        bool(team.too_close(one[t - 1], one[t], other[t - 1], other[t]))
+        for one, other in combinations(paths, 2)
+        for t in range(1, len(one))
+    )
+
+
+@dataclass(frozen=True)
+class TeamPlan:
+    """Where each robot is after each step, the start first."""
+
+    paths: tuple[tuple[int, ...], ...]
+    optimal: bool
+    seconds: float
+    """CPU seconds that it took."""
+    free_steps: int = 0
+    """Steps of the schedule without regard for collisions; 0: it was planned with them at once."""
+
+    @property
+    def steps(self) -> int:
+        """Steps until the mission is accepted."""
+        return len(self.paths[0]) - 1
+
+
+class TeamPlanner:
+    """Plans one mission with an end for one team."""
+
+    def __init__(self, machine: FactoredMachine, team: Team) -> None:
+        if machine.endless:
+            raise SkmError("a team's mission has an end: read it as one (horizon finite)")
+        self.machine, self.team = machine, team
+        self._needs: dict[Parts, frozenset[str]] = {}
+        self._steps: dict[tuple[Parts, frozenset[str]], tuple[Parts | None, float]] = {}
+        self._distances: dict[str, IntArray] = {}
+        self._at: dict[str, IntArray] = {}
+        self._must: dict[tuple[int, int], frozenset[str]] = {}
+        self._named = {
+            name: self._place(name)
+            for name in (*machine.propositions, *(n for ls in team.cells.labels for n in ls))
+        }
+        self.shown = [
+            [
+                frozenset(set(labels) | {f"{robot}.{n}" for n in labels})
+                & frozenset(machine.propositions)
+                for labels in team.cells.labels
+            ]
+            for robot in team.names
+        ]
+        self.kinds: list[list[frozenset[str]]] = [
+            list(dict.fromkeys(shown)) for shown in self.shown
+        ]
+        self.kind: list[IntArray] = [
+            np.array([{k: i for i, k in enumerate(kinds)}[labels] for labels in shown])
+            for shown, kinds in zip(self.shown, self.kinds, strict=True)
+        ]
+
+    # What the machine asks for, worked out where it is met.
+
+    def advance(self, parts: Parts, labels: frozenset[str]) -> tuple[Parts | None, float]:
+        """Return what a label set does to the parts."""
+        key = parts, labels
+        if key not in self._steps:
+            self._steps[key] = self.machine.advance(parts, labels)
+        return self._steps[key]
+
+    def needs(self, parts: Parts) -> frozenset[str]:
+        """Return what has to show yet: what every way to success shows, else what one way does."""
+        if parts not in self._needs:
+            found: set[str] = set()
+            for number, (part, state) in enumerate(zip(self.machine.parts, parts, strict=True)):
+                if state not in part.accepting:
+                    found |= self._needs_of(number, state)
+            self._needs[parts] = frozenset(found)
+        return self._needs[parts]
+
+    def _needs_of(self, number: int, state: int) -> set[str]:
+        part = self.machine.parts[number]
+        if must := self._must_of(number, state):
+            return set(must)
+        word = part.shortest_word(state, part.accepting.__contains__)
+        return {name for labels in word or () for name in labels}
+
+    def _must_of(self, number: int, state: int) -> frozenset[str]:
+        """Return what every way to the success of a part shows."""
+        if (number, state) not in self._must:
+            names = self.machine.parts[number].table.propositions
+            found = (name for name in names if self._blocked(number, state, name))
+            self._must[number, state] = frozenset(found)
+        return self._must[number, state]
+
+    def _blocked(self, number: int, state: int, name: str) -> bool:
+        """Tell whether a part cannot be done if a proposition never shows."""
+        part = self.machine.parts[number]
+        table = part.table.given({name: False})
+        seen, stack = {state}, [state]
+        while stack:
+            for outcome in table.outcomes(stack.pop()):
+                target = part.after(outcome)
+                if target in part.accepting:
+                    return False
+                if target is not None and target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return True
+
+    def place(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Return the place that a proposition names, and the robots that can show it."""
+        return self._named[name]
+
+    def _place(self, name: str) -> tuple[str, tuple[int, ...]]:
+        robot, _, place = name.rpartition(".")
+        if robot in self.team.names:
+            return place, (self.team.names.index(robot),)
+        return name, tuple(range(len(self.team.names)))
+
+    def at(self, place: str) -> IntArray:
+        """Return the cells of a place."""
+        if place not in self._at:
+            labels = self.team.cells.labels
+            self._at[place] = np.array([c for c, shown in enumerate(labels) if place in shown])
+        return self._at[place]
+
+    def distance(self, place: str) -> IntArray:
+        """Return how many steps every cell is from a place, whatever is on the way; −1: no way."""
+        if place not in self._distances:
+            self._distances[place] = distances(self.team.moves, self.at(place))
+        return self._distances[place]
+
+    # Plans.
+
+    def plan(
+        self, starts: Sequence[int], parts: Parts | None = None, *, seconds: float = BEST_SECONDS
+    ) -> TeamPlan:
+        """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
+        began = time.process_time()
+        here = self.machine.start if parts is None else parts
+        self._check(starts, here)
+        working = len(self.team.names) - len(self.team.gone)
+        if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
+            found = _joint_search(self, starts, here, began + seconds)
+            if found is not None:
+                return TeamPlan(found, True, time.process_time() - began)
+        return _Schedules(self, starts, here, began, began + seconds).best()
+
+    def _check(self, starts: Sequence[int], parts: Parts) -> None:
+        """Refuse what provably cannot be done: robots that stand too close, places out of reach."""
+        for (one, a), (other, b) in combinations(zip(self.team.names, starts, strict=True), 2):
+            where = self.team.positions
+            gap = math.inf if where is None else float(np.hypot(*(where[a] - where[b])))
+            if a == b or gap < 2 * self.team.radius - 1e-9:
+                raise SkmError(f"{one} and {other} begin too close to each other")
+        for name in sorted(self.must(parts)):
+            place, robots = self.place(name)
+            able = [r for r in robots if self.team.names[r] not in self.team.gone]
+            there = [r for r in robots if place in self.team.cells.labels[starts[r]]]
+            reach = [
+                r for r in able if len(self.at(place)) and self.distance(place)[starts[r]] >= 0
+            ]
+            if not there and not reach:
+                gone = [self.team.names[r] for r in robots if r not in able]
+                why = (
+                    f"{' and '.join(gone)} is gone" if gone and not able else "no robot gets there"
+                )
+                raise UnachievableMissionError(f"'{name}' cannot be achieved any more: {why}")
+
+    def must(self, parts: Parts) -> set[str]:
+        """Return what every way to success shows."""
+        return {
+            name
+            for number, (part, state) in enumerate(zip(self.machine.parts, parts, strict=True))
+            if state not in part.accepting
+            for name in self._must_of(number, state)
+        }
+
+    def simulate(self, paths: Sequence[Sequence[int]], parts: Parts) -> int | None:
+        """Return after how many steps the machine accepts; None: it does not."""
+        for step in range(1, len(paths[0])):
+            labels = self.team.labels([path[step] for path in paths])
+            after, reward = self.machine.advance(parts, labels)
+            if after is None:
+                return None
+            if reward > 0:
+                return step
+            parts = after
+        return None
+
+
+def distances(moves: IntArray, goals: Collection[int]) -> IntArray:
+    """Return how many steps each cell is from the nearest goal, by moves; −1: there is no way."""
+    count = len(moves)
+    back: list[list[int]] = [[] for _ in range(count)]
+    for cell, row in enumerate(moves.tolist()):
+        for after in set(row):
+            back[after].append(cell)
+    found: IntArray = np.full(count, -1, np.int64)
+    layer = [int(goal) for goal in goals]
+    found[layer] = 0
+    steps = 0
+    while layer:
+        steps += 1
+        following = [c for goal in layer for c in back[goal] if found[c] < 0]
+        found[following] = steps
+        layer = list(dict.fromkeys(following))
+    return found
+
+
+# All joint states, one step at a time.
+
+
+def _joint_search(
+    planner: TeamPlanner, starts: Sequence[int], parts: Parts, deadline: float
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return paths of the fewest steps; None if there are too many joint states, or no time.
+
+    Breadth first, for a limit that is raised until a plan fits in: states that cannot be done by then
+    are left out, by the farthest place that still has to be visited.
+    """
+    tuples: dict[Parts, int] = {parts: 0}
+    numbered = [parts]
+    far = _far(planner, np.array([starts]), [parts])[0]
+    if not math.isfinite(far):
+        return None
+    for limit in range(int(max(1, far)), int(max(1, far)) + 200):
+        found, cut = _within(planner, starts, limit, tuples, numbered, deadline)
+        if found is not None or not cut:
+            return found
+        if cut is math.inf:
+            return None
+    return None
+
+
+def _far(planner: TeamPlanner, cells: IntArray, tuples: Sequence[Parts]) -> FloatArray:
+    """Return for each row of cells how many steps are left at least, with its tuple."""
+    found: FloatArray = np.zeros(len(cells))
+    rows: dict[Parts, list[int]] = {}
+    for row, parts in enumerate(tuples):
+        rows.setdefault(parts, []).append(row)
+    for parts, members in rows.items():
+        for name in planner.must(parts):
+            place, robots = planner.place(name)
+            away = planner.distance(place).astype(float)
+            away[away < 0] = math.inf
+            able = [r for r in robots if planner.team.names[r] not in planner.team.gone] or robots
+            nearest = np.min([away[cells[members, r]] for r in able], axis=0)
+            found[members] = np.maximum(found[members], nearest)
+    return found
+
+
+def _within(
+    planner: TeamPlanner,
+    starts: Sequence[int],
+    limit: int,
+    tuples: dict[Parts, int],
+    numbered: list[Parts],
+    deadline: float,
+) -> tuple[tuple[tuple[int, ...], ...] | None, float]:
+    """Return a plan of at most `limit` steps, if there is one; and whether anything was cut off.
+
+    Infinite: the search was given up.
+    """
+    team, robots = planner.team, len(planner.team.names)
+    count = len(team.cells.labels)
+    moves = [np.arange(count)[:, None] if name in team.gone else team.moves for name in team.names]
+    cells: IntArray = np.array([starts])
+    state: IntArray = np.zeros(1, np.int64)
+    levels = [(cells, state, np.zeros(1, np.int64))]
+    seen = np.array([_code(cells, state, count)[0]])
+    cut = 0.0
+    for step in range(1, limit + 1):
+        if len(cells) * math.prod(move.shape[1] for move in moves) > MOST_ROWS:
+            return None, math.inf
+        if time.process_time() > deadline:
+            return None, math.inf
+        owner: IntArray = np.arange(len(cells))
+        after: IntArray = np.empty((len(cells), 0), np.int64)
+        for robot in range(robots):
+            options = moves[robot][cells[owner, robot]]
+            width = options.shape[1]
+            after = np.concatenate(
+                [np.repeat(after, width, axis=0), options.reshape(-1, 1)], axis=1
+            )
+            owner = np.repeat(owner, width)
+            keep = np.ones(len(after), np.bool_)
+            for other in range(robot):
+                came, to = cells[owner], after
+                keep &= ~team.too_close(came[:, robot], to[:, robot], came[:, other], to[:, other])
+            after, owner = after[keep], owner[keep]
+        kinds = np.stack([planner.kind[r][after[:, r]] for r in range(robots)], axis=1)
+        rows = np.concatenate([state[owner][:, None], kinds], axis=1)
+        distinct, which = np.unique(rows, axis=0, return_inverse=True)
+        target: IntArray = np.full(len(distinct), -1, np.int64)
+        for index, row in enumerate(distinct.tolist()):
+            labels = frozenset().union(*(planner.kinds[r][k] for r, k in enumerate(row[1:])))
+            next_parts, reward = planner.advance(numbered[row[0]], labels)
+            if reward > 0:
+                last = int(np.flatnonzero(which.reshape(-1) == index)[0])
+                return _trace_back(levels, after[last], int(owner[last])), cut
+            if next_parts is not None:
+                if next_parts not in tuples:
+                    tuples[next_parts] = len(numbered)
+                    numbered.append(next_parts)
+                target[index] = tuples[next_parts]
+        state_after = target[which.reshape(-1)]
+        alive = state_after >= 0
+        after, owner, state_after = after[alive], owner[alive], state_after[alive]
+        code = _code(after, state_after, count)
+        _, first = np.unique(code, return_index=True)
+        first = first[~np.isin(code[first], seen)]
+        cells, state, owner = after[first], state_after[first], owner[first]
+        near = _far(planner, cells, [numbered[s] for s in state.tolist()]) + step <= limit
+        cut += float((~near).sum())
+        cells, state, owner = cells[near], state[near], owner[near]
+        seen = np.concatenate([seen, code[first][near]])
+        levels.append((cells, state, owner))
+        if not len(cells):
+            break
+    return None, cut + len(cells)
+
+
+def _code(cells: IntArray, state: IntArray, count: int) -> IntArray:
+    code = state.copy()
+    for column in cells.T:
+        code = code * count + column
+    return code
+
+
+def _trace_back(
+    levels: list[tuple[IntArray, IntArray, IntArray]], last: IntArray, owner: int
+) -> tuple[tuple[int, ...], ...]:
+    way = [last]
+    for cells, _, owners in reversed(levels):
+        way.append(cells[owner])
+        owner = int(owners[owner])
+    return tuple(tuple(int(cells[robot]) for cells in reversed(way)) for robot in range(len(last)))
+
+
+# Schedules: who visits what, in which order, with no regard for collisions.
+
+
+Route = tuple[tuple[str, ...], ...]
+"""For each robot the places that it is to visit, in order."""
+
+
+@dataclass(frozen=True)
+class _Event:
+    """A robot's arrival that counts, or its wait for others at a place."""
+
+    robot: int
+    name: str
+    time: float
+    holds: bool
+    """Whether the machine did not move: the robot waits there for what others do."""
+
+
+@dataclass(frozen=True)
+class _Score:
+    """How good routes are: steps, or what is missing."""
+
+    cost: float
+    steps: float
+    events: tuple[_Event, ...]
+
+
+class _Schedules:
+    """The search for one plan."""
+
+    def __init__(
+        self,
+        planner: TeamPlanner,
+        starts: Sequence[int],
+        parts: Parts,
+        began: float,
+        deadline: float,
+    ) -> None:
+        self.planner, self.team = planner, planner.team
+        self.starts, self.parts = tuple(starts), parts
+        self.began, self.deadline = began, deadline
+        self.robots = [r for r, name in enumerate(self.team.names) if name not in self.team.gone]
+        self._rng = np.random.default_rng(0)
+        self._changes = self._moved, self._swapped, self._turned
+        self._ways: dict[tuple[str, str], FloatArray] = {}
+        self._first: dict[tuple[int, str], FloatArray] = {}
+        self._least: dict[tuple[int, str], frozenset[str]] = {}
+        self._scores: dict[Route, _Score] = {}
+        names = {name for kinds in planner.kinds for labels in kinds for name in labels}
+        places = {planner.place(name)[0] for name in names}
+        self._graph = PlaceGraph(self.team.cells, places, self.starts[0])
+        self._between: FloatArray = self._graph.free_ways.copy()
+        np.fill_diagonal(self._between, 0.0)
+        anywhere = np.ones(len(self.team.cells.labels), np.bool_)
+        self._from_start = self._graph.ways_from(np.array(self.starts), anywhere)
+
+    def best(self) -> TeamPlan:
+        """Return the best plan that is found."""
+        until = self.deadline - LAYING * (self.deadline - self.began)
+        candidates = self._search(until)
+        best: tuple[tuple[int, ...], ...] | None = None
+        free = 0
+        for _, score in candidates[:REALISED]:
+            if best is not None and score.steps >= len(best[0]) - 1:
+                break
+            for slack in (0, 1):
+                paths = _Timetable(self, score.events, slack).paths()
+                if paths is None:
+                    continue
+                steps = self.planner.simulate(paths, self.parts)
+                if steps is not None and (best is None or steps < len(best[0]) - 1):
+                    best = tuple(tuple(path[: steps + 1]) for path in paths)
+                    free = int(candidates[0][1].steps)
+            if time.process_time() > self.deadline and best is not None:
+                break
+        if best is None:
+            raise NoPlanFoundError(
+                "no plan was found for the team, which does not prove that there is none"
+            )
+        return TeamPlan(best, False, time.process_time() - self.began, free)
+
+    def _search(self, until: float) -> list[tuple[Route, _Score]]:
+        """Return routes that work without regard for collisions, best first."""
+        tasks = self._tasks()
+        route = self._inserted(tasks)
+        route = self._local_optimum(route, until)
+        best = route
+        while time.process_time() < until:
+            shaken = self._shaken(best)
+            found = self._local_optimum(shaken, until)
+            if self.score(found).cost <= self.score(best).cost:
+                best = found
+        working = [(r, s) for r, s in self._scores.items() if math.isfinite(s.steps)]
+        return sorted(working, key=lambda item: item[1].cost)
+
+    def _tasks(self) -> list[str]:
+        """Return what is to be visited, also what becomes due by that."""
+        found = dict.fromkeys(sorted(self.planner.needs(self.parts)))
+        for part, state in zip(self.planner.machine.parts, self.parts, strict=True):
+            word = part.shortest_word(state, part.accepting.__contains__) or []
+            if state not in part.accepting and not found.keys() & set(part.table.propositions):
+                found |= dict.fromkeys(name for labels in word for name in sorted(labels))
+        return list(found)
+
+    def _able(self, name: str) -> list[int]:
+        _, robots = self.planner.place(name)
+        return [r for r in robots if r in self.robots]
+
+    def _inserted(self, tasks: Sequence[str]) -> Route:
+        """Return routes made by putting one task after the other where it costs least."""
+        route: Route = tuple(() for _ in self.team.names)
+        for name in tasks:
+            options = [
+                _with(route, r, i, name) for r in self._able(name) for i in range(len(route[r]) + 1)
+            ]
+            route = min(options, key=lambda r: self.score(r).cost, default=route)
+        return route
+
+    def _local_optimum(self, route: Route, until: float) -> Route:
+        """Return routes that no single change makes better, as far as the time allows."""
+        cost = self.score(route).cost
+        improved = True
+        while improved:
+            improved = False
+            for change in self._rng.permutation(3).tolist():
+                for changed in self._changes[change](route):
+                    if time.process_time() > until:
+                        return route
+                    found = self.score(changed).cost
+                    if found < cost - 1e-9:
+                        route, cost, improved = changed, found, True
+                        break
+        return route
+
+    def _shuffled(self, route: Route) -> list[tuple[int, int]]:
+        """Return where tasks stand in the routes, in any order: no robot is favoured."""
+        places = [(r, i) for r in self.robots for i in range(len(route[r]))]
+        return [places[i] for i in self._rng.permutation(len(places)).tolist()]
+
+    def _moved(self, route: Route) -> Iterator[Route]:
+        """Yield routes with one task moved."""
+        for robot, index in self._shuffled(route):
+            name = route[robot][index]
+            without = _without(route, robot, index)
+            for other in self._able(name):
+                for place in range(len(without[other]) + 1):
+                    if (other, place) != (robot, index):
+                        yield _with(without, other, place, name)
+
+    def _swapped(self, route: Route) -> Iterator[Route]:
+        """Yield routes with two tasks of two robots swapped."""
+        for (a, i), (b, j) in combinations(self._shuffled(route), 2):
+            if a != b and b in self._able(route[a][i]) and a in self._able(route[b][j]):
+                changed = [list(row) for row in route]
+                changed[a][i], changed[b][j] = route[b][j], route[a][i]
+                yield tuple(map(tuple, changed))
+
+    def _turned(self, route: Route) -> Iterator[Route]:
+        """Yield routes with a part of one turned round."""
+        for robot in self.robots:
+            row = route[robot]
+            for first in range(len(row)):
+                for last in range(first + 2, len(row) + 1):
+                    turned = row[:first] + row[first:last][::-1] + row[last:]
+                    yield (*route[:robot], turned, *route[robot + 1 :])
+
+    def _shaken(self, route: Route) -> Route:
+        """Return routes with a few tasks moved at random."""
+        rng = self._rng
+        for _ in range(3):
+            places = [(r, i) for r in self.robots for i in range(len(route[r]))]
+            if not places:
+                break
+            robot, index = places[int(rng.integers(len(places)))]
+            name = route[robot][index]
+            route = _without(route, robot, index)
+            other = int(rng.choice(self._able(name)))
+            route = _with(route, other, int(rng.integers(len(route[other]) + 1)), name)
+        return route
+
+    def score(self, route: Route) -> _Score:
+        """Return how long routes take, by events in the order of time."""
+        if route not in self._scores:
+            self._scores[route] = _Schedule(self, route).score()
+        return self._scores[route]
+
+    def _way(self, before: str, after: str) -> FloatArray:
+        """`[cell of one place, cell of another]`: steps between them, whatever is on the way."""
+        if (before, after) not in self._ways:
+            self._ways[before, after] = self._between[
+                np.ix_(self._doors(before), self._doors(after))
+            ]
+        return self._ways[before, after]
+
+    def _doors(self, place: str) -> IntArray:
+        """Return the junctions of a place: its cells, or of a large one those at its edge."""
+        found = self._graph.number[self.planner.at(place)]
+        return found[found >= 0]
+
+    def _way_from_start(self, robot: int, place: str) -> FloatArray:
+        if (robot, place) not in self._first:
+            doors = self._doors(place)
+            # A robot that is in a place stays there for a step, and is there in the next.
+            here = self._graph.junctions[doors] == self.starts[robot]
+            self._first[robot, place] = np.where(here, 1.0, self._from_start[robot][doors])
+        return self._first[robot, place]
+
+    def way_to(self, robot: int, before: str | None, ready: FloatArray, place: str) -> FloatArray:
+        """Return when a robot can be in each cell of a place, from where it is, or from its start."""
+        if before is None:
+            return self._way_from_start(robot, place)
+        reach: FloatArray = (ready[:, None] + self._way(before, place)).min(axis=0)
+        # Where it is there already, the next arrival is a step later.
+        found: FloatArray = np.maximum(reach, ready.min() + (before == place))
+        return found
+
+    def labels(self, robot: int, place: str) -> frozenset[str]:
+        """Return what a robot shows in a place: in its cell that shows least."""
+        if (robot, place) not in self._least:
+            shown = self.planner.shown[robot]
+            self._least[robot, place] = min((shown[c] for c in self.planner.at(place)), key=len)
+        return self._least[robot, place]
+
+
+class _Schedule:
+    """Routes carried out in time: robots arrive, wait where they must, and go on."""
+
+    def __init__(self, schedules: _Schedules, route: Route) -> None:
+        self.schedules, self.planner, self.route = schedules, schedules.planner, route
+        self.parts, self.now, self.total = schedules.parts, 0.0, 0.0
+        self.at: list[str | None] = [None] * len(route)
+        self.ready: list[FloatArray] = [np.zeros(1) for _ in route]
+        self.index = [0] * len(route)
+        self.holding: dict[int, str] = {}
+        """Robots that wait in a place for what others do, and for what they are there."""
+        self.blocked: set[int] = set()
+        """Robots that must not enter their next place before the machine has moved."""
+        self.events: list[_Event] = []
+        self.shown: list[frozenset[str]] = [
+            frozenset() if r in schedules.robots else self.planner.shown[r][schedules.starts[r]]
+            for r in range(len(route))
+        ]
+
+    def score(self) -> _Score:
+        """Return when the mission is done, or what is missing when nobody can go on."""
+        while (arrival := self._next_arrival()) is not None:
+            if self._arrive(*arrival):
+                cost = self.now + 1e-3 * self.total
+                return _Score(cost, self.now, tuple(self.events))
+        pairs = zip(self.planner.machine.parts, self.parts, strict=True)
+        owed = sum(state not in part.accepting for part, state in pairs)
+        return _Score(1e6 + 1e4 * owed + self.now + 1e-3 * self.total, math.inf, ())
+
+    def _next_arrival(self) -> tuple[float, int, str, FloatArray] | None:
+        """Return who arrives next: when, for what, and when in each cell of the place."""
+        needed = self.planner.needs(self.parts)
+        best: tuple[float, int, str, FloatArray] | None = None
+        for r in self.schedules.robots:
+            if r in self.holding or r in self.blocked:
+                continue
+            while self.index[r] < len(self.route[r]) and self.route[r][self.index[r]] not in needed:
+                self.index[r] += 1
+            if self.index[r] == len(self.route[r]):
+                continue
+            name = self.route[r][self.index[r]]
+            place, _ = self.planner.place(name)
+            reach = self.schedules.way_to(r, self.at[r], self.ready[r], place)
+            when = float(reach.min(initial=math.inf))
+            if math.isfinite(when) and (best is None or when < best[0]):
+                best = when, r, name, reach
+        return best
+
+    def _arrive(self, when: float, robot: int, name: str, reach: FloatArray) -> bool:
+        """Let a robot arrive; tell whether the mission is done."""
+        planner, now = self.planner, max(self.now, when)
+        place, _ = planner.place(name)
+        labels = self.schedules.labels(robot, place)
+        others = (shown for r, shown in enumerate(self.shown) if r != robot)
+        after, reward = planner.advance(self.parts, labels.union(*others))
+        if after is None:
+            self.blocked.add(robot)
+            return False
+        self.now = now
+        self.at[robot], self.ready[robot] = place, np.maximum(reach, now)
+        self.shown[robot] = labels
+        self.total += now
+        holds = after == self.parts and reward <= 0
+        self.events.append(_Event(robot, name, now, holds))
+        if reward > 0:
+            return True
+        if holds:
+            self.holding[robot] = name
+            return False
+        self.index[robot] += 1
+        self.blocked.clear()
+        return self._moved(after)
+
+    def _moved(self, parts: Parts) -> bool:
+        """Take a move of the machine; those who wait show their labels in the next step, too."""
+        planner = self.planner
+        while True:
+            self.parts = parts
+            for r in [r for r, n in self.holding.items() if n not in planner.needs(parts)]:
+                self.index[r] += 1
+                self.ready[r] = np.maximum(self.ready[r], self.now)
+                del self.holding[r]
+            self.shown = [
+                labels if r in self.holding or r not in self.schedules.robots else frozenset()
+                for r, labels in enumerate(self.shown)
+            ]
+            if not self.holding:
+                return False
+            after, reward = planner.advance(parts, frozenset().union(*self.shown))
+            if reward <= 0 and (after is None or after == parts):
+                return False
+            self.now += 1
+            if reward > 0:
+                return True
+            assert after is not None
+            parts = after
+
+
+def _with(route: Route, robot: int, index: int, name: str) -> Route:
+    row = (*route[robot][:index], name, *route[robot][index:])
+    return (*route[:robot], row, *route[robot + 1 :])
+
+
+def _without(route: Route, robot: int, index: int) -> Route:
+    row = route[robot][:index] + route[robot][index + 1 :]
+    return (*route[:robot], row, *route[robot + 1 :])
+
+
+# Legs in space and time, around what is reserved.
+
+
+class _Timetable:
+    """Lays the legs of a schedule, in the order of its events."""
+
+    def __init__(self, schedules: _Schedules, events: Sequence[_Event], slack: int) -> None:
+        self.schedules, self.planner = schedules, schedules.planner
+        self.team = schedules.team
+        self.events, self.slack = events, slack
+        self.reserved: list[list[int]] = [[cell] for cell in schedules.starts]
+        """The cells of each robot, as far as they are settled."""
+        self.fixed: set[int] = {
+            r for r, name in enumerate(self.team.names) if name in self.team.gone
+        }
+        """Robots that stay where they are until something else is said."""
+
+    def paths(self) -> list[list[int]] | None:
+        """Return the cells of all robots, step by step; None if a leg cannot be laid."""
+        planner, parts = self.planner, self.schedules.parts
+        history: list[tuple[int, Parts]] = [(0, parts)]
+        holders: dict[int, str] = {}
+        last = 0
+        for event in self.events:
+            robot, (place, _) = event.robot, planner.place(event.name)
+            labels = self.schedules.labels(robot, place)
+            shown = frozenset().union(*(planner.shown[r][self.reserved[r][-1]] for r in holders))
+            earliest = 0
+            for when, before in reversed(history):
+                after, reward = planner.advance(before, labels | shown)
+                works = after is not None and (reward > 0 or after != before)
+                if not event.holds and not works:
+                    earliest = self._next_time(history, when)
+                    break
+            self.fixed.discard(robot)
+            allowed = self._allowed(robot, place, parts)
+            leg = self._leg(robot, place, earliest + (self.slack if earliest else 0), allowed)
+            if leg is None:
+                return None
+            self.reserved[robot] += leg
+            arrived = len(self.reserved[robot]) - 1
+            if event.holds:
+                holders[robot] = event.name
+                self.fixed.add(robot)
+                continue
+            last = max(last, arrived)
+            after, _ = planner.advance(parts, labels | shown)
+            if after is None:
+                return None
+            parts = after
+            history.append((last, parts))
+            for r, name in list(holders.items()):
+                if name not in planner.needs(parts):
+                    del holders[r]
+                    self.fixed.discard(r)
+                    # It has to be there when the others are.
+                    missing = last - (len(self.reserved[r]) - 1)
+                    self.reserved[r] += [self.reserved[r][-1]] * max(0, missing)
+        end = max(map(len, self.reserved)) - 1 + 2
+        for robot in range(len(self.reserved)):
+            idle = self._idle(robot, end, parts)
+            if idle is None:
+                return None
+            self.reserved[robot] += idle
+        return self.reserved
+
+    @staticmethod
+    def _next_time(history: Sequence[tuple[int, Parts]], when: int) -> int:
+        """Return when the state after the one that began at `when` began."""
+        later = [time for time, _ in history if time > when]
+        return min(later, default=when + 1)
+
+    def _allowed(self, robot: int, place: str, parts: Parts) -> BoolArray:
+        """Return the cells that a robot may pass: nothing that is forbidden, or makes new work."""
+        planner = self.planner
+        kinds = planner.kinds[robot]
+        fine = np.array([self._harmless(parts, labels) for labels in kinds])
+        allowed: BoolArray = fine[planner.kind[robot]]
+        return allowed & (planner.distance(place) >= 0)
+
+    def _harmless(self, parts: Parts, labels: frozenset[str]) -> bool:
+        after, _ = self.planner.advance(parts, labels)
+        if after is None:
+            return False
+        machine = self.planner.machine
+        return not any(
+            before in part.accepting and now not in part.accepting
+            for part, before, now in zip(machine.parts, parts, after, strict=True)
+        )
+
+    def _free(self, robot: int, cell: int, after: int, step: int) -> bool:
+        """Tell whether a robot may go from one cell to another in the step that ends at `step`."""
+        for other, path in enumerate(self.reserved):
+            if other == robot:
+                continue
+            if step < len(path):
+                came, to = path[step - 1], path[step]
+            elif other in self.fixed:
+                came = to = path[-1]
+            else:
+                continue
+            if bool(self.team.too_close(cell, after, came, to)):
+                return False
+        return True
+
+    def _leg(self, robot: int, place: str, earliest: int, allowed: BoolArray) -> list[int] | None:
+        """Return the cells of a shortest way in space and time to a place, not before a step."""
+        path = self.reserved[robot]
+        start, began = path[-1], len(path) - 1
+        away = self.planner.distance(place)
+        if away[start] < 0:
+            return None
+        goals = away == 0
+        moves = self.team.moves
+        latest = began + int(away[start]) + max(0, earliest - began) + HORIZON
+        queue: list[tuple[int, int, int, int]] = [(began + int(away[start]), 0, start, began)]
+        came: dict[tuple[int, int], tuple[int, int]] = {}
+        seen = {(start, began)}
+        count = 0
+        while queue:
+            _, _, cell, step = heapq.heappop(queue)
+            if goals[cell] and step >= earliest and step > began:
+                way = []
+                while (cell, step) in came:
+                    way.append(cell)
+                    cell, step = came[cell, step]
+                return way[::-1]
+            if step >= latest:
+                continue
+            for after in dict.fromkeys(moves[cell].tolist()):
+                key = after, step + 1
+                if key in seen or away[after] < 0:
+                    continue
+                target_too_soon = goals[after] and step + 1 < earliest
+                if target_too_soon or not (allowed[after] or goals[after] or after == cell):
+                    continue
+                if not self._free(robot, cell, after, step + 1):
+                    continue
+                seen.add(key)
+                came[key] = cell, step
+                count += 1
+                estimate = max(earliest, step + 1 + int(away[after]))
+                heapq.heappush(
+                    queue, (estimate, count if after == cell else -step, after, step + 1)
+                )
+        return None
+
+    def _idle(self, robot: int, end: int, parts: Parts) -> list[int] | None:
+        """Return a way that keeps clear of the others until the end; it stays where it can."""
+        path = self.reserved[robot]
+        start, began = path[-1], len(path) - 1
+        if self.team.names[robot] in self.team.gone:
+            return [start] * (end - began)
+        fine = np.array([self._harmless(parts, labels) for labels in self.planner.kinds[robot]])
+        allowed = fine[self.planner.kind[robot]]
+        stack = [(start, began)]
+        came: dict[tuple[int, int], tuple[int, int]] = {}
+        seen = {(start, began)}
+        while stack:
+            cell, step = stack.pop()
+            if step >= end:
+                way = []
+                while (cell, step) in came:
+                    way.append(cell)
+                    cell, step = came[cell, step]
+                return way[::-1]
+            for after in reversed(list(dict.fromkeys(self.team.moves[cell].tolist()))):
+                key = after, step + 1
+                if key in seen or not (allowed[after] or after == cell):
+                    continue
+                if self._free(robot, cell, after, step + 1):
+                    seen.add(key)
+                    came[key] = cell, step
+                    stack.append(key)
+        return None
