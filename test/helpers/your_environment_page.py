@@ -10,9 +10,13 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "your_environment.md"
 
 
+def python_blocks():
+    """Return the page's Python: the module of its domain, then a mission as an environment."""
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+
+
 def write_module(folder):
-    (module,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    (folder / "lake.py").write_text(module)
+    (folder / "lake.py").write_text(python_blocks()[0])
 
 
 def commands(*names):
