@@ -12,7 +12,7 @@ from skm_machine.errors import SkmError
 from skm_primitives.evaluation.options import EvaluationOptions, Track, silent
 from skm_primitives.evaluation.statistics import proportion_interval
 from skm_primitives.evaluation.task_trials import TrialsEvaluation, TrialsTask, chosen_primitives
-from skm_primitives.learning.validation import SkillRuns, run_skill
+from skm_primitives.planning.skill_runs import SkillRuns, run_skill
 from skm_primitives.skills.network_skills import NetworkSkills
 from skm_primitives.skills.values import Primitives
 from skm_sim.spec import DomainSpec

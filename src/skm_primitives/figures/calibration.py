@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from skm_primitives.evaluation.skill_trials import DEFAULT_EPISODES, runs_of_skills
 from skm_primitives.figures.options import Drawn, FigureOptions
-from skm_primitives.learning.validation import SkillRuns
+from skm_primitives.planning.skill_runs import SkillRuns
 from skm_primitives.skills.loading import load_primitives
 from skm_sim.arrays import FloatArray
 from skm_sim.spec import DomainSpec

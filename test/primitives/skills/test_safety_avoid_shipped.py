@@ -6,7 +6,7 @@ import pytest
 from skm_machine import compile_mission
 from skm_machine.tracker import Status
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.learning.validation import run_skill
+from skm_primitives.planning.skill_runs import run_skill
 from skm_sim import get_domain
 from skm_sim.safety.encoder import MOST, FittedSafetyEncoder
 from skm_sim.safety.layout import AVOID_SKILLS, AVOID_STAGES, Layout, feasible, sample_feasible

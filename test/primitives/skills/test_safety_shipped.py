@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skm_primitives.figures.calibration import calibration_error
-from skm_primitives.learning.validation import run_skill
+from skm_primitives.planning.skill_runs import run_skill
 from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain

@@ -8,8 +8,8 @@ import pytest
 from skm_cli.main import main
 from skm_machine import compile_mission
 from skm_primitives.execution.episodes import run_episode
-from skm_primitives.learning.validation import run_skill
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.skill_runs import run_skill
 from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
