@@ -38,8 +38,17 @@ for module in (skm.action, skm.msg, skm.srv):
         if isinstance(kind, type):
             type(kind).__import_type_support__()
             assert type(kind)._TYPE_SUPPORT is not None, kind
+import rclpy
+rclpy.init()
+node = rclpy.create_node("skm_interfaces_check")
+for name in dir(skm.msg):
+    if isinstance(getattr(skm.msg, name), type):
+        node.create_publisher(getattr(skm.msg, name), f"skm_check/{name.lower()}", 1)
+node.destroy_node()
+rclpy.shutdown()
 """
-"""Loads the compiled part of every interface; fails where a library is missing or does not fit."""
+"""Loads the compiled part of every interface, and has the middleware take every message; fails where a
+library is missing or does not fit."""
 
 
 class BuildError(Exception):
