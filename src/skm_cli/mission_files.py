@@ -93,9 +93,13 @@ class _Reader:
             if key in self.content:
                 options[key] = self._choice(key, choices)
         if "planner" in self.content:
-            from skm_primitives.planning.planners import planner_names  # noqa: PLC0415
+            from skm_primitives.planning.planners import (  # noqa: PLC0415
+                FORMER_NAMES,
+                planner_names,
+            )
 
-            options["planner"] = self._choice("planner", planner_names())
+            chosen = self._choice("planner", (*planner_names(), *FORMER_NAMES))
+            options["planner"] = FORMER_NAMES.get(chosen, chosen)
         repeat = self.content.get("repeat", False)
         if not isinstance(repeat, bool):
             raise self._error(f"repeat is true or false, not {repeat!r}")

@@ -96,7 +96,8 @@ def test_recordings(capsys, nonsense):
     path = nonsense("run.mcap")
     refused(capsys, "verify", path)
     refused(capsys, "verify", path, "--recover")
-    refused(capsys, "view", path)
+    if not path.is_dir():  # A folder is a list of recordings, also if none is in it.
+        refused(capsys, "view", path)
 
 
 @pytest.mark.parametrize("entry", ["domain", "learner", "seed", "steps", "scores", "digest"])

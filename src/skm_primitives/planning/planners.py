@@ -33,8 +33,13 @@ def planner_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*EVERY_PLANNER, *INSTALLED.names()]))
 
 
+FORMER_NAMES: Final = {"grounded": "product"}
+"""Names of 0.1, in scripts and mission files that still say them."""
+
+
 def check_planner(name: str) -> str:
     """Return the name of a planner; an unknown one raises an error that names the nearest."""
+    name = FORMER_NAMES.get(name, name)
     if name in EVERY_PLANNER or name in INSTALLED.names():
         return name
     raise SkmError(f"unknown planner '{name}'{did_you_mean(name, planner_names())}")
@@ -69,6 +74,7 @@ def make_policy(
 
     Any other name is that of a planner of an installed package (docs/extending.md).
     """
+    planner = check_planner(planner)
     if mission.in_parts:
         cells = cells_of(skills)
         if planner == "product" and cells is not None and not slip:
@@ -82,7 +88,6 @@ def make_policy(
 def _make_policy(
     mission: Mission, skills: Skills, planner: str, slip: float, *, possible_only: bool
 ) -> Policy:
-    check_planner(planner)
     if possible_only and planner not in ("paper", "printed"):
         raise SkmError(
             f"--possible-only goes with --planner paper: '{planner}' asks for nothing that never shows"

@@ -63,7 +63,12 @@ from skm_primitives.execution.narration import RunNarrator
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.execution.replanning import Plan, closed_reason, known_cells, plan_from
 from skm_primitives.planning.large_mission_policy import AGAIN_SECONDS, LargeMissionPolicy
-from skm_primitives.planning.planners import make_policy, parts_for, planner_names
+from skm_primitives.planning.planners import (
+    FORMER_NAMES,
+    make_policy,
+    parts_for,
+    planner_names,
+)
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision, Expectation
 from skm_primitives.planning.shield import make_shield
@@ -1171,7 +1176,12 @@ SETTINGS: Final = (
         "what a new goal does to the mission under way: take its place, or be rejected",
         choices=("preempt", "reject"),
     ),
-    Setting("planner", "product", "planner of goals that name none", choices=planner_names()),
+    Setting(
+        "planner",
+        "product",
+        "planner of goals that name none",
+        choices=(*planner_names(), *FORMER_NAMES),
+    ),
     Setting(
         "max_steps",
         1000,

@@ -113,7 +113,7 @@ def satisfiable_conjunction(rng, names):
             return text, one
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(15))
 def test_random_conjunctions_against_the_product(seed):
     """Never worse than by 1 in 50, no wrong "impossible", no plan that the machine refuses."""
     rng = Random(1000 + seed)
@@ -131,9 +131,9 @@ def test_random_conjunctions_against_the_product(seed):
     planner = LargeMissionPlanner(parts(text), cells)
     if not np.isfinite(exact):
         with pytest.raises(UnachievableMissionError):
-            planner.plan(start, seconds=4)
+            planner.plan(start, seconds=2)
         return
-    plan = planner.plan(start, seconds=4)
+    plan = planner.plan(start, seconds=2)
     assert exact <= plan.steps <= 1.02 * exact
     assert plan.at_least <= exact
     assert holds(parse(text), [cells.labels[cell] for cell in plan.cells])
