@@ -32,7 +32,9 @@ def inside(file):
 
 
 def test_domains_are_spoken_of_in_their_own_folders_the_registry_and_help_texts_only():
-    names = re.compile("|".join(SHIPPED))
+    # Safety is a word of the field before it is a domain: its variants, and its name as a value, count.
+    others = [name for name in SHIPPED if name != "safety"]
+    names = re.compile("|".join([*others, r"[\"']safety[\"']", "skm_sim.safety\\b"]))
     elsewhere = [
         f"{inside(file)}:{number}: {line.strip()}"
         for file in FILES

@@ -110,7 +110,7 @@ def test_suggestions_cover_no_control_and_escape_closes_them_and_stops(browser, 
         page.click("#mission-text")
         page.wait_for_selector("#offers li")
         box = page.locator("#mission-text")
-        assert box.get_attribute("embodiment") == "combobox"
+        assert box.get_attribute("role") == "combobox"
         assert box.get_attribute("aria-expanded") == "true"
         assert page.evaluate(COVERED, CONTROLS) == []
         page.keyboard.press("ArrowDown")

@@ -44,14 +44,14 @@ def cells_of_places(world: FiniteWorld, places: Collection[str]) -> IntArray:
 
 
 def without_cells(skills: RemoteSkills, cells: Collection[int]) -> RemoteSkills:
-    """Return skills of a world in which no move leads into some cells; out of them they still do."""
+    """Return skills of a world in which no move leads into some cells; a robot that is in can leave."""
     world = known_cells(skills)
     if world is None or not len(cells):
         return skills
     closed = np.zeros(len(world.successors), np.bool_)
     closed[np.fromiter(cells, np.int64)] = True
     stay = np.arange(len(world.successors))[:, None]
-    entering = closed[world.successors] & (world.successors != stay)
+    entering = closed[world.successors] & ~closed[:, None]
     return replace(
         skills, world_model=replace(world, successors=np.where(entering, stay, world.successors))
     )

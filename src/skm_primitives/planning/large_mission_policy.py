@@ -143,7 +143,8 @@ class LargeMissionPolicy:
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
         """Return the weight of each goal: 1 for the one in pursuit."""
         found: FloatArray = np.zeros(1 + max(self._goals.values(), default=0))
-        goal = self.choose_ahead(state).goal
+        over = state in self.machine.terminal or state in self.machine.failure
+        goal = -1 if over else self.choose_ahead(state).goal
         if goal >= 0:
             found[goal] = 1.0
         return found

@@ -108,7 +108,7 @@ def test_a_pillar_that_is_on_no_map_is_gone_around(hall):
         0,
         lambda pose: gaps.append(math.dist(pose[:2], PILLAR[:2]) - PILLAR[2]),
     )
-    blockages = Blockages(building.floor, 0.22 + DRIVE_CONFIG.berth + 0.05, 60.0)
+    blockages = Blockages(building.floor, 0.22 + DRIVE_CONFIG.clearance + 0.05, 60.0)
     mission = mission_of("F lab", skills)
     entered = []
     while not entered:

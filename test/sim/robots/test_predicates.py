@@ -81,7 +81,7 @@ def test_what_is_no_condition_is_said(text):
     [
         ("percent < 1", "no field percent"),
         ("cells[7] < 1", r"no field cells\[7\]"),
-        ("name < 1", "no number"),
+        ("name < 1", "not a number"),
         ("charging < 1", "only be =="),
         ("__class__ == 'x'", "no field"),
         ("cells.append == 1", "no field"),

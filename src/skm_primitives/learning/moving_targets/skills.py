@@ -175,7 +175,7 @@ def _on_frames_torch(
     def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
         with torch.no_grad():
             found = network(frames)
-            return found.action_values().numpy(), torch.sigmoid(found.continuation).numpy()
+            return found.action_values().numpy(), torch.sigmoid(found.onward).numpy()
 
     return outputs
 
