@@ -56,14 +56,17 @@ def test_an_action_leads_where_it_leads_the_domains_own_robot_wherever_the_arena
     assert math.dist(end[:2], start) == pytest.approx(math.dist((x, y), (0.5, 0.5)))
 
 
-@pytest.mark.parametrize(("domain", "least"), [("safety", 3), ("safety_region", 4)])
-def test_the_car_does_the_tasks_by_its_true_pose(domain, least):
-    """It is no point robot, so that skills which look closely may get lost: see docs/robots.md."""
+@pytest.mark.parametrize("domain", ["safety", "safety_region"])
+def test_the_car_does_the_tasks_by_its_true_pose(domain):
+    """It is no point robot, so that skills which look closely may get lost: see docs/robots.md.
+
+    Of 40 runs 34 and 35 succeed by the true pose (`skm bench robot --tasks 1 2 --starts 20 --seed 3`).
+    """
     spec = get_domain(domain)
     runs = run_embodiments(
-        spec, load_primitives(spec), ["1", "2"], 2, seed=3, senses=SensorModel(), say=lambda _: None
+        spec, load_primitives(spec), ["1", "2"], 5, seed=3, senses=SensorModel(), say=lambda _: None
     )
-    assert sum(run.succeeded for run in runs) >= least
+    assert sum(run.succeeded for run in runs) >= 7
 
 
 @pytest.mark.parametrize(
