@@ -39,7 +39,7 @@ SLACK: Final = 8
 """Steps that may pass without coming nearer to a goal.
 
 Not more for goals that are far: of 300 runs of Safety (tasks 3 and 5, seed 777) 1 is lost, and so with
-8 + k/2 steps, with 8 + k 3. Of 8 arenas in which the mission is impossible 1 is violated, with 8 + k/2 2."""
+8 + k/2 steps, with 8 + k 3. Of 8 impossible missions 1 is violated, with 8 + k/2 2."""
 LEAST_GAIN: Final = 0.01
 """Steps that count as nearer: a robot at rest sees its value creep up by rounding for ever."""
 PENALTY: Final = math.log(0.5)
