@@ -119,9 +119,7 @@ class Narrator:
         return self._moves[state]
 
     def _is_fatal(self, outcome: Outcome) -> bool:
-        machine = self._machine
-        ended = outcome.target in machine.terminal and outcome.reward <= 0
-        return ended or outcome.target in machine.failure
+        return is_fatal(self._machine, outcome)
 
     def _distances(self) -> dict[int, int]:
         """Return the fewest moves to success, or to the next round, of every state that has any."""
