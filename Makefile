@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt web.txt dev.txt ros.txt ros-build.txt)
+REQUIREMENTS := $(addprefix requirements/,core.txt baselines.txt learn.txt record.txt web.txt mcp.txt dev.txt docs.txt ros.txt ros-build.txt)
 # Their own pins do not install beside ours; what else they need is pinned above.
 OTHERS := requirements/safety-gymnasium.txt $(wildcard examples/*/requirements.txt)
 
@@ -14,6 +14,7 @@ help:
 	@echo "make lint    formatter, linter, type checker, imports between the packages"
 	@echo "make test-core   the core's tests in an environment without any ROS package"
 	@echo "make test-rest   all tests that test-core does not run"
+	@echo "make docs    build the site of the documentation into build/site"
 	@echo "make clean   remove what the above have made"
 
 # Two steps, so that a first look does not wait for PyTorch, compilers of learners and test tools.
@@ -30,8 +31,10 @@ $(VENV)/.installed: $(VENV)/.demo $(REQUIREMENTS) $(OTHERS)
 setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
 
-# The nodes' tests measure time, so they run alone; the others share the cores, a file each at a time.
-SHARED := -n 2 --dist loadfile --ignore test/ros
+# A file each at a time on two cores. The nodes' tests come after the others, since some of them measure
+# time; two files of them at once leave the cores half idle (they wait for processes), one file more so.
+PARALLEL := -n 2 --dist loadfile
+SHARED := $(PARALLEL) --ignore test/ros
 
 # What fails runs once more, in new processes, and both runs are printed: a machine that stood still for
 # seconds is no defect, and a defect fails again.
@@ -42,7 +45,7 @@ endef
 .PHONY: test
 test: setup
 	@$(call tests,$(BIN)/python -m pytest $(SHARED))
-	@$(call tests,$(BIN)/python -m pytest test/ros)
+	@$(call tests,$(BIN)/python -m pytest $(PARALLEL) test/ros)
 
 # What `make test-core` has not run. The core is left out: it may not import ROS (`make lint` checks that),
 # so that ROS in the environment makes no difference to it.
@@ -50,12 +53,18 @@ CORE_TESTS := test/machine test/sim test/primitives test/web
 .PHONY: test-rest
 test-rest: setup
 	@$(call tests,$(BIN)/python -m pytest $(SHARED) $(addprefix --ignore ,$(CORE_TESTS)))
-	@$(call tests,$(BIN)/python -m pytest test/ros)
+	@$(call tests,$(BIN)/python -m pytest $(PARALLEL) test/ros)
 
 .PHONY: demo
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/build_interfaces.py
 	@$(BIN)/skm demo
+
+# The site, with no warning and no broken link. NO_MKDOCS_2_WARNING: a notice of the theme on its successor.
+.PHONY: docs
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in build/site: open build/site/index.html"
 
 .PHONY: lint
 lint: setup
@@ -75,7 +84,7 @@ test-core: $(CORE)/.installed
 CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
 $(CORE)/.installed: $(REQUIREMENTS) requirements/safety-gymnasium.txt pyproject.toml
 	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/web.txt -r requirements/dev.txt
+	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/web.txt -r requirements/mcp.txt -r requirements/dev.txt
 	@$(CORE_PIP) --no-deps -r requirements/safety-gymnasium.txt
 	@$(CORE_PIP) --no-deps --editable .
 	@touch $@

@@ -1,14 +1,16 @@
 """Measure plans of missions in parts: against the exact product, and with many places on a large map.
 
-    python benchmarks/large_missions.py random --count 500
+    python benchmarks/large_missions.py random --count 500 [--first 120]
     python benchmarks/large_missions.py places --count 50 --seconds 10 --long 600
 
 `random` draws conjunctions of 3 to 12 clauses on three maps and compares each plan with the shortest way
-in machine × cells, where that product fits. `places` visits many places on the hall in cells of 0.1 m
-(about 11,000), and compares a plan with the best that a long search finds.
+in machine × cells, where that product fits; each mission has its own seed, so that a run that was broken
+off goes on with `--first`. `places` visits many places on the hall in cells of 0.1 m (about 11,000), and
+compares a plan with the best that a long search finds.
 """
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -64,7 +66,29 @@ def cells_of_building(building: Building) -> Cells:
     return Cells(building.floor.moves, labels)
 
 
-def random_conjunctions(count: int, seconds: float) -> None:
+@dataclass
+class Tally:
+    """What came of random conjunctions."""
+
+    missions: int = 0
+    compared: int = 0
+    worst: float = 1.0
+    worse: int = 0
+    impossible: int = 0
+    wrong: int = 0
+    unproved: int = 0
+    refused: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.missions} missions: {self.compared} compared with the product, worst ratio"
+            f" {self.worst:.3f}, {self.worse} above 1.02; {self.impossible} impossible,"
+            f" {self.wrong} of them wrongly; {self.unproved} not found though there is a plan;"
+            f" {self.refused} plans that do not satisfy the formula"
+        )
+
+
+def random_conjunctions(first: int, count: int, seconds: float) -> None:
     """Compare plans with the exact product."""
     rng = Random(29)
     maps = [
@@ -72,9 +96,9 @@ def random_conjunctions(count: int, seconds: float) -> None:
         random_building(rng, 10, 0.5, 0.15, (0.3, 0.6, 1.2)),
         random_building(rng, 12, 0.4, 0.2, (0.5, 0.9)),
     ]
-    compared = worse = wrong = refused = unproved = impossible = 0
-    worst = 1.0
-    for number in range(count):
+    tally = Tally()
+    for number in range(first, count):
+        rng = Random(f"conjunction {number}")
         building = maps[number % 3]
         cells = cells_of_building(building)
         names = [name for name in building.places.names if name not in building.unreachable]
@@ -82,32 +106,38 @@ def random_conjunctions(count: int, seconds: float) -> None:
         for _ in range(rng.randint(3, 12)):
             a, b, c = rng.sample(names, 3)
             clauses.append(f"({rng.choice(CLAUSES).format(a=a, b=b, c=c)})")
-        text, start = " & ".join(clauses), rng.randrange(len(cells.labels))
-        exact = exact_steps(text, cells, start)
-        try:
-            plan = LargeMissionPlanner(in_parts(parse(text)), cells).plan(start, seconds=seconds)
-        except NoPlanFoundError:
-            unproved += exact is not None and np.isfinite(exact)
-            continue
-        except UnachievableMissionError:
-            impossible += 1
-            if exact is not None and np.isfinite(exact):
-                wrong += 1
-                print("wrong 'impossible':", text, start)
-            continue
-        refused += not holds(parse(text), [cells.labels[cell] for cell in plan.cells])
-        if exact is not None:
-            compared += 1
-            ratio = plan.steps / exact
-            worst = max(worst, ratio)
-            if ratio > 1.02:
-                worse += 1
-                print(f"{plan.steps} steps instead of {exact:.0f}: {text} from {start}")
-    print(
-        f"{count} missions: {compared} compared with the product, worst ratio {worst:.3f}, {worse}"
-        f" above 1.02; {impossible} impossible, {wrong} of them wrongly; {unproved} not found"
-        f" though there is a plan; {refused} plans that do not satisfy the formula"
-    )
+        compare(" & ".join(clauses), cells, rng.randrange(len(cells.labels)), seconds, tally)
+        if (number + 1) % 25 == 0:
+            print(tally, flush=True)
+    print(tally)
+
+
+def compare(text: str, cells: Cells, start: int, seconds: float, tally: Tally) -> None:
+    """Plan one mission, and compare the plan with the exact product, where that fits."""
+    tally.missions += 1
+    exact = exact_steps(text, cells, start)
+    possible = exact is not None and np.isfinite(exact)
+    try:
+        plan = LargeMissionPlanner(in_parts(parse(text)), cells).plan(start, seconds=seconds)
+    except NoPlanFoundError:
+        tally.unproved += possible
+        if possible:
+            print(f"no plan found, though {exact:.0f} steps do: {text} from {start}", flush=True)
+        return
+    except UnachievableMissionError:
+        tally.impossible += 1
+        tally.wrong += possible
+        if possible:
+            print("wrong 'impossible':", text, start, flush=True)
+        return
+    tally.refused += not holds(parse(text), [cells.labels[cell] for cell in plan.cells])
+    if exact is not None:
+        tally.compared += 1
+        ratio = plan.steps / exact
+        tally.worst = max(tally.worst, ratio)
+        if ratio > 1.02:
+            tally.worse += 1
+            print(f"{plan.steps} steps instead of {exact:.0f}: {text} from {start}", flush=True)
 
 
 def exact_steps(text: str, cells: Cells, start: int) -> float | None:
@@ -146,10 +176,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("what", choices=("random", "places"))
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--first", type=int, default=0, help="the first of the random missions")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--long", type=float, default=600.0)
     args = parser.parse_args()
     if args.what == "random":
-        random_conjunctions(args.count, args.seconds)
+        random_conjunctions(args.first, args.count, args.seconds)
     else:
         many_places(args.count, args.seconds, args.long)

@@ -23,7 +23,7 @@ import numpy as np
 from skm_cli.output import console, plain_table, track
 from skm_machine import Mission, compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.planning.keeping import unlearned
+from skm_primitives.planning.feasibility_report import unlearned
 from skm_primitives.planning.shield import make_shield
 from skm_primitives.skills.values import Primitives
 from skm_sim import get_domain

@@ -3,7 +3,8 @@
     python benchmarks/stop_trials.py --trials 200
 
 Runs the office with its page, a real Chromium, and a network that misbehaves between them
-(test/ros/stop_trials.py describes a trial), the kinds of fault in turn. Prints a line for each trial and
+(test/ros/stop_trials.py describes a trial), the kinds of fault in turn, by Escape on one
+page and by touch on that of a phone. Prints a line for each trial and
 a table; exits with 1 if one of them failed. Takes about 6 s a trial.
 """
 
@@ -25,6 +26,8 @@ from faulty_network import FaultyNetwork  # noqa: E402
 from skm_ros.client.private_domain import private_domain_id  # noqa: E402
 from stop_trials import StopTrials, Trial  # noqa: E402
 
+PHONE = {"viewport": {"width": 390, "height": 840}, "has_touch": True, "is_mobile": True}
+
 
 def main() -> int:
     """Run the trials and print what they have shown."""
@@ -41,12 +44,14 @@ def main() -> int:
                 FaultyNetwork(office.port, args.seed) as network,
                 chromium() as browser,
                 page_at(browser, network.url) as page,
+                page_at(browser, network.url, **PHONE) as phone,
             ):
-                trials = StopTrials(office, network, page, args.seed)
+                trials = StopTrials(office, network, page, args.seed, phone)
                 trials.begin()
                 for turn in range(args.trials):
                     began = time.monotonic()
-                    trial = trials.run(StopTrials.KINDS[turn % len(StopTrials.KINDS)])
+                    whose = ("desk", "phone")[turn % 2]
+                    trial = trials.run(StopTrials.KINDS[turn % len(StopTrials.KINDS)], whose)
                     found.append(trial)
                     print(f"{turn + 1:4} {time.monotonic() - began:5.1f} s  {trial}", flush=True)
         finally:

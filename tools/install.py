@@ -19,7 +19,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-ALL: Final = ("core", "baselines", "learn", "record", "web", "dev", "ros", "ros-build")
+ALL: Final = (
+    "core",
+    "baselines",
+    "learn",
+    "record",
+    "web",
+    "mcp",
+    "dev",
+    "docs",
+    "ros",
+    "ros-build",
+)
 COLLECTING: Final = 0.5
 """The share of the time until pip has all files; then it unpacks them and says nothing on the way."""
 

@@ -36,7 +36,7 @@ from skm_sim.robots.simulated import (
     SensorModel,
     SimulatedRobot,
     chassis_of,
-    make_body,
+    make_robot_model,
 )
 from skm_sim.robots.walls import Pose, walls_of
 
@@ -94,7 +94,7 @@ def run_once(
     cells = building.floor.num_cells
     x, y = building.floor.centres[int(random.integers(cells))].tolist()
     start = x, y, float(random.uniform(-math.pi, math.pi))
-    car = make_body("car", walls_of(building.occupancy), start)
+    car = make_robot_model("car", walls_of(building.occupancy), start)
     drive = drive_in(building, chassis_of("car"), LIMITS, DRIVE_CONFIG)
     touched, stood_at = False, math.nan
 

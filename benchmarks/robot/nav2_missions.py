@@ -5,12 +5,15 @@ Everything of the bridge and of the machine but messages runs: legs, goals, retr
 with a reason. A part of the goals is rejected, aborts, hangs or lies. Each mission is judged on the true
 pose.
 
-    python benchmarks/robot/nav2_missions.py --domain hall --missions 1000 --faults 0.2 --seed 1
+    skm map --example --out hall
+    python benchmarks/robot/nav2_missions.py --domain hall --missions 250 --seed 1 --out hall.jsonl
+    skm map MAPS/depot.yaml --places benchmarks/robot/depot.places.yaml --out depot      # and so on
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
@@ -137,7 +140,7 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
     stack.navigation = navigation = Navigation(
         stack, LegPlanner(building, 0.25), building.floor, blockages
     )
-    drive = GoalDrive(building, Chassis(), Limits(), DriveConfig(PERIOD, trust=1.0), None)
+    drive = GoalDrive(building, Chassis(), Limits(), DriveConfig(PERIOD, filter_gain=1.0), None)
     judge = TrueJudge(mission, building.places, building.file.constraints, (x, y, 0.0))
     run: MissionRun | None = None
     said: tuple[int, int] = (-1, -1)
@@ -196,11 +199,12 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
         key = id(run.policy), run.tracker.state
         if key != said or drive.cell not in ahead:
             way = way_ahead(run, drive.cell)
+            drive.avoid = frozenset() if way is None else frozenset(way.avoid)
             said, ahead = key, frozenset(() if way is None else way.cells)
             if way is None or len(set(way.cells)) < 2:
                 navigation.halt()
             else:
-                navigation.take(Leg(way.cells, frozenset(way.avoid), run.target))
+                navigation.take(Leg(way.cells, frozenset(way.avoid)))
         navigation.drive(drive.tracker.at(now), now)
         if now - got_on > STUCK_SECONDS + 60:
             outcome, reason = (
@@ -221,6 +225,14 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
     )
 
 
+def _read(path: Path | None) -> dict[int, dict[str, Any]]:
+    """Return the missions that were run before, by number."""
+    if path is None or not path.is_file():
+        return {}
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return {row["number"]: row for row in rows}
+
+
 def main() -> int:
     """Run missions and print figures."""
     parser = argparse.ArgumentParser(
@@ -230,6 +242,7 @@ def main() -> int:
     parser.add_argument("--missions", type=int, default=100)
     parser.add_argument("--faults", type=float, default=0.2, help="part of goals with a fault")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="JSON lines, a mission each; goes on after them")
     parser.add_argument("--no-mask", action="store_true", help="Nav2 has no keep-out filter")
     args = parser.parse_args()
     spec, building = get_domain(args.domain), load_building(Path(args.domain))
@@ -239,27 +252,43 @@ def main() -> int:
     cases = [(mission, int(cell)) for mission, _, cells in trials for cell in cells][
         : args.missions
     ]
-    began, outcomes, goals = time.process_time(), Counter[str](), Counter[str]()
-    simulated, touched, disagree, unexplained = 0.0, 0, 0, 0
+    done = _read(args.out)
+    began = time.process_time()
     for number, (mission, cell) in enumerate(cases):
+        if number in done:
+            continue
         share = Fault(args.faults / len(KINDS))
         faults = Faults(seed=args.seed * 100_000 + number, **dict.fromkeys(KINDS, share))
         outcome, reason, truth, counts, seconds = run_mission(
             mission, skills, building, cell, faults, primitives.values, keeps_out=not args.no_mask
         )
-        outcomes[outcome] += 1
-        goals.update(counts)
-        simulated += seconds
-        touched += truth == "failed"
-        disagree += outcome == "accepted" and truth == "running"
-        unexplained += outcome not in ("accepted", "failed") and not reason
-        if outcome != "accepted" or truth == "failed":
+        row = {
+            "number": number,
+            "mission": mission.text,
+            "cell": cell,
+            "outcome": outcome,
+            "truth": truth,
+            "reason": reason,
+            "goals": counts,
+            "seconds": round(seconds, 1),
+        }
+        done[number] = row
+        if args.out is not None:
+            with args.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        if outcome != truth:
             print(f"{number} {mission.text} from {cell}: {outcome} ({truth}) {reason}", flush=True)
-    print(f"missions {len(cases)}: {dict(outcomes)}; forbidden touched in truth {touched}")
-    print(
-        f"accepted by labels, not by the true pose {disagree}; ended without a reason {unexplained}"
-    )
-    print(f"goals: {dict(goals)}; {simulated / 3600:.1f} h simulated")
+    rows = list(done.values())
+    goals = Counter[str]()
+    for row in rows:
+        goals.update(row["goals"])
+    outcomes = dict(Counter(row["outcome"] for row in rows))
+    touched = sum(row["truth"] == "failed" for row in rows)
+    print(f"missions {len(rows)}: {outcomes}; forbidden touched in truth {touched}")
+    disagree = sum((row["outcome"], row["truth"]) == ("accepted", "running") for row in rows)
+    silent = sum(row["outcome"] not in ("accepted", "failed") and not row["reason"] for row in rows)
+    print(f"accepted by labels, not by the true pose {disagree}; ended without a reason {silent}")
+    print(f"goals: {dict(goals)}; {sum(row['seconds'] for row in rows) / 3600:.1f} h simulated")
     print(f"{time.process_time() - began:.0f} s of CPU")
     return 0
 

@@ -26,7 +26,7 @@ FULL = [(left, right) for left in (-1.0, 0.0, 1.0) for right in (-1.0, 0.0, 1.0)
 CURVES = [(0.5, 1.0), (1.0, 0.5), (-0.5, -1.0), (-1.0, -0.5)]
 
 
-class CarBody:
+class CarEncoder:
     """60 numbers to features, and the torques that are learned to choose from."""
 
     observations = SENSORS + len(OBJECTS) * BINS
@@ -76,7 +76,7 @@ CAR = DomainSpec(
     hold=HOLD,
     demo="2",
     checkpoint=str(Path(__file__).with_name("car.safetensors").resolve()),
-    body="car:CarBody",
+    encoder="car:CarEncoder",
     validation=SAFETY_REGION.validation,
     trials=SAFETY_REGION.trials,
     figures=SAFETY_REGION.figures,

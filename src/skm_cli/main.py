@@ -27,6 +27,9 @@ COMMANDS = (
     "up",
     "demo",
     "mission",
+    "queue",
+    "pause",
+    "resume",
     "event",
     "place",
     "verify",
@@ -34,6 +37,7 @@ COMMANDS = (
     "runs",
     "status",
     "view",
+    "mcp",
     "bench",
 )
 """Each is the module `skm_cli.commands.<name>` with `add_parser(subparsers)` and `run(args)`."""

@@ -63,6 +63,11 @@ def add_web_options(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         help="no page, no motion: the robot moves only while somebody looks at a page",
     )
+    parser.add_argument(
+        "--web-assistant",
+        choices=("confirm", "run", "off"),
+        help="missions of assistants (`skm mcp`): a person confirms them (default), they run, or none",
+    )
 
 
 def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:

@@ -61,7 +61,7 @@ def add_workers_option(parser: argparse.ArgumentParser, default: str | None, wha
         default=default,
         metavar="WHO",
         help=f"who does {what}: a number of processes, auto (one for each core), ray,"
-        f" ray://HOST:PORT or slurm (default: {default or 1}; docs/paper.md)",
+        f" ray://HOST:PORT or slurm (default: {default or 1}; docs/results/paper.md)",
     )
 
 

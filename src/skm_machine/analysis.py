@@ -86,8 +86,8 @@ def _timed_failures(mission: Mission) -> tuple[Formula, ...]:
     """Return what leads to failure where clocks tick: what labels do, then which ticks."""
     machine, ticks = mission.machine, () if mission.clocks is None else mission.clocks.names
     quiet = dict.fromkeys(ticks, False)
-    tables = [(machine.table.given(quiet), "")]
-    tables += [(machine.table.given({**quiet, tick: True}), tick) for tick in ticks]
+    tables = [(machine.delta.given(quiet), "")]
+    tables += [(machine.delta.given({**quiet, tick: True}), tick) for tick in ticks]
     found: dict[Formula, None] = {}
     for table, tick in tables:
         for state in range(machine.num_states):
@@ -113,7 +113,7 @@ def possible_failures(machine: RewardMachine, shown: Shown) -> tuple[Formula, ..
 def _failures(machine: RewardMachine) -> tuple[Formula, ...]:
     """Return the labels of edges to failure, up to `NAMED_FAILURES`: labels cost time."""
     failing = Extremes(
-        machine.table, [float(outcome.target in machine.failure) for outcome in machine.outcomes]
+        machine.delta, [float(outcome.target in machine.failure) for outcome in machine.outcomes]
     )
     found: dict[Formula, None] = {}
     for state in range(machine.num_states):
@@ -189,8 +189,8 @@ def _all_steps(machine: RewardMachine) -> Callable[[int], Iterator[_Step]]:
 
     def steps(state: int) -> Iterator[_Step]:
         for way in (state, *machine.commitments(state)):
-            for index in machine.table.fresh_outcomes(way, seen):
-                yield _Step(machine.outcomes[index], partial(machine.table.example, way, index))
+            for index in machine.delta.fresh_outcomes(way, seen):
+                yield _Step(machine.outcomes[index], partial(machine.delta.example, way, index))
 
     return steps
 

@@ -69,12 +69,6 @@ class Clocks:
             return started[0] + window.last
         return None
 
-    def next_end(self) -> int | None:
-        """Return the time of the next tick, if nothing else happens before it."""
-        return min(
-            (end for tick in self._table.ticks if (end := self.end(tick)) is not None), default=None
-        )
-
     def opening(self, time: int) -> Tick | None:
         """Return the tick of a window that opens just when a state is entered, if there is one."""
         for tick in self._table.ticks:

@@ -15,6 +15,7 @@ therefore put into one part while its minimal automaton stays small.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections import deque
@@ -200,7 +201,7 @@ class FactoredMachine(RewardMachine):
     _steps: dict[tuple[int, frozenset[str]], Outcome]
 
     @property
-    def table(self) -> DecisionTable:
+    def delta(self) -> DecisionTable:
         """There is none: whoever needs all states at once cannot use this machine."""
         raise UnsupportedMissionError(
             f"the mission is kept in {len(self.parts)} parts, for as one machine it would have"
@@ -401,6 +402,13 @@ class FactoredMachine(RewardMachine):
     def commitment_edges(self) -> tuple[Edge, ...]:
         """There are none."""
         return ()
+
+    def begun_in(self, state: int) -> FactoredMachine:
+        """Return the machine of what is left in a state: the same, but it begins there."""
+        self.parts_of(state)
+        machine = copy.copy(self)
+        object.__setattr__(machine, "initial", state)
+        return machine
 
     def repeating(self) -> FactoredMachine:
         """Return the machine that starts over at each success."""

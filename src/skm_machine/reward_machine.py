@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,8 +42,8 @@ class Edge:
 class RewardMachine:
     """⟨U, u_0, δ_u, δ_r⟩ with numbered states; deterministic and complete."""
 
-    table: DecisionTable
-    """For each state and label set, an index into `outcomes`."""
+    delta: DecisionTable
+    """δ as decision diagrams: for each state and label set, an index into `outcomes`."""
 
     outcomes: tuple[Outcome, ...]
     initial: int
@@ -59,12 +59,12 @@ class RewardMachine:
     @property
     def propositions(self) -> tuple[str, ...]:
         """The propositions that the edges may read."""
-        return self.table.propositions
+        return self.delta.propositions
 
     @property
     def num_states(self) -> int:
         """The number of states, terminal and failure states included."""
-        return len(self.table)
+        return len(self.delta)
 
     epsilon_transitions: tuple[tuple[int, ...], ...] = ()
     """For each state, the states that a run may go to without reading anything: to those under a
@@ -106,9 +106,9 @@ class RewardMachine:
 
     def step(self, state: int, labels: Collection[str]) -> Outcome:
         """Return the next state and the reward on entering an environment state with `labels`."""
-        return self.outcomes[self.table.outcome(state, labels)]
+        return self.outcomes[self.delta.outcome(state, labels)]
 
-    def tabulated(self, label_sets: Sequence[Collection[str]]) -> list[list[Outcome]]:
+    def table(self, label_sets: Sequence[Collection[str]]) -> list[list[Outcome]]:
         """Return δ as rows `[state][label set]`; a state in which the mission ends stays as it is."""
         return [
             [Outcome(state, 0.0)] * len(label_sets)
@@ -119,9 +119,9 @@ class RewardMachine:
 
     def successors(self, state: int) -> list[Outcome]:
         """Return what can happen in `state`, also under a commitment made there, each outcome once."""
-        found = [self.outcomes[index] for index in self.table.outcomes(state)]
+        found = [self.outcomes[index] for index in self.delta.outcomes(state)]
         for epsilon in self.commitments(state):
-            after = [self.outcomes[index] for index in self.table.outcomes(epsilon)]
+            after = [self.outcomes[index] for index in self.delta.outcomes(epsilon)]
             found += [outcome for outcome in after if self.keeps(epsilon, outcome)]
         return list(dict.fromkeys(found)) if self.epsilon_transitions else found
 
@@ -129,7 +129,7 @@ class RewardMachine:
         """Return a short Boolean formula of the label sets that have one of `outcomes` in `state`."""
         indices = {self.outcomes.index(outcome) for outcome in outcomes}
         ways = [
-            self.table.label(way, *indices.intersection(self.table.outcomes(way)))
+            self.delta.label(way, *indices.intersection(self.delta.outcomes(way)))
             for way in (state, *self.commitments(state))
         ]
         return ways[0] if len(ways) == 1 else disjunction(*ways)
@@ -143,9 +143,9 @@ class RewardMachine:
         """Yield these edges one by one: of some machines there are more than anyone wants."""
         for state in range(self.num_states):
             if state not in self.terminal and state not in self.failure:
-                for index in self.table.outcomes(state):
+                for index in self.delta.outcomes(state):
                     target, reward = self.outcomes[index]
-                    yield Edge(state, target, self.table.label(state, index), reward)
+                    yield Edge(state, target, self.delta.label(state, index), reward)
 
     @cached_property
     def commitment_edges(self) -> tuple[Edge, ...]:
@@ -158,9 +158,9 @@ class RewardMachine:
 
     def keeping(self, state: int) -> Formula:
         """Return the label sets that break no commitment in `state`."""
-        found = self.table.outcomes(state)
+        found = self.delta.outcomes(state)
         kept = [index for index in found if self.keeps(state, self.outcomes[index])]
-        return self.table.label(state, *kept)
+        return self.delta.label(state, *kept)
 
     @cached_property
     def failure(self) -> frozenset[int]:
@@ -178,14 +178,14 @@ class RewardMachine:
                 index for index, outcome in enumerate(self.outcomes) if outcome.target in found
             }
             hopeful = found | self._before(paying | leading)
-        possible = self.table.all_outcomes(self.terminal)
+        possible = self.delta.all_outcomes(self.terminal)
         paid = {self.outcomes[index].target for index in paying & possible}
         states = range(self.num_states)
         return frozenset(states) - hopeful - (paid & self.terminal)
 
     def _before(self, outcomes: Collection[int]) -> frozenset[int]:
         """Return the states from which one of `outcomes` can come about, in one step or more."""
-        return self.table.reaching(
+        return self.delta.reaching(
             outcomes, lambda index: self.outcomes[index].target, self.terminal
         )
 
@@ -211,6 +211,10 @@ class RewardMachine:
         """Whether some trace earns a reward."""
         return self.initial not in self.failure
 
+    def begun_in(self, state: int) -> RewardMachine:
+        """Return the machine of what is left in a state: the same, but it begins there."""
+        return replace(self, initial=state)
+
     def repeating(self) -> RewardMachine:
         """Return the machine that starts over at each success: its rewarded ends lead to the start.
 
@@ -220,10 +224,10 @@ class RewardMachine:
             Outcome(self.initial if reward > 0 and target in self.terminal else target, reward)
             for target, reward in self.outcomes
         )
-        kept = self.table.reachable(self.initial, lambda index: again[index].target)
+        kept = self.delta.reachable(self.initial, lambda index: again[index].target)
         number = {state: index for index, state in enumerate(sorted(kept))}
         return RewardMachine(
-            self.table.mapped(number, lambda index: index),
+            self.delta.mapped(number, lambda index: index),
             tuple(Outcome(number.get(target, 0), reward) for target, reward in again),
             number[self.initial],
             frozenset(number[state] for state in self.terminal if state in number),

@@ -62,7 +62,7 @@ def _nearest_rewards(machine: RewardMachine) -> list[int]:
     choices = [-1] * machine.num_states
     if machine.committed:
         return choices
-    layout, above = machine.table.layout, _parents(machine)
+    layout, above = machine.delta.layout, _parents(machine)
     states_at: dict[int, list[int]] = {}
     for state, root in enumerate(layout.roots):
         if state not in machine.terminal:
@@ -93,7 +93,7 @@ def _nearest_rewards(machine: RewardMachine) -> list[int]:
 
 def _parents(machine: RewardMachine) -> list[list[int]]:
     """Return the nodes right above each leaf and node of the machine's diagrams."""
-    layout = machine.table.layout
+    layout = machine.delta.layout
     first = len(layout.leaves)
     above: list[list[int]] = [[] for _ in range(first + len(layout.nodes))]
     for index, children in enumerate(layout.nodes):
@@ -134,14 +134,14 @@ class Worth:
             value if outcome.target in machine.committed else 0.0
             for value, outcome in zip(self._worth, machine.outcomes, strict=True)
         ]
-        self._plain = Extremes(machine.table, self._worth)
-        self._kept = Extremes(machine.table, self._kept_worth) if machine.committed else self._plain
+        self._plain = Extremes(machine.delta, self._worth)
+        self._kept = Extremes(machine.delta, self._kept_worth) if machine.committed else self._plain
 
     @cached_property
     def _losses(self) -> tuple[Extremes, Extremes]:
         """The same upside down, in states without and with a commitment."""
         plain, kept = ([-value for value in worth] for worth in (self._worth, self._kept_worth))
-        return Extremes(self.machine.table, plain), Extremes(self.machine.table, kept)
+        return Extremes(self.machine.delta, plain), Extremes(self.machine.delta, kept)
 
     def _ways(self, state: int) -> tuple[int, ...]:
         return (state, *self.machine.commitments(state))

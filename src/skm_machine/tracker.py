@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from skm_machine.automata.timed import ClockTable
 from skm_machine.clocks import Clocks
@@ -41,6 +41,8 @@ class RecentTransitions:
         self._kept = kept
         self.count = 0
         """How many there have been."""
+        self.forgotten = 0
+        """How many of the first are not here."""
         self._numbers = array("d")
         """Step, source, target, labels and reward of each; a ring once it is full."""
         self._label_numbers: dict[frozenset[str], int] = {}
@@ -54,17 +56,17 @@ class RecentTransitions:
         if number == len(self._label_sets):
             self._label_sets.append(labels)
         row = array("d", (step, source, target, number, reward))
-        place = FIELDS * (self.count % self._kept)
+        place = FIELDS * ((self.count - self.forgotten) % self._kept)
         self._numbers[place : place + FIELDS] = row
         self.count += 1
 
     @property
     def latest(self) -> Transition | None:
         """The last one; None if there was none."""
-        return self._read(self.count - 1) if self.count else None
+        return self._read(self.count - 1) if len(self) else None
 
     def __len__(self) -> int:
-        return min(self.count, self._kept)
+        return min(self.count - self.forgotten, self._kept)
 
     def __iter__(self) -> Iterator[Transition]:
         """Yield those that are kept, in order."""
@@ -76,7 +78,7 @@ class RecentTransitions:
         return [self._read(number) for number in range(first, self.count)]
 
     def _read(self, number: int) -> Transition:
-        place = FIELDS * (number % self._kept)
+        place = FIELDS * ((number - self.forgotten) % self._kept)
         step, source, target, labels, reward = self._numbers[place : place + FIELDS]
         return Transition(
             int(step), int(source), int(target), self._label_sets[int(labels)], reward
@@ -114,6 +116,10 @@ class BuchiVisits:
                 return
 
 
+Stand: TypeAlias = dict[str, Any]
+"""How a mission stands: see `MissionTracker.stand`."""
+STOOD_TRANSITIONS: Final = 200
+"""How many of the last transitions are among that."""
 KEPT_TRANSITIONS: Final = 10_000
 """How many transitions a tracker remembers: missions without end run for days."""
 
@@ -168,6 +174,57 @@ class MissionTracker:
         self._recent = RecentTransitions(KEPT_TRANSITIONS)
         self.began = self.time = time
         self.clocks = None if self._clock_table is None else Clocks(self._clock_table, time)
+
+    @property
+    def stand(self) -> Stand:
+        """How the mission stands, as plain data: what another tracker of it goes on from."""
+        parts = getattr(self.machine, "parts_of", None)
+        open_ = self.status is Status.RUNNING
+        return {
+            "state": self.state,
+            "parts": None if parts is None or not open_ else list(parts(self.state)),
+            "status": self.status.value,
+            "labels": sorted(self.labels),
+            "violated": sorted(self.violated),
+            "steps": self.steps,
+            "total_reward": self.total_reward,
+            "accepting_visits": self.accepting_visits,
+            "began": self.began,
+            "time": self.time,
+            "clocks": None if self.clocks is None else self.clocks.stand,
+            "moves": self.moves,
+            "transitions": [
+                [move.step, move.source, move.target, sorted(move.labels), move.reward]
+                for move in self._recent.last(STOOD_TRANSITIONS)
+            ],
+        }
+
+    def restore(self, stand: Stand) -> None:
+        """Go on from where another tracker of the same mission stood."""
+        self.state = int(stand["state"])
+        if stand["parts"] is not None:
+            self.state = self.machine.number(tuple(stand["parts"]))  # type: ignore[attr-defined]
+        self.status = Status(stand["status"])
+        self.labels, self.violated = frozenset(stand["labels"]), frozenset(stand["violated"])
+        self.steps, self.total_reward = int(stand["steps"]), float(stand["total_reward"])
+        self.accepting_visits = int(stand["accepting_visits"])
+        self.began, self.time = int(stand["began"]), int(stand["time"])
+        if self._clock_table is not None:
+            state, started = stand["clocks"]
+            self.clocks = Clocks.at(self._clock_table, (state, tuple(map(tuple, started))))
+        self._recent = RecentTransitions(KEPT_TRANSITIONS)
+        self._recent.count = int(stand["moves"]) - len(stand["transitions"])
+        self._recent.forgotten = self._recent.count
+        for step, source, target, labels, reward in stand["transitions"]:
+            self._recent.add(step, source, target, frozenset(labels), reward)
+
+    def shift(self, nanoseconds: int) -> None:
+        """Go by a clock that was set: all times so far are by so much later."""
+        self.began, self.time = self.began + nanoseconds, self.time + nanoseconds
+        if self.clocks is not None and self._clock_table is not None:
+            state, started = self.clocks.stand
+            later = tuple(tuple(time + nanoseconds for time in times) for times in started)
+            self.clocks = Clocks.at(self._clock_table, (state, later))
 
     @property
     def moves(self) -> int:

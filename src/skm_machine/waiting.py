@@ -31,13 +31,13 @@ def waiting_machine(machine: RewardMachine, ticks: Collection[str]) -> RewardMac
 class _Waiting:
     def __init__(self, machine: RewardMachine, ticks: tuple[str, ...]) -> None:
         self._machine = machine
-        self._quiet = machine.table.given(dict.fromkeys(ticks, False))
+        self._quiet = machine.delta.given(dict.fromkeys(ticks, False))
         self._ticking = [
-            machine.table.given({**dict.fromkeys(ticks, False), tick: True}) for tick in ticks
+            machine.delta.given({**dict.fromkeys(ticks, False), tick: True}) for tick in ticks
         ]
         self._diagrams = Diagrams()
         self._variables = range(len(machine.propositions))
-        quiet = replace(machine, table=self._quiet)
+        quiet = replace(machine, delta=self._quiet)
         self._stuck = quiet.failure - machine.failure
         """States in which only the clock helps."""
         self._index = {outcome: number for number, outcome in enumerate(machine.outcomes)}
@@ -49,8 +49,8 @@ class _Waiting:
             )
             for state in range(self._machine.num_states)
         )
-        table = DecisionTable(self._machine.propositions, self._diagrams, roots)
-        return replace(self._machine, table=table)
+        delta = DecisionTable(self._machine.propositions, self._diagrams, roots)
+        return replace(self._machine, delta=delta)
 
     def _after(self, number: int, waited: int) -> int:
         """Return the diagram of what an outcome comes to, by the labels with which it came about."""

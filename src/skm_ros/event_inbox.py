@@ -61,6 +61,12 @@ class EventInbox:
         """From here on changes wait for the states of a mission."""
         self._in_mission = True
 
+    def restore(self, true: Collection[str]) -> None:
+        """Go on after a restart: these were true, and what has been said since counts as any change."""
+        since, self.true = self.true, frozenset(true) & frozenset(self.names)
+        for name in since - self.true:
+            self.note(name, True)
+
     def note(self, name: str, value: bool) -> None:
         """Take what a sensor says, which need not be news: nobody waits for an answer."""
         if name not in self._waiting and (name in self.true) == value:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,6 +153,9 @@ class System:
         }
         changed = {n for n, value in values.items() if value != self.arguments[n].default}
         for name, member in asked.items():
+            if "each" in member:
+                nodes += self._for_each(name, member, values, changed)
+                continue
             kind = self.kinds[name]
             remappings = [*moved, *(member.get("remappings") or {}).items()]
             nodes.append(
@@ -176,6 +179,37 @@ class System:
                 )
             )
         return nodes
+
+    def _for_each(
+        self,
+        name: str,
+        member: Mapping[str, Any],
+        values: Mapping[str, Value],
+        changed: Collection[str],
+    ) -> list[NodeDescription]:
+        """Return a node for each robot of a team, in a namespace of its own, with a seed of its own."""
+        alone = replace(
+            self,
+            members={name: {k: v for k, v in member.items() if k not in ("each", "when")}},
+            besides={},
+        )
+        found = []
+        for number, robot in enumerate(robot_names(values[member["each"]])):
+            own = {key: values[key] for key in changed} | {"seed": int(values["seed"]) + number}
+            (node,) = alone.nodes(own, f"/{robot}")
+            found.append(replace(node, name=f"{robot}.{name}"))
+        return found
+
+
+def robot_names(robots: Value) -> tuple[str, ...]:
+    """Return the names of a team's robots: r1, r2, … if their number is given."""
+    text = str(robots).strip()
+    if text.isdigit() and int(text) > 0:
+        return tuple(f"r{number}" for number in range(1, int(text) + 1))
+    names = tuple(part.strip() for part in text.split(","))
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise GraphError(f"robots is '{text}'; it must be a number, or names with commas")
+    return names
 
 
 def _is_reference(value: object) -> bool:

@@ -75,7 +75,7 @@ class _Explorer:
         what = f"observations that never come, such as {missed[0]}" if missed else "cells to try"
         raise DomainError(
             f"'{self._name}' was explored, and there are {what}, after {NEW_STARTS} episodes with"
-            ' nothing new; give it as arrays (docs/domains.md, "A world as arrays").'
+            ' nothing new; give it as arrays (docs/how-to/domains.md, "A world as arrays").'
         )
 
     def check(self) -> None:
@@ -129,5 +129,5 @@ class _Explorer:
     def _unsure(self, what: str) -> DomainError:
         return DomainError(
             f"'{self._name}' is not determined by what is observed ({what}); give it as arrays"
-            ' (docs/domains.md, "A world as arrays").'
+            ' (docs/how-to/domains.md, "A world as arrays").'
         )

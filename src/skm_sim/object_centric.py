@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ObjectSets:
-    """What a domain's body makes of an observation: the robot itself, then the things of each kind.
+    """What a domain's encoder makes of an observation: the robot itself, then the things of each kind.
 
     With it, the generic learner asks one network about every goal: what is to be reached and what is
     to be avoided is shown to it, and all kinds are alike. So the cost of learning does not grow with
@@ -58,8 +58,8 @@ class ObjectKinds:
     allowed: tuple[tuple[str, ...], ...]
     """The sets V of kinds that a goal may allow to be touched on the way; all of them is one."""
     shown: tuple[tuple[str, ...], ...] = ()
-    """The labels that things show by themselves, of which the body tells when they were nearly touched
-    (`skm_primitives.learning.dqn`); empty: it tells of none."""
+    """The labels that things show by themselves, of which the encoder tells when they were nearly
+    touched (`skm_primitives.learning.dqn`); empty: it tells of none."""
     unlikely: tuple[tuple[str, ...], ...] = ()
     """Label sets that few layouts hold, and that networks believe in where there is none. Goals that ask
     for one of them with two of its kinds not touched before are worth nothing (`pursued`).

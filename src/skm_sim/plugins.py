@@ -5,7 +5,7 @@ A package says in its pyproject.toml what it adds, in a group for each kind:
     [project.entry-points."skm.planners"]
     nearest = "own_planner:NearestFirst"
 
-The groups are `skm.domains`, `skm.planners`, `skm.learners` and `skm.skills`; see docs/extending.md.
+The groups are `skm.domains`, `skm.planners`, `skm.learners` and `skm.skills`: docs/how-to/extending.md.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
@@ -108,7 +109,7 @@ class DomainSpec:
     """The same of the generic learner, where the domain names one of its own: `train --learner`."""
     server: str = ""
     """A function (arrays, card, spec) that serves what that learner writes, if it is not generic."""
-    body: str = ""
+    encoder: str = ""
     """How a network learner sees and moves: see `skm_primitives.skills.encoders`."""
     validation: str = ""
     """The single skills that the primitives are judged by: a `skm_sim.trials.SkillTrials`."""
@@ -131,7 +132,7 @@ class DomainSpec:
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
     option `hold`; `primitive_steps` and γ are then of decisions."""
     objects: ObjectSets | ObjectKinds | None = None
-    """That the features of its body are things by kind, so that the generic learner asks a network
+    """That the features of its encoder are objects by kind, so that the generic learner asks a network
     relative to the goal, or to what is to be avoided."""
     step_seconds: float | None = None
     """How long a step takes, where the world has a clock: for missions that name seconds."""
@@ -141,8 +142,14 @@ class DomainSpec:
     """Which two numbers of an observed vector are x and y: for pictures of values."""
     scene: str = ""
     """A function from the environment to `skm_sim.scene.Shape`s; else its method `scene()`."""
+    body: InitVar[str] = ""
+    """The former name of `encoder`."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, body: str) -> None:
+        if body:
+            said = "DomainSpec(body=...) is called encoder now"
+            warnings.warn(said, DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "encoder", body)
         problems = name_problems(self.propositions, self.constraints)
         if not 0 < self.gamma < 1:
             problems.append(f"gamma is {self.gamma}; it must lie between 0 and 1.")

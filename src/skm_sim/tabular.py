@@ -274,7 +274,7 @@ def tabular_model(spec: DomainSpec) -> TabularModel:
     if not isinstance(model, TabularModel):
         raise DomainError(
             f"the environment of '{spec.name}' is not tabular: it has no TabularModel as its"
-            " attribute 'model' (docs/domains.md, \"A world as arrays\")."
+            " attribute 'model' (docs/how-to/domains.md, \"A world as arrays\")."
         )
     return model
 

@@ -135,3 +135,31 @@ class Hub:
         start = max(number, stream.first) if epoch == stream.epoch else stream.first
         items = ",".join(stream.items[start - stream.first :])
         return f'{{"epoch":{stream.epoch},"from":{start},"items":[{items}]}}'
+
+
+OTHER: Final = "other."
+"""What the names of a second run's documents and streams begin with."""
+
+
+class OtherHub(Hub):
+    """A second run in the hub of a first one."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__()
+        self._first = hub
+
+    def put(self, name: str, value: Any) -> None:  # noqa: ANN401
+        """Set a document."""
+        super().put(name, value)
+        self._first.put(OTHER + name, value)
+
+    def put_image(self, png: bytes) -> None:
+        """Leave pictures out: a page has one place for them."""
+
+    def append(self, name: str, items: Iterable[Any]) -> None:
+        """Add items to a stream."""
+        self._first.append(OTHER + name, items)
+
+    def restart(self, name: str, items: Iterable[Any] = ()) -> None:
+        """Begin a stream anew."""
+        self._first.restart(OTHER + name, items)

@@ -127,6 +127,11 @@ class Replay:
             self._take(message)
         self._tell()
 
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing is left to play."""
+        return self._position >= self.length
+
     def play(self) -> None:
         """Go on, or begin again at the end."""
         with self._lock:

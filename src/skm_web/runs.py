@@ -1,4 +1,4 @@
-"""The recordings of a folder on the page: find one, open it, judge it again, take it home, delete it.
+"""The recordings of a folder on the page: find, open, compare, judge again, take home, delete them.
 
 A recording that is deleted is put aside, in a folder `.deleted`, and can be brought back until the
 server ends.
@@ -8,32 +8,48 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.files import read_recording, recorded_missions, summary
+from skm_primitives.recording.files import RunFile, read_recording, recorded_missions, summary
+from skm_primitives.recording.retention import Retention
 from skm_primitives.recording.verification import verify_mission
-from skm_web.hub import Hub
+from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
 
+RECORDINGS: Final = "recordings/"
+"""Below it recordings are downloaded."""
 DELETED: Final = ".deleted"
 SHOWN: Final = ("started", "domain", "mission", "outcome", "reason", "steps", "rounds", "seconds")
 """What is said of a recording, besides its name and its size."""
+TIMES: Final = ("pause_replay", "seek", "speed")
+"""Requests that both of two recordings follow."""
+MOST_JUDGED: Final = 50
+"""Recordings that are judged again without being asked, the newest ones."""
 
 
 class RunLibrary:
     """Lists the recordings of a folder in a hub, and plays the one that is open."""
 
-    def __init__(self, folder: Path, hub: Hub) -> None:
+    def __init__(self, folder: Path, hub: Hub, keep: str = "") -> None:
+        """`keep` says how much is kept (`Retention`); empty: everything."""
         if not folder.is_dir():
             raise SkmError(f"{folder} is not a folder with recordings")
         self._folder, self._hub = folder, hub
+        self._retention = Retention.parse(keep) if keep else None
         self._known: dict[tuple[str, int, int], dict[str, Any]] = {}
         self._verified: dict[str, str] = {}
         self._replay: Replay | None = None
-        self._open = ""
+        self._other: Replay | None = None
+        """The one beside it, on the same time line."""
+        self._open = self._beside = ""
         self._lock = threading.RLock()
+        self._judge = ThreadPoolExecutor(1, thread_name_prefix="judge")
+        self._judging: set[str] = set()
         hub.put("server", {"runs": str(folder)})
         hub.put("controls", {})
         self.refresh()
@@ -41,6 +57,8 @@ class RunLibrary:
     def refresh(self) -> None:
         """Look what is in the folder; only what is new is read."""
         with self._lock:
+            if self._retention is not None:
+                self._retention.apply(self._folder, self._put_aside)
             rows = [self._row(path) for path in self._folder.glob("*.mcap")]
             rows.sort(key=lambda row: (row["started"], row["file"]), reverse=True)
             deleted = sorted(path.name for path in (self._folder / DELETED).glob("*.mcap"))
@@ -49,21 +67,33 @@ class RunLibrary:
                 {
                     "folder": str(self._folder),
                     "open": self._open,
+                    "beside": self._beside,
+                    "keep": "" if self._retention is None else self._retention.text,
                     "bytes": sum(row["bytes"] for row in rows),
                     "rows": rows,
                     "deleted": deleted,
                 },
             )
+            for row in rows[:MOST_JUDGED]:
+                if row["file"] not in self._judging and row["outcome"] != "unreadable":
+                    self._judging.add(row["file"])
+                    self._judge.submit(self._judged, row["file"])
+
+    def _judged(self, name: str) -> None:
+        with suppress(SkmError):  # deleted meanwhile
+            self.verify({"file": name})
 
     def _row(self, path: Path) -> dict[str, Any]:
         about = path.stat()
         key = path.name, about.st_mtime_ns, about.st_size
         if key not in self._known:
+            words = ""
             try:
-                found = summary(read_recording(path, recover=True))
+                recording = read_recording(path, recover=True)
+                found, words = summary(recording), _ending(recording)
             except SkmError as error:
                 found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
-            self._known[key] = {name: found.get(name) for name in SHOWN}
+            self._known[key] = {**{name: found.get(name) for name in SHOWN}, "words": words}
         verified = self._verified.get(path.name, "")
         about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
         return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}
@@ -76,10 +106,13 @@ class RunLibrary:
             raise SkmError("there is no such recording in the folder")
         return known[name]
 
-    def file(self, name: str) -> bytes | None:
+    def file(self, path: str) -> tuple[str, bytes] | None:
         """Return a recording for those who take it home; None if there is none of that name."""
+        if not path.startswith(RECORDINGS):
+            return None
         try:
-            return self._path({"file": name}).read_bytes()
+            name = path.removeprefix(RECORDINGS)
+            return "application/octet-stream", self._path({"file": name}).read_bytes()
         except (SkmError, OSError):
             return None
 
@@ -98,6 +131,32 @@ class RunLibrary:
             replay.start()
         self.refresh()
 
+    def compare(self, request: dict[str, Any]) -> None:
+        """Show another recording beside the open one, on the same time line; none: alone again."""
+        with self._lock:
+            if request.get("file") is None:
+                self._close_other()
+            else:
+                path = self._path(request)
+                if self._replay is None or path.name == self._open:
+                    raise SkmError("open a recording first, then another one beside it")
+                self._close_other()
+                other = replay_file(path, OtherHub(self._hub), recover=True)
+                self._other, self._beside = other, path.name
+                other.start()
+                for replay in (self._replay, other):
+                    replay.pause()
+                    replay.seek(0.0)
+        self.refresh()
+
+    def _play(self) -> None:
+        """Play both, where there are two: from the beginning if both have ended."""
+        both = [replay for replay in (self._replay, self._other) if replay is not None]
+        at_end = all(replay.at_end for replay in both)
+        for replay in both:
+            if at_end or not replay.at_end:
+                replay.play()
+
     def verify(self, request: dict[str, Any]) -> None:
         """Judge a recording again by its labels, as `skm verify` does."""
         path = self._path(request)
@@ -112,12 +171,17 @@ class RunLibrary:
     def delete(self, request: dict[str, Any]) -> None:
         """Put a recording aside."""
         path = self._path(request)
-        if path.name == self._open:
+        if path.name in (self._open, self._beside):
             raise SkmError("this recording is open: open another one first")
+        self._put_aside(path)
+        self.refresh()
+
+    def _put_aside(self, path: Path) -> None:
+        if path.name in (self._open, self._beside):
+            return
         aside = self._folder / DELETED
         aside.mkdir(exist_ok=True)
         path.replace(aside / path.name)
-        self.refresh()
 
     def restore(self, request: dict[str, Any]) -> None:
         """Bring a recording back."""
@@ -130,8 +194,9 @@ class RunLibrary:
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a request of a page."""
-        actions = {
+        actions: dict[str, Callable[[dict[str, Any]], None]] = {
             "open_run": self.open,
+            "compare_run": self.compare,
             "verify_run": self.verify,
             "delete_run": self.delete,
             "restore_run": self.restore,
@@ -143,18 +208,39 @@ class RunLibrary:
             return {"ok": True}
         if self._replay is None:
             return {"ok": False, "message": "open a recording first"}
+        if request["type"] == "play":
+            await asyncio.to_thread(self._play)
+            return {"ok": True}
+        if self._other is not None and request["type"] in TIMES:
+            await self._other.handle(request)
         return await self._replay.handle(request)
 
+    def _close_other(self) -> None:
+        if self._other is not None:
+            self._other.stop()
+            self._other = None
+        self._beside = ""
+
     def _close_replay(self) -> None:
+        self._close_other()
         if self._replay is not None:
             self._replay.stop()
             self._replay = None
 
     def stop(self) -> None:
         """Let the recording go, and what was deleted."""
+        self._judge.shutdown(wait=False, cancel_futures=True)
         self._close_replay()
         aside = self._folder / DELETED
         for path in aside.glob("*.mcap"):
             path.unlink(missing_ok=True)
         if aside.is_dir() and not any(aside.iterdir()):
             aside.rmdir()
+
+
+def _ending(recording: RunFile) -> str:
+    """Return how a run ended, in the words that were recorded; older recordings have none."""
+    for message in reversed(recording.recorded):
+        if message.name == "machine_state":
+            return str(getattr(message.value, "words", ""))
+    return ""

@@ -12,8 +12,9 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -179,13 +180,12 @@ POLICY: Final = (
 
 @lru_cache(maxsize=1)
 def page_files() -> dict[str, tuple[str, bytes]]:
-    """Return type and content of every file by its path; `/` is the page itself."""
+    """Return type and content of every file by its name."""
     found = {}
     for file in files("skm_web").joinpath("static").iterdir():
         suffix = "." + file.name.rpartition(".")[2]
         if suffix in TYPES:
-            found[f"/{file.name}"] = TYPES[suffix], file.read_bytes()
-    found["/"] = found["/index.html"]
+            found[file.name] = TYPES[suffix], file.read_bytes()
     return found
 
 
@@ -360,12 +360,11 @@ def _problem(error: BaseException) -> dict[str, Any]:
 # The server of the page: files over HTTP and everything else over a WebSocket, in a thread of its
 # own.
 #
-# The protocol is in docs/web.md. Requests are handled by whoever runs the server: live by the web
+# The protocol is in docs/how-to/web.md. Requests are handled by whoever runs the server: live by the web
 # node, in replay by the player; checking a mission as it is typed is done here, for both.
 
 
-SOCKET: Final = "/socket"
-RECORDINGS: Final = "/recordings/"
+SOCKET: Final = "socket"
 MOST_PAGES: Final = 32
 MOST_OF_ONE: Final = 8
 """Pages of one client. Its newest ones are kept: so a client that opens pages without end, or forgets
@@ -381,12 +380,29 @@ MOST_BYTES: Final = 64 * 1024
 START_SECONDS: Final = 10.0
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-READING: Final = frozenset({"check", "machine", "play", "pause_replay", "seek", "speed"})
+READING: Final = frozenset(
+    {"check", "machine", "play", "pause_replay", "seek", "speed"}
+    | {"runs", "open_run", "compare_run", "verify_run"}
+)
 """Requests that change nothing outside of the page."""
 
 
+Download = Callable[[str], tuple[str, bytes] | None]
+"""Returns type and content of a file that is made for a page, by its path; None if there is none."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """What is served below one path: its page, what it shows, who answers it, and its further files."""
+
+    hub: Hub
+    handler: Handler
+    root: str = "index.html"
+    downloads: Download | None = None
+
+
 class PageServer:
-    """Serves one hub; use it in a `with` statement, or `start` and `stop` it."""
+    """Serves one hub, and others below it; use it in a `with` statement, or `start` and `stop` it."""
 
     def __init__(
         self,
@@ -398,15 +414,18 @@ class PageServer:
         read_only: bool = False,
         source: str = "",
         public_url: str = "",
-        downloads: Callable[[str], bytes | None] | None = None,
+        root: str = "index.html",
+        downloads: Download | None = None,
+        below: Mapping[str, Application] | None = None,
     ) -> None:
         """`source` is what people are told that they see; `public_url` the address before a proxy.
 
-        `downloads` returns the recording of a name, for those who take it home.
+        `below` has further pages by the folder that they are in, such as `runs`.
         """
-        self._downloads = downloads
+        main = Application(hub, handler, root, downloads)
+        folders = {f"/{name}/": application for name, application in (below or {}).items()}
+        self._applications = {**folders, "/": main}
         self._hub = hub
-        self._handler = handler
         self._host = host
         self._wanted_port = port
         self._read_only = read_only
@@ -444,7 +463,9 @@ class PageServer:
     def start(self) -> None:
         """Begin to serve; an address that cannot be had is an error."""
         about = {"read_only": self._read_only, "source": self._source}
-        self._hub.put("server", {**about, **(self._hub.value("server") or {})})
+        for application in self._applications.values():
+            hub = application.hub
+            hub.put("server", {**about, **(hub.value("server") or {})})
         self._thread.start()
         if not self._started.wait(START_SECONDS) or self._error is not None:
             reason = str(self._error or "it does not start").rstrip(".")
@@ -510,7 +531,9 @@ class PageServer:
         if not gate.host_is_ours(host):
             return response(HTTPStatus.FORBIDDEN, "This server goes by another name.\n")
         cookies = "; ".join(headers.get_all("Cookie"))
-        if target.path == SOCKET:
+        folder, application = self._application(target.path)
+        path = target.path.removeprefix(folder)
+        if path == SOCKET:
             if not gate.origin_is_ours(", ".join(headers.get_all("Origin")), host):
                 return response(HTTPStatus.FORBIDDEN, "Only this server's own page may do that.\n")
             if not gate.token_is_right(cookies):
@@ -527,21 +550,32 @@ class PageServer:
             cookie = gate.cookie_header()
             # Relative: a proxy may serve the page below a folder of its own.
             return response(HTTPStatus.SEE_OTHER, "", Location="./", Set_Cookie=cookie)
-        if target.path.startswith(RECORDINGS):
-            name = unquote(target.path.removeprefix(RECORDINGS))
-            recording = None if self._downloads is None else self._downloads(name)
-            if recording is not None:
-                return response(HTTPStatus.OK, recording, "application/octet-stream")
-        kind, content = page_files().get(target.path, ("", b""))
+        made = None if application.downloads is None else application.downloads(unquote(path))
+        if made is not None:
+            return response(HTTPStatus.OK, made[1], made[0])
+        kind, content = page_files().get(path or application.root, ("", b""))
         if not kind:
             return response(HTTPStatus.NOT_FOUND, "There is no such file.\n")
         return response(HTTPStatus.OK, content, kind)
 
+    def _application(self, path: str) -> tuple[str, Application]:
+        """Return what is served at a path, and the folder that it is in."""
+        return next(entry for entry in self._applications.items() if path.startswith(entry[0]))
+
     async def _on_page(self, connection: ServerConnection) -> None:
-        headers = connection.request.headers if connection.request is not None else Headers()
+        request = connection.request
+        headers = Headers() if request is None else request.headers
+        application = self._application("/" if request is None else urlsplit(request.path).path)[1]
         forwarded = ", ".join(headers.get_all("X-Forwarded-For"))
         client = self._gate.client(str((connection.remote_address or ("",))[0]), forwarded)
-        page = PageConnection(connection, self._hub, self._on_asked, self._on_alive)
+        handler = application.handler
+
+        async def on_asked(request: dict[str, Any]) -> dict[str, Any]:
+            if self._read_only and request["type"] not in READING:
+                return {"ok": False, "message": "this page only shows: the server is read-only"}
+            return await handler(request)
+
+        page = PageConnection(connection, application.hub, on_asked, self._on_alive)
         theirs = [opened for whose, opened in self._open if whose == client]
         self._open.append((client, page))
         if len(theirs) >= MOST_OF_ONE:
@@ -560,8 +594,3 @@ class PageServer:
         """Take a sign of life of a page that has heard the news of this time."""
         if abs(time.time() - heard) < LATE_SECONDS:
             self._alive_at = time.monotonic()
-
-    async def _on_asked(self, request: dict[str, Any]) -> dict[str, Any]:
-        if self._read_only and request["type"] not in READING:
-            return {"ok": False, "message": "this page only shows: the server is read-only"}
-        return await self._handler(request)

@@ -6,10 +6,12 @@ import math
 import struct
 import threading
 import zlib
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from statistics import median
 from typing import Any, Final
 
 from skm_machine.drawing.canvas import Canvas, Card, Circle, Dot, Part, Path, Text, symbolic
@@ -330,8 +332,34 @@ def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
 MOST_EVENT_SETS: Final = 64
 """Label sets are multiplied by what events may be true beside them, up to so many times."""
 
+FEW_STEPS: Final = 3
+"""Steps that say how long the next ones take."""
 MOST_WAY: Final = 200
 """States of the way so far that are shown."""
+
+
+class Pace:
+    """How long the steps of a mission in real time took of late: a robot on a map takes its time."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, int, float] = "", 0, 0.0
+        self._seconds: deque[float] = deque(maxlen=40)
+
+    def note(self, goal: str, steps: int, at: float) -> None:
+        """Take how many steps a mission had made at a moment."""
+        before, self._last = self._last, (goal, steps, at)
+        made = steps - before[1]
+        if goal != before[0] or made < 0 or at < before[2]:
+            self._seconds.clear()
+        elif made == 0:
+            self._last = before
+        elif at > before[2]:
+            self._seconds.append((at - before[2]) / made)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of a step as a rule; 0 before a few were seen."""
+        return round(median(self._seconds), 2) if len(self._seconds) >= FEW_STEPS else 0.0
 
 
 class RunView:
@@ -357,6 +385,7 @@ class RunView:
         self._log_number = 0
         self._narrator: tuple[str, Narrator] | None = None
         """The one who tells the mission of this id."""
+        self._pace = Pace()
         self._situation: dict[str, Any] = {}
         self._nearest: tuple[int, int | None] = -1, None
         """The machine state in which the nearest danger was last told, and how far it was."""
@@ -463,6 +492,8 @@ class RunView:
         if state.mission and not known and int(state.states):
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
+        stamp = state.header.stamp
+        self._pace.note(goal_id, int(state.mission_steps), stamp.sec + stamp.nanosec / 1e9)
         self._state = int(state.state)
         if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
             self._way.append(self._state)
@@ -520,7 +551,7 @@ class RunView:
             nearest = self._nearest[1] if self._nearest[0] == now["state"] else None
             situation = Situation(
                 **now,
-                step_seconds=self.context.step_seconds or 0.0,
+                step_seconds=self._pace.seconds if self.context.step_seconds else 0.0,
                 nearest=nearest,
                 waiting=waiting,
             )

@@ -53,7 +53,7 @@ class RailEnv(gymnasium.Env):
     observation_space, action_space = OBSERVED, ACTED
 
 
-class RailBody:
+class RailEncoder:
     """Of the cart nothing; of each stop whether it is there, where it is, and how near."""
 
     observations = 2
@@ -80,7 +80,7 @@ RAIL = DomainSpec(
     gamma=0.9,
     primitive_steps=12,
     tasks={},
-    body="rail_world:RailBody",
+    encoder="rail_world:RailEncoder",
     objects=ObjectSets(own=1, kinds=KINDS, each=1, features=3, nearness=2, avoided=1),
 )
 

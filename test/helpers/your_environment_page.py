@@ -1,4 +1,4 @@
-"""The page docs/your_environment.md as it is meant to be followed: its file, then its commands."""
+"""The page docs/tutorials/your_environment.md as it is meant to be followed: file, then commands."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "your_environment.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_environment.md"
 
 
 def python_blocks():

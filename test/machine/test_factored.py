@@ -141,7 +141,7 @@ def test_limits_are_those_of_one_machine_and_the_refusal_names_the_way_out():
     with pytest.raises(UnsupportedMissionError, match=r"on a map .* its clauses are kept apart"):
         compile_mission(f"G p & {visits(20)}", max_states=20_000, max_seconds=0.5)
     with pytest.raises(UnsupportedMissionError, match="kept in 21 parts"):
-        compile_mission(f"G p & {visits(20)}").machine.table  # noqa: B018
+        compile_mission(f"G p & {visits(20)}").machine.delta  # noqa: B018
 
 
 def test_states_have_the_same_numbers_whoever_meets_them_first():

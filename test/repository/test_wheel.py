@@ -99,6 +99,18 @@ def test_benchmarks_come_along(skm):
     done = skm("bench", "core", "--domain", "office", "--json")
     assert done.returncode == 0, done.stderr
     assert {timing["domain"] for timing in json.loads(done.stdout)} == {"office"}
+    wrong = skm("bench", "peers", "--worlds", "leter_world")
+    assert wrong.stderr.startswith("skm: no world 'leter_world'; did you mean 'letter_world'?")
     needs_ros = skm("bench", "loop")
     assert needs_ros.returncode == 2
     assert "ROS 2 cannot be imported" in needs_ros.stderr
+
+
+def test_nothing_is_installed_but_packages_of_our_own(environment):
+    (folder,) = environment.parent.glob("lib/python*/site-packages/skm-*.dist-info")
+    top = {
+        line.split("/")[0].split(",")[0] for line in (folder / "RECORD").read_text().splitlines()
+    }
+    scripts = ".."
+    packages = {name for name in top - {scripts} if (folder.parent / name).is_dir()}
+    assert all(name.startswith("skm") for name in packages), packages

@@ -25,6 +25,7 @@ MODULES = {
     "sim": "skm_ros.nodes.sim_node",
     "primitives": "skm_ros.nodes.primitives_node",
     "machine": "skm_ros.nodes.machine_node",
+    "team": "skm_ros.nodes.team_node",
     "recorder": "skm_ros.nodes.recorder_node",
     "monitor": "skm_ros.nodes.monitor_node",
     "foxglove": "skm_ros.nodes.foxglove_node",

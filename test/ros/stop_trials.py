@@ -15,9 +15,10 @@ from browser import until
 SECONDS = 0.5
 ARM = """
 window.trial = { pressed: null, alarm: null };
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") window.trial.pressed = performance.now();
-}, { capture: true, once: true });
+const press = () => { window.trial.pressed ??= performance.now(); };
+const keyed = (event) => { if (event.key === "Escape") press(); };
+document.addEventListener("keydown", keyed, { capture: true, once: true });
+document.querySelector("#stop").addEventListener("pointerdown", press, { once: true });
 new MutationObserver((_, observer) => {
   if (document.querySelector("#stop-alarm").hidden) return;
   window.trial.alarm = performance.now();
@@ -40,6 +41,8 @@ class Trial:
     """Seconds from the key to the alarm; None: the server had answered in time, and the robot stood."""
     alarm_stayed: bool
     at_rest: bool
+    whose: str = "desk"
+    """Where it was pressed: `Escape` at a desk, or the button on a phone."""
 
     @property
     def passed(self):
@@ -52,8 +55,10 @@ class StopTrials:
 
     KINDS = ("frozen server", "dead server", "30 % loss", "2 s delay", "cut network")
 
-    def __init__(self, office, network, page, seed=0):
+    def __init__(self, office, network, page, seed=0, phone=None):
+        """`phone` is a second page, of a device that is touched; each sees what the other has done."""
         self._office, self._network, self._page = office, network, page
+        self._pages = {"desk": page} if phone is None else {"desk": page, "phone": phone}
         self._random = random.Random(seed)
 
     def begin(self):
@@ -61,16 +66,22 @@ class StopTrials:
         send(self._page, PATROL)
         self._page.wait_for_selector("#phase[data-phase=running]")
 
-    def run(self, kind):
+    def run(self, kind, whose="desk"):
         """Press STOP under one fault; see what the page shows and whether the robot comes to rest."""
-        page = self._page
-        page.wait_for_selector("#status[data-kind=live]")
-        page.wait_for_selector("#phase[data-phase=running]")
+        page = self._page = self._pages[whose]
+        for each in self._pages.values():
+            each.wait_for_selector("#status[data-kind=live]")
+            each.wait_for_selector("#phase[data-phase=running]")
         assert not self._is_at_rest()
         page.evaluate(ARM)
+        box = page.locator("#stop").bounding_box()
+        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         self._break(kind)
         # Of a page with anything in focus, and without asking it first: it may be cut off already.
-        page.keyboard.press("Escape")
+        if whose == "phone":
+            page.touchscreen.tap(*middle)
+        else:
+            page.keyboard.press("Escape")
         page.wait_for_timeout(1000 * SECONDS)
         trial = page.evaluate("window.trial")
         after = None if trial["alarm"] is None else (trial["alarm"] - trial["pressed"]) / 1000
@@ -87,9 +98,11 @@ class StopTrials:
             stayed = stayed and after is None
         at_rest = self._is_at_rest()
         self._network.heal()
+        for each in self._pages.values():  # whoever pressed it, everybody sees it
+            each.wait_for_selector("#alarm:not([hidden])")
         # More than once, as a person would: a stop that a bad network has held back may come after it.
         self._office.system.wait_until(self._is_let_go, "the robot to be let go")
-        return Trial(kind, after, stayed, at_rest)
+        return Trial(kind, after, stayed, at_rest, whose)
 
     def _is_let_go(self):
         if self._is_at_rest():

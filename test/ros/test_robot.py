@@ -12,7 +12,7 @@ from harness import Process
 from nav_msgs.msg import Odometry
 from policy_check import BY_NODE, check_policy
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 from sensor_msgs.msg import LaserScan
 from skm.action import ExecuteMission
 from skm.msg import MachineState, Observation, RobotStatus
@@ -265,8 +265,11 @@ def test_parameters_change_while_it_runs_and_a_second_commander_is_named(
     client, domain_id, folder, processes
 ):
     driver = bridge_alone(
-        client, domain_id, processes, domain=folder, scan="none", pose_timeout=5.0
+        client, domain_id, processes, domain=folder, scan="none", pose_timeout=5.0, sight=0.25
     )
+    asked = GetParameters.Request(names=["lookahead_distance"])
+    (given,) = client.call(GetParameters, "bridge/get_parameters", asked, 20).values
+    assert given.double_value == 0.25, "given under the name that it had in 0.1"
     rival = client.node.create_publisher(Twist, "cmd_vel", 10)
     driver.until(lambda: "twist_mux" in driver.message, "a word on the second commander")
     assert client.node.get_name() in driver.message

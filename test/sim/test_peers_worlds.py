@@ -1,15 +1,9 @@
 """The worlds of the peers' benchmarks: maps, moves, labels, ends; and a search for the fewest steps."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # The benchmarks are no package of the product.
-
-from benchmarks.peers import flat_world, letter_world
-
+from skm_bench.peers import flat_world, letter_world
 from skm_machine import compile_mission
 from skm_sim.spec import DomainError
 

@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,11 @@ def test_importing_the_package_and_a_spec_imports_no_heavy_library():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path("/")
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_the_former_name_of_the_encoder_still_works():
+    """`body` until 0.1; a copy of the spec keeps the encoder without another warning."""
+    with pytest.warns(DeprecationWarning, match="encoder"):
+        made = spec(body="own:Encoder")
+    assert made.encoder == "own:Encoder"
+    assert replace(made, gamma=0.5).encoder == "own:Encoder"

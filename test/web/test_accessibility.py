@@ -66,7 +66,7 @@ def live_page(browser, recording, **options):
     replay.seek(replay.length / 2)
     del hub._documents["replay"]  # the time line: a live page has none
     hub.put("server", {"read_only": False, "source": "/skm"})
-    hub.put("controls", dict.fromkeys(("send", "reset", "pause", "stop", "event"), True))
+    hub.put("controls", dict.fromkeys(("send", "reset", "pause", "stop", "event", "queue"), True))
     hub.put("events", [{"name": "call", "true": False}])
     hub.put("health", {"sim": {"level": "ok", "message": "well", "values": [["a", "b"]], "at": 0}})
     try:
@@ -202,7 +202,30 @@ def test_missions_are_built_from_clicks_kept_over_a_reload_and_asked_about(brows
         assert all(request["type"] != "send" for request in page.asked)
         page.click("#send")
         until_text(page, "#answer", "done")
-        assert page.asked[-1]["mission"] == "visit A, B, C; never decoration"
+        sent = page.asked[-1]
+        assert (sent["mission"], sent["when"]) == ("visit A, B, C; never decoration", "replace")
+        for button, when in (("#send-queue", "queue"), ("#send-add", "add")):
+            page.click("#send")
+            page.click(button)
+            until(page, "document.querySelector('#send-add').hidden")
+            assert page.asked[-1]["when"] == when
+        missions = [
+            {"number": 4, "mission": "visit A", "under_way": True},
+            {"number": 5, "mission": "visit B", "under_way": False},
+            {"number": 6, "mission": "visit C", "under_way": False},
+        ]
+        page.hub.put("queue", {"paused": "by a person", "missions": missions})
+        page.click("#queue [aria-label='sooner: visit C']")
+        page.click("#queue [aria-label='take out: visit B']")
+        until_text(page, "#hold", "Resume mission")
+        page.click("#hold")
+        until(page, "document.querySelector('#answer').textContent === 'done'")
+        asked = [{k: v for k, v in each.items() if k != "id"} for each in page.asked[-3:]]
+        assert asked == [
+            {"type": "queue", "what": "move", "number": 6, "place": 1},
+            {"type": "queue", "what": "remove", "number": 5, "place": 1},
+            {"type": "pause_mission", "on": False},
+        ]
         page.fill("#mission-text", "")
         page.wait_for_selector("#offers li")
         assert "visit A, B, C; never decoration" in page.inner_text("#offer-0")

@@ -1,4 +1,4 @@
-"""The page behind nginx with TLS, by the very snippet of docs/web.md, in a real browser."""
+"""The page behind nginx with TLS, by the very snippet of docs/how-to/web.md, in a real browser."""
 
 import http.client
 import re
@@ -18,7 +18,7 @@ from browser import chromium, page_at
 from skm_web.hub import Hub
 from skm_web.server import TOKEN_VARIABLE, PageServer
 
-DOCS = Path(__file__).parents[2] / "docs" / "web.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "web.md"
 HOW_TO_GET_IT = (
     "the page is tested behind a real nginx, which is not here. Debian, Ubuntu: "
     "sudo apt-get install --no-install-recommends nginx"

@@ -86,7 +86,14 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
 def large_mission(view, state):
     """Tell a view that a large mission is under way, in some state of its machine."""
     goal_id = SimpleNamespace(uuid=bytes(range(16)))
-    common = {"goal_id": goal_id, "mission": LARGE, "planner": "product", "reason": ""}
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))
+    common = {
+        "header": header,
+        "goal_id": goal_id,
+        "mission": LARGE,
+        "planner": "product",
+        "reason": "",
+    }
     view.on_machine_state(
         SimpleNamespace(
             **common, state=state, states=244, goal_index=-1, goal=None, phase=3, outcome=0,

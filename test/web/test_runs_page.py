@@ -3,13 +3,17 @@
 import asyncio
 import http.client
 import json
+import os
+import time
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from browser import chromium, page_at, until, until_text
 from skm_cli.main import main
 from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import codec_of
+from skm_primitives.recording.retention import Retention
 from skm_web.hub import Hub, Seen
 from skm_web.runs import DELETED, RunLibrary
 from skm_web.server import PageServer
@@ -48,8 +52,7 @@ def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder
         until_text(page, "#where", "two.mcap")
         until_text(page, "#words", "1 of 2: going for mail")
         page.fill("#runs-search", "")
-        page.click("[data-file='one.mcap'] button:has-text('verify')")
-        until_text(page, "[data-file='one.mcap']", "agrees")
+        until_text(page, "[data-file='one.mcap']", "agrees")  # judged without being asked
         home = http.client.HTTPConnection("127.0.0.1", server._gate.port, timeout=20)
         for path, status in (("one.mcap", 200), ("no.mcap", 404), ("..%2fsecret.mcap", 404)):
             home.request("GET", f"/recordings/{path}")
@@ -68,6 +71,70 @@ def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder
     library.stop()
     assert not (folder / DELETED).exists()
     assert not (folder / "one.mcap").exists()
+
+
+def test_two_runs_are_compared_on_one_time_line(folder):
+    hub = Hub()
+    library = RunLibrary(folder, hub)
+    server = PageServer(hub, library.handle, downloads=library.file)
+    with server, chromium() as browser, page_at(browser, server.url) as page:
+        page.click("[data-file='one.mcap'] .link")
+        until_text(page, "#where", "one.mcap")
+        page.click("[data-file='two.mcap'] [title^=compare]")
+        until_text(page, "#other-title", "two.mcap")
+        until_text(page, "#other-words", "going for mail")
+        until_text(page, "#words", "Going for coffee")
+        longest = max(library._replay.length, library._other.length)
+        until(page, f"Math.abs(document.querySelector('#time').max - {longest}) < 0.02")
+        for theme in ("light", "dark"):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
+        page.focus("#time")
+        page.keyboard.press("End")
+        until_text(page, "#other-words", "Done after")
+        until_text(page, "#words", "Done after")
+        until(page, "document.querySelectorAll('#other-scene .way').length > 0")
+        page.click("#play")  # both have ended: from the beginning
+        until_text(page, "#other-words", "going for")
+        page.click("[data-file='two.mcap'] [title=delete]")
+        until_text(page, "#runs-answer", "this recording is open")
+        page.click("#alone")
+        until(page, "!document.body.classList.contains('comparing')")
+    library.stop()
+
+
+def test_a_failed_run_says_why_in_the_list(folder):
+    hub = Hub()
+    library = RunLibrary(folder, hub)
+    row = next(row for row in hub.value("runs")["rows"] if row["file"] == "three.mcap")
+    assert row["outcome"] == "timed out"
+    assert "out of time" in row["words"]
+    library.stop()
+
+
+def test_what_is_beyond_the_limit_goes_the_oldest_first_and_can_be_brought_back(folder, capsys):
+    for age, name in enumerate(("three", "two", "one"), start=1):
+        at = time.time() - 3600 * age
+        os.utime(folder / f"{name}.mcap", (at, at))
+    hub = Hub()
+    library = RunLibrary(folder, hub, "2")
+    assert hub.value("runs")["deleted"] == ["one.mcap"]
+    library.restore({"file": "one.mcap"})  # put aside again at once: the limit holds
+    assert len(hub.value("runs")["rows"]) == 2
+    library.stop()
+    sizes = sum(path.stat().st_size for path in folder.glob("*.mcap"))
+    assert Retention.parse(f"{sizes / 1000 - 1}kB").surplus(folder) == [folder / "two.mcap"]
+    assert Retention.parse("0.05d").surplus(folder) == [folder / "two.mcap"]
+    new = folder / "new.mcap"
+    (folder / "three.mcap").replace(new)
+    os.utime(new)  # it may still be written to
+    assert Retention.parse("1kB").surplus(folder) == [folder / "two.mcap"]
+    assert main(["runs", str(folder), "--keep", "1"]) == 0
+    assert [path.name for path in folder.glob("*.mcap")] == ["new.mcap"]
+    for wrong in ("", "x", "0", "1.5", "-3", "3parsecs", "2GB,"):
+        with pytest.raises(SkmError, match="says nothing about what to keep"):
+            Retention.parse(wrong)
 
 
 def test_only_recordings_of_the_folder_can_be_named(folder):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skm_cli.output import print_json
-from skm_machine.errors import SkmError
+from skm_cli.output import print_json, seed_list
+from skm_machine.errors import SkmError, did_you_mean
 
 if TYPE_CHECKING:
     from skm_primitives.evaluation.robot_trials import RobotRun
@@ -24,7 +25,13 @@ examples:
   skm bench robot --domain hall --missions 20 --starts 5 --seed 3
   skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
   skm bench web --pages 5 --rate 50
+  skm bench peers --worlds letter_world --seeds 3 --starts 200
   skm bench core
+
+peers: learns in worlds of other zero-shot agents (LetterWorld, FlatWorld; in ZoneEnv seed 0 are the
+shipped skills) with default settings, a checkpoint for each seed below --out, which a second call goes
+on with; runs their tasks, recurring tasks and formulas as in their evaluation sets, beside what is
+published. Over all tasks: interquartile mean and stratified bootstrap interval, as rliable has them.
 
 core: CPU milliseconds of what has no ROS in it: compiling a mission, a step of a world, alone and in a
 batch, and a step of a mission with the shipped skills.
@@ -75,7 +82,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add what can be said."""
     parser.add_argument(
         "what",
-        choices=("loop", "realtime", "faults", "robot", "patrol", "web", "core"),
+        choices=("loop", "realtime", "faults", "robot", "patrol", "web", "peers", "core"),
         help="what to measure",
     )
     parser.add_argument("--steps", type=int, help="loop: per round (default: 200; realtime: 500)")
@@ -95,7 +102,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--system", choices=("demo", "robot"), default="demo", help="faults, patrol: of which nodes"
     )
     parser.add_argument("--missions", type=int, default=20, help="robot: how many (default: 20)")
-    parser.add_argument("--starts", type=int, default=5, help="robot: of each (default: 5)")
+    parser.add_argument(
+        "--starts", type=int, help="robot: of each mission (default: 5); peers: of each task (200)"
+    )
+    parser.add_argument("--worlds", nargs="+", help="peers: letter_world, flat_world, zones")
+    parser.add_argument(
+        "--seeds", type=seed_list, default=[0, 1, 2], help="peers: of the training (default: 0-2)"
+    )
+    parser.add_argument(
+        "--formulas",
+        default="200",
+        help="peers: how many, or a file with one a line (default: 200)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/peers"), help="peers: skills (default: runs/peers)"
+    )
     parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
     parser.add_argument(
         "--robot", choices=("car", "irsim"), default="car", help="robot: which one (default: car)"
@@ -114,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
         return _run_core(args.domain, as_json=args.json)
     if args.what == "robot":
         return _run_robot(args)
+    if args.what == "peers":
+        return _run_peers(args)
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
@@ -154,6 +177,32 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
         print_json([timing.document() for timing in timings])
         return 0
     print_core(timings)
+    return 0
+
+
+def _run_peers(args: argparse.Namespace) -> int:
+    """Learn in the peers' worlds, and run what they are asked for."""
+    from skm_bench.peers.trials import WORLDS, measure_world  # noqa: PLC0415
+    from skm_cli.reports.bench import print_peers  # noqa: PLC0415
+
+    worlds, starts = args.worlds or WORLDS, 200 if args.starts is None else args.starts
+    for name in worlds:
+        if name not in WORLDS:
+            raise SkmError(f"no world '{name}'{did_you_mean(name, WORLDS)}")
+    if starts < 1:
+        raise SkmError("--starts must be at least 1.")
+    formulas: int | list[str]
+    if args.formulas.isdigit():
+        formulas = int(args.formulas)
+    else:
+        formulas = [line for line in Path(args.formulas).read_text().splitlines() if line.strip()]
+    found = []
+    for name in worlds:
+        found.append(measure_world(name, args.seeds, starts, formulas, args.out, args.steps, _say))
+        if not args.json:
+            print_peers(found[-1])
+    if args.json:
+        print_json(found)
     return 0
 
 
@@ -243,6 +292,7 @@ def _run_robot(args: argparse.Namespace) -> int:
 
     if not args.domain:
         raise SkmError("--domain must name a domain on a map; `skm map` makes one.")
+    args.starts = 5 if args.starts is None else args.starts
     if args.missions < 1 or args.starts < 1:
         raise SkmError("--missions and --starts must be at least 1.")
     if args.real_time:

@@ -75,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other setting of the learner, such as hold=3 (docs/few_shot.md)",
+        help="any other setting of the learner, such as hold=3 (docs/how-to/few_shot.md)",
     )
     parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
     parser.add_argument(

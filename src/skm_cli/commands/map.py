@@ -6,10 +6,14 @@ import argparse
 import shlex
 from pathlib import Path
 
+from skm_cli.options import add_address_options, require_web
 from skm_cli.output import print_json
+from skm_machine.errors import SkmError
 
 EPILOG = """\
 examples:
+  skm map --edit                      draw a floor, or open a picture of one, in a browser
+  skm map --edit floor.png
   skm map --example --out hall
   skm map floor.yaml --places places.yaml --out hall
   skm map floor.yaml --places places.yaml --out hall --cell 0.1 --json
@@ -17,7 +21,7 @@ then:
   skm run hall "F(kitchen & X F dock) & G !wet_floor" --render run.png
   skm eval hall --missions 20 --seed 3
 
-MAP.yaml is a map as map_server has it; what a places file says is in docs/maps.md.
+MAP.yaml is a map as map_server has it; what a places file says is in docs/how-to/maps.md.
 """
 
 
@@ -31,9 +35,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("map", metavar="MAP.yaml", type=Path, nargs="?", help="a map of map_server")
+    parser.add_argument(
+        "map",
+        metavar="MAP.yaml",
+        type=Path,
+        nargs="?",
+        help="a map of map_server; with --edit also a picture, or a domain made before",
+    )
+    parser.add_argument(
+        "--edit",
+        action="store_true",
+        help="draw places and walls in a browser, save domains into --out (default: here), and start "
+        "the robot on them",
+    )
     parser.add_argument("--places", metavar="PLACES.yaml", type=Path, help="the named places")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True, help="the domain")
+    parser.add_argument(
+        "--actions",
+        metavar="ACTIONS.yaml",
+        type=Path,
+        help="what the robot can do beside going: ROS actions as skills (docs/how-to/robots.md)",
+    )
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="the domain")
     parser.add_argument(
         "--cell",
         type=float,
@@ -58,11 +80,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--overwrite", action="store_true", help="replace the domain at --out")
     parser.add_argument("--no-picture", action="store_true", help="leave picture.png out")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_address_options(parser, read_only=False)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the folder and say what is in it."""
+    if args.edit:
+        require_web()
+        from skm_cli.map_editing import edit_maps  # noqa: PLC0415
+
+        host, port = args.web_host or "127.0.0.1", args.web_port
+        folder = args.out or Path()
+        edit_maps(args.map, folder, host, 8765 if port is None else port, args.web_public_url or "")
+        return 0
+    if args.out is None:
+        raise SkmError("name the folder of the domain with --out; --edit draws one in a browser")
     from skm_cli.reports.map import print_map  # noqa: PLC0415
     from skm_primitives.planning.map_domains import make_map_domain  # noqa: PLC0415
 
@@ -74,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
         cell=args.cell,
         robot_radius=args.radius,
         neighbours=args.neighbours,
+        actions=args.actions,
         picture=not args.no_picture,
         overwrite=args.overwrite,
         command=shlex.join(["skm", "map", str(map_path), "--places", str(places_path)]),
@@ -87,7 +121,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _sources(args: argparse.Namespace) -> tuple[Path, Path]:
     """Return the two files that were named, or those that come with skm."""
-    from skm_machine.errors import SkmError  # noqa: PLC0415
     from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES  # noqa: PLC0415
 
     if args.example:

@@ -26,6 +26,8 @@ examples:
   skm mission "F(coffee & X F office) & G !decoration"
   skm mission "F mail" --start 2,2 --max-seconds 10 --json
   skm mission "F A & F B" --repeat --max-steps 500 --namespace /robot1
+  skm mission "F mail" --queue --priority 5    when its turn comes; prints its number and returns
+  skm mission "F coffee" --add                 besides what is left of the mission under way
 
 Ctrl-C takes the mission back and waits for its result; a second Ctrl-C does not wait.
 
@@ -63,6 +65,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--when-ready", action="store_true", help="wait until no node is missing, then send it"
+    )
+    turn = parser.add_mutually_exclusive_group()
+    turn.add_argument(
+        "--queue", action="store_true", help="put it into the queue and return (`skm queue`)"
+    )
+    turn.add_argument(
+        "--add", action="store_true", help="join it with what is left of the mission under way"
+    )
+    turn.add_argument(
+        "--replace",
+        action="store_true",
+        help="take the place of the mission under way, whatever the machine usually does",
+    )
+    parser.add_argument(
+        "--priority", type=int, default=0, help="with --queue: higher ones come first (default: 0)"
+    )
+    parser.add_argument(
+        "--wait", action="store_true", help="with --queue: stay, and follow it to its end"
     )
     add_keeping_options(parser)
     parser.add_argument("--reset", action="store_true", help="begin a new episode of the world")
@@ -105,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
         reset=args.reset,
         seed=args.seed,
         reset_options=start_options(args.start),
+        when=next((one for one in ("queue", "add", "replace") if getattr(args, one)), "as usual"),
+        priority=args.priority,
     )
     goal = request.goal()
     if args.picture:
@@ -124,6 +146,8 @@ def run(args: argparse.Namespace) -> int:
         if args.when_ready:
             mission.wait_ready(args.timeout, lambda: interrupts.count > 0)
         mission.send(args.timeout)
+        if args.queue and not args.wait:
+            return _tell_number(client, mission, args)
         if keeper is not None:
             keeper.wants(mission.goal_id)
         if not _follow(client, mission, interrupts, args.timeout):
@@ -142,6 +166,22 @@ def run(args: argparse.Namespace) -> int:
     else:
         mission_report.show_result(out, document)
     return code
+
+
+def _tell_number(client: RosClient, mission: MissionGoal, args: argparse.Namespace) -> int:
+    """Say where a mission is in the queue, and leave it there."""
+    from skm_machine.errors import SkmError  # noqa: PLC0415
+
+    client.spin_until(lambda: mission.number is not None or mission.done, args.timeout)
+    number = mission.number
+    if number is None:
+        raise SkmError("the mission is not in the machine's queue; `skm queue` shows what is")
+    if args.json:
+        print_json({"mission": mission.text, "number": number, "goal_id": mission.goal_id})
+    else:
+        print(f"in the queue as number {number}; `skm queue` shows it")
+    mission.close()
+    return 0
 
 
 def _follow(

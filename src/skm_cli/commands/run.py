@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     from skm_machine.events import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
     from skm_primitives.execution.mission_run import usual_limit  # noqa: PLC0415
-    from skm_primitives.planning.keeping import unlearned  # noqa: PLC0415
+    from skm_primitives.planning.feasibility_report import unlearned  # noqa: PLC0415
     from skm_primitives.planning.outlook import risks_from  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
 

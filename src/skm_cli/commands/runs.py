@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ EPILOG = """\
 examples:
   skm runs
   skm runs recordings --json
+  skm runs --keep 200,30d
   skm runs runs/20261117-093122_F-coffee.mcap
 
 A folder (default: runs) gives a table; a file what is in it: mission, parameters, outcome, topics.
@@ -31,6 +33,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "place", type=Path, nargs="?", default=Path("runs"), metavar="FOLDER|RUN.mcap"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="LIMIT",
+        help="delete the oldest beyond 200 (recordings), 2GB (in all), 30d (days), or several: 200,30d",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -43,6 +50,11 @@ def run(args: argparse.Namespace) -> int:
         found = details(args.place)
         print_json(found) if args.json else _show(found)
         return 0
+    if args.keep:
+        from skm_primitives.recording.retention import Retention  # noqa: PLC0415
+
+        for path in Retention.parse(args.keep).apply(args.place):
+            print(f"deleted {path}", file=sys.stderr)
     rows = listed(args.place)
     if args.json:
         print_json(rows)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from skm_cli.reports.train import print_settings, print_training
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
+    from skm_primitives.learning.training import Learner
     from skm_sim import DomainSpec
 
 
@@ -23,6 +26,7 @@ examples:
   skm train office --steps 100000 --seed 0 --out runs/office
   skm train office --steps 200000 --out runs/office --resume
   skm train safety --seed 0 --out runs/safety
+  skm train my_package.spec:KITCHEN --budget 10min --log tensorboard
   skm train zones --seed 0 --out runs/zones
   skm train moving_targets --learner dqn --out runs/stepping
   skm train safety --seeds 0-7 --workers ray
@@ -50,6 +54,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="environment steps in all, rounded up to whole rounds (default: tables: 100000, and in"
         " stochastic worlds until transition probabilities are known well enough; networks: as many"
         " as their preset plans)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=duration,
+        metavar="TIME",
+        help="instead of --steps: as many as fit into 90s, 10min or 2h on this machine, by the speed of"
+        " the first rounds; the card says how many that were",
+    )
+    parser.add_argument(
+        "--log",
+        action="append",
+        choices=("csv", "tensorboard"),
+        help="the score of every skill at every validation: as OUT.curve.csv (always written), and as"
+        " event files below OUT.tensorboard",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
     parser.add_argument(
@@ -100,6 +118,11 @@ def run(args: argparse.Namespace) -> int:
 
     if args.steps is not None and args.steps < 1:
         raise SkmError(f"--steps is {args.steps}; it must be at least 1.")
+    if args.budget and (args.steps or args.resume or args.seeds):
+        raise SkmError(
+            "--budget decides the steps of one run that begins: give no --steps, --seeds or --resume"
+            " with it; a resumed run keeps its plan."
+        )
     if args.resume and args.overwrite:
         raise SkmError("--resume continues a checkpoint, --overwrite replaces it; give one.")
     if args.workers and not args.seeds:
@@ -120,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
     if args.steps and not args.resume and planned:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
-    before = learner.steps
+    before, log = learner.steps, training_log(args.log, learner, out)
     with steps_bar() as progress:
         total = args.steps or learner.default_steps
         bar = progress.add_task(f"train {spec.name}", total=total, completed=before)
@@ -129,14 +152,44 @@ def run(args: argparse.Namespace) -> int:
         def report(done: int) -> None:
             nonlocal shown
             progress.update(bar, completed=done, total=args.steps or learner.default_steps)
+            log()
             if (status := learner.status) != shown:
                 shown = status
                 progress.console.print(f"step {done}: {status}")
 
-        result = train(learner, args.steps, out, shlex.join(["skm", *sys.argv[1:]]), report)
+        command = shlex.join(["skm", *sys.argv[1:]])
+        result = train(learner, args.steps, out, command, report, args.budget)
     seconds = time.process_time() - started
     print_training(result, learner, out, learner.steps - before, seconds, as_json=args.json)
     return 130 if result.interrupted else 0
+
+
+def duration(text: str) -> float:
+    """Return the seconds of 90s, 10min or 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h)", text.strip())
+    seconds = float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"a time is 90s, 10min or 2h, not '{text}'")
+    return seconds
+
+
+def training_log(kinds: Sequence[str] | None, learner: Learner, out: Path) -> Callable[[], None]:
+    """Return what notes new validations in the logs that were asked for."""
+    curve = getattr(learner, "curve", None)
+    if curve is None or "tensorboard" not in (kinds or ()):
+        return lambda: None
+    from skm_primitives.learning.event_files import EventFile  # noqa: PLC0415
+
+    events, written = EventFile(out.with_name(f"{out.stem}.tensorboard")), len(curve.rows)
+
+    def log() -> None:
+        nonlocal written
+        for row in curve.rows[written:]:
+            scores = {f"success/{name}": rate for name, rate in row.items() if name != "steps"}
+            events.add(int(row["steps"]), scores)
+        written = len(curve.rows)
+
+    return log
 
 
 def _check(spec: DomainSpec) -> None:

@@ -20,6 +20,7 @@ examples:
   skm up office --mode lockstep --single-process
   skm up robot --domain hall --mission "F(coffee & X F office) & G !wet_floor"
   skm up robot --robot none --domain hall --odom /odom --scan /scan --cmd-vel /cmd_vel
+  skm up team --robots 3 --domain hall --mission "F r1.coffee & F lab & F store & G !wet_floor"
   skm up office --web
   skm up demo --list --json
 
@@ -34,11 +35,13 @@ exit codes:
 ARGUMENTS = (
     *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
     *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
-    *("respawn", "events", "labels", "record", "monitor", "foxglove", "robot", "start", "objects"),
+    *("respawn", "events", "labels", "record", "keep", "monitor", "foxglove", "robot"),
+    *("robots",),
+    *("start", "objects"),
     *("odom", "scan", "cmd_vel", "stamped", "pose_source", "pose", "map_frame", "base_frame"),
-    *("speed", "turn", "axle", "drive", "stuck_after", "state_folder", "params_file"),
+    *("speed", "turn", "axle", "drive", "stuck_after", "resume", "state_folder", "params_file"),
     *("marker_rate", "web", "web_host", "web_port", "web_read_only", "web_public_url"),
-    *("web_deadman",),
+    *("web_deadman", "web_assistant"),
 )
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 

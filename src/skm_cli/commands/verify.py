@@ -25,8 +25,8 @@ examples:
   skm verify runs --json
 
 The mission is compiled anew and its machine stepped through the recorded labels. Every difference from
-what was recorded is listed (docs/recording.md has the kinds). With --mission, the same labels are graded
-by another mission. --recover reads a file that was killed or cut, mends it, and says what is missing.
+what was recorded is listed (docs/how-to/recording.md has the kinds). With --mission, the same labels are
+graded by another mission. --recover reads a file that was killed or cut, and says what is lost.
 
 A file with several missions, of `ros2 bag record` for instance, has each of them judged.
 

@@ -13,9 +13,9 @@ examples:
   skm view runs/office.mcap
   skm view runs/killed.mcap --recover --port 0
 
-A folder (default: runs) gives a list: search, open, verify, download, delete and undo. The same page as
-that of `skm up … --web`, with play, pause, speed and a time line: docs/web.md. No ROS is needed. Ctrl-C
-ends it.
+A folder (default: runs) gives a list: search, open, compare two, verify, download, delete and undo. The
+same page as that of `skm up … --web`, with play, pause, speed and a time line: docs/how-to/web.md. No
+ROS is needed. Ctrl-C ends it.
 """
 
 
@@ -39,6 +39,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--recover", action="store_true", help="show what there is of a file without its end"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="LIMIT",
+        default="",
+        help="keep 200 (recordings), 2GB (in all) or 30d (days) of a folder, or several: 200,30d",
+    )
     add_address_options(parser, read_only=False)
     parser.set_defaults(run=run)
 
@@ -56,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     hub = Hub()
     shown: RunLibrary | Replay
     if args.recording.is_dir():
-        shown = RunLibrary(args.recording, hub)
+        shown = RunLibrary(args.recording, hub, args.keep)
     else:
         shown = replay_file(args.recording, hub, recover=args.recover)
         shown.start()

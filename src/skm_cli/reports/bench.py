@@ -34,6 +34,42 @@ def print_faults(rows: Sequence[dict[str, Any]], rate: float) -> None:
     console().print(table)
 
 
+def print_peers(found: dict[str, Any]) -> None:
+    """Print how the tasks of one of the peers' worlds went."""
+    spent = [row["cpu_seconds"] for row in found["training"] if row["cpu_seconds"]]
+    cost = f"; learned in {max(spent):.0f} CPU s at most" if spent else ""
+    title = (
+        f"{found['world']}: {len(found['seeds'])} training seeds, {found['starts']} starts{cost}"
+    )
+    headers = ("task", "success", "worst seed", "violations", "steps", "/ optimum", "published")
+    table = plain_table(title, headers)
+    for row in found["tasks"]:
+        known = row.get("published")
+        table.add_row(
+            f"{row['task']}: {row['mission']}",
+            f"{row['success']:.4f}",
+            f"{row['worst_seed']:.4f}",
+            f"{row['violations']:.4f}",
+            "–" if row["steps"] is None else f"{row['steps']:.1f}",
+            f"{row['over_optimum']:.3f}" if "over_optimum" in row else "–",
+            f"{known['success']:.3f} in {known['steps']:.1f}" if known else "–",
+        )
+    console().print(table)
+    low, high = found["interval"]
+    mean = found["interquartile_mean"]
+    console().print(f"success, interquartile mean: {mean:.4f} [{low:.4f}, {high:.4f}]")
+    for row in found["recurring"]:
+        console().print(
+            f"seed {row['seed']}, {row['mission']}: {row['rounds']} rounds, {row['violated']} of"
+            f" {row['episodes']} violated"
+        )
+    if some := found.get("formulas"):
+        console().print(
+            f"formulas: {some['runs']} runs, success {some['success']:.4f}, violations"
+            f" {some['violations']:.4f}"
+        )
+
+
 def _pair(found: dict[str, Any]) -> str:
     if found["median"] is None:
         return "–"

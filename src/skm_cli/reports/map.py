@@ -14,6 +14,9 @@ def print_map(document: dict[str, Any]) -> None:
     print(f"{document['folder']}: {cells} on a map of {size}")
     sets = ["{" + ", ".join(names) + "}" for names in document["label_sets"]]
     print(f"  label sets: {' '.join(sets)}")
+    if document["actions"]:
+        changed = ", ".join(document["facts"])
+        print(f"  actions: {', '.join(document['actions'])}, which change {changed}")
     for name, reason in document["reasons"].items():
         print(f"  unreachable: {name} ({reason})")
     print(f"  made in {document['seconds']:.1f} s")

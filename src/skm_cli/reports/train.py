@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skm_cli.output import print_json
+from skm_cli.output import console, plain_table, print_json
 
 if TYPE_CHECKING:
     from skm_primitives.learning.training import Learner, TrainingResult
@@ -49,7 +51,9 @@ def print_training(
         print_json(_summary(result, learner, out, new_steps, cpu_seconds))
     else:
         print(f"{result.card.domain}: {learner.steps} steps, {cpu_seconds:.1f} CPU s -> {out}")
-        if scores:
+        if rows := _skill_rows(learner):
+            _print_skills(rows, learner.steps)
+        elif scores:
             print(f"  {', '.join(f'{name} {value:g}' for name, value in scores.items())}")
     if astray := scores.get("stochastic"):
         print(
@@ -64,6 +68,23 @@ def print_training(
         print(f"skm: interrupted and saved; --resume continues {out}", file=sys.stderr)
 
 
+def _skill_rows(learner: Learner) -> list[Any]:
+    """Return how each skill came out, where the learner tells."""
+    tell = getattr(learner, "skill_rows", None)
+    return [] if tell is None else list(tell())
+
+
+def _print_skills(rows: Sequence[Any], steps: int) -> None:
+    """Print a table of skills, the best first."""
+    table = plain_table("skills, in the validation of what is served", ("skill", "success", ""))
+    for row in sorted(rows, key=lambda row: -row.success):
+        reached = "" if row.reached is None else f"reached {row.reached} times while learning"
+        if row.reached == 0:
+            reached = f"never reached in {steps} steps"
+        table.add_row(row.skill, f"{row.success:.3f}", reached)
+    console().print(table)
+
+
 def _summary(
     result: TrainingResult, learner: Learner, out: Path, new_steps: int, cpu_seconds: float
 ) -> dict[str, Any]:
@@ -76,6 +97,7 @@ def _summary(
         "new_steps": new_steps,
         "cpu_seconds": round(cpu_seconds, 3),
         **card.scores,
+        **({"skills": [asdict(row) for row in rows]} if (rows := _skill_rows(learner)) else {}),
         "out": str(out),
         "digest": card.digest,
         "interrupted": result.interrupted,

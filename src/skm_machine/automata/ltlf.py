@@ -212,19 +212,12 @@ class _Translation:
 
     def _expansion(self, formula: Formula) -> int:
         """Return what `formula` asks of the current step and, as obligations, of the next."""
-        stack = [formula]
-        while stack:
-            sub = stack[-1]
-            missing = [operand for operand in sub.operands if operand not in self.expansions]
-            if sub in self.expansions:
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                operands = [self.expansions[operand] for operand in sub.operands]
-                expansion = self.diagrams.operation(sub, operands, self._atom)
-                self.expansions[sub] = self.diagrams.constrained(expansion, self.care)
-        return self.expansions[formula]
+        return self.diagrams.expanded(
+            formula,
+            self.expansions,
+            self._atom,
+            lambda found: self.diagrams.constrained(found, self.care),
+        )
 
     def _atom(self, formula: Formula) -> int:
         operands = [self.expansions[operand] for operand in formula.operands]

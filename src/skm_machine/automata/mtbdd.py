@@ -196,6 +196,30 @@ class Diagrams:
             functions[sub] = self.operation(sub, operands, atom)
         return functions[formula]
 
+    def expanded(
+        self,
+        formula: Formula,
+        known: dict[Formula, int],
+        atom: Callable[[Formula], int],
+        finish: Callable[[int], int] = int,
+    ) -> int:
+        """Return the same where `atom` may ask for more formulas: what is `known` grows.
+
+        Each function goes through `finish` before it is used.
+        """
+        stack = [formula]
+        while stack:
+            sub = stack[-1]
+            missing = [operand for operand in sub.operands if operand not in known]
+            if sub in known:
+                stack.pop()
+            elif missing:
+                stack += missing
+            else:
+                operands = [known[operand] for operand in sub.operands]
+                known[sub] = finish(self.operation(sub, operands, atom))
+        return known[formula]
+
     def operation(
         self, formula: Formula, operands: list[int], atom: Callable[[Formula], int]
     ) -> int:

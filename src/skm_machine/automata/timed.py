@@ -236,18 +236,7 @@ class _Translation:
 
     def _expansion(self, formula: Formula) -> int:
         """Return what `formula` asks of the state that was entered and, as obligations, of later."""
-        stack = [formula]
-        while stack:
-            sub = stack[-1]
-            missing = [operand for operand in sub.operands if operand not in self.expansions]
-            if sub in self.expansions:
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                operands = [self.expansions[operand] for operand in sub.operands]
-                self.expansions[sub] = self.diagrams.operation(sub, operands, self._atom)
-        return self.expansions[formula]
+        return self.diagrams.expanded(formula, self.expansions, self._atom)
 
     def _atom(self, formula: Formula) -> int:
         diagrams = self.diagrams

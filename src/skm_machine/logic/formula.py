@@ -35,7 +35,7 @@ PRECEDENCE: Final[Mapping[str, int]] = {
     **dict.fromkeys(TEMPORAL_BINARY, 5),
     **dict.fromkeys(UNARY, 6),
 }
-"""How tightly each operator binds; docs/missions.md prints the grammar that follows from it."""
+"""How tightly each operator binds; docs/reference/missions.md prints the grammar that follows."""
 
 RIGHT_ASSOCIATIVE: Final = frozenset({"->", "<->", *TEMPORAL_BINARY})
 RESERVED: Final = frozenset({*TEMPORAL_BINARY, "xor", "true", "false"})

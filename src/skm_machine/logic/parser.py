@@ -1,6 +1,6 @@
 """The one parser of missions: text to `Formula`, by operator precedence, in time linear in the text.
 
-The grammar is printed in docs/missions.md. There is no recursion, so no text can overflow the stack.
+The grammar is printed in docs/reference/missions.md. No recursion: no text can overflow the stack.
 """
 
 from __future__ import annotations

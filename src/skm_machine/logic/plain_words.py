@@ -139,7 +139,7 @@ def looks_like_words(text: str, propositions: Collection[str] | None = None) -> 
 
 # From plain words to a formula: a small grammar, read clause by clause, with errors that point.
 #
-# The grammar is printed in docs/missions.md. Places are Boolean formulas, read by the one parser.
+# The grammar is printed in docs/reference/missions.md. Places are Boolean formulas of the one parser.
 
 
 MAX_TIMES: Final = 100

@@ -3,7 +3,7 @@
 QL, CRM and HRM are after Icarte et al., *Reward Machines: Exploiting Reward Function Structure in
 Reinforcement Learning* (JAIR 2022); the shaped ones have a potential from value iteration on the
 machine. Settings are those that were in effect in the comparison of the Skill Machines paper
-(docs/paper.md).
+(docs/results/paper.md).
 """
 
 from skm_primitives.baselines.methods import METHODS, Method, run_method

@@ -70,7 +70,7 @@ def _edges(
 ) -> set[tuple[int, int, float]]:
     """Return (u, target, reward) of the edges that are no self-loops and do not fail."""
     edges: set[tuple[int, int, float]] = set()
-    shown = machine.tabulated(problem.model.label_sets)
+    shown = machine.table(problem.model.label_sets)
     for u in range(machine.num_states):
         if u in machine.terminal or u in machine.failure:
             continue
@@ -89,7 +89,7 @@ def _edges(
 
 
 def _all(machine: RewardMachine, state: int) -> Sequence[tuple[int, float]]:
-    return [machine.outcomes[index] for index in machine.table.outcomes(state)]
+    return [machine.outcomes[index] for index in machine.delta.outcomes(state)]
 
 
 def unachievable_edges(problem: Problem) -> list[tuple[str, Formula]]:

@@ -303,7 +303,7 @@ def _table(
     shape = machine.num_states, choices, len(model.label_sets)
     target, reward = np.zeros(shape, np.int64), np.zeros(shape)
     over = np.ones(shape, np.bool_)
-    rows = machine.tabulated(model.label_sets)
+    rows = machine.table(model.label_sets)
     for u in range(machine.num_states):
         ways = (u, *machine.commitments(u))
         for choice in range(choices):

@@ -27,6 +27,19 @@ def learn(
     world: World, machines: Machines, potential: FloatArray, numbers: Numbers, seed: int
 ) -> FloatArray:
     """Learn; return the mean return of each evaluation."""
+    return learn_product(world, machines, potential, numbers, seed, False)
+
+
+@compiled
+def learn_product(
+    world: World,
+    machines: Machines,
+    potential: FloatArray,
+    numbers: Numbers,
+    seed: int,
+    counterfactual: bool,
+) -> FloatArray:
+    """Learn from each step in the machine's state; or in all that it could have been in (CRM)."""
     states, choices = machines.target.shape[0], machines.target.shape[1]
     actions = world.transitions.shape[1] * choices
     q = np.full((len(world.starts) * states, actions), numbers.initial)
@@ -34,23 +47,28 @@ def learn(
     scores = np.zeros(numbers.steps // numbers.every + 1)
     scores[0] = evaluate(world, machines, q, numbers, seed, 1)
     state, u, elapsed = 0, 0, numbers.episode_steps
+    alone = machines.running[:1].copy()
     for step in range(1, numbers.steps + 1):
         if elapsed >= numbers.episode_steps:
             state = world.starts[below(random, len(world.starts))]
             u = machines.initial[below(random, len(machines.initial))]
             elapsed = 0
-        row = world.cells[state] * states + u
-        action = soft(q[row], numbers.epsilon, random)
+        here = world.cells[state] * states
+        action = soft(q[here + u], numbers.epsilon, random)
         after = world.transitions[state, action // choices]
-        labels = world.labels[after]
-        then = machines.target[u, action % choices, labels]
-        over = machines.over[u, action % choices, labels]
-        target = machines.reward[u, action % choices, labels] - potential[u]
-        if not over:
-            best = highest(q[world.cells[after] * states + then])
-            target += numbers.gamma * (potential[then] + best)
-        q[row, action] += numbers.alpha * (target - q[row, action])
-        state, u = after, then
+        labels, choice = world.labels[after], action % choices
+        there, shown = world.cells[after] * states, world.labels[state]
+        alone[0] = u
+        for other in machines.running if counterfactual else alone:
+            if counterfactual and elapsed and not machines.possible[shown, other]:
+                continue
+            then = machines.target[other, choice, labels]
+            target = machines.reward[other, choice, labels] - potential[other]
+            if not machines.over[other, choice, labels]:
+                target += numbers.gamma * (potential[then] + highest(q[there + then]))
+            q[here + other, action] += numbers.alpha * (target - q[here + other, action])
+        over = machines.over[u, choice, labels]
+        state, u = after, machines.target[u, choice, labels]
         elapsed = numbers.episode_steps if over else elapsed + 1
         if step % numbers.every == 0:
             number = step // numbers.every

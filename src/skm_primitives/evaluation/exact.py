@@ -41,7 +41,7 @@ class TrueProduct:
     @cached_property
     def _tables(self) -> tuple[IntArray, BoolArray]:
         world, machine = self.world, self.machine
-        rows = machine.tabulated(world.label_sets)
+        rows = machine.table(world.label_sets)
         target = np.array([[outcome.target for outcome in row] for row in rows], np.int64)
         pays = np.array([[outcome.reward > 0 for outcome in row] for row in rows], np.bool_)
         entered = world.label_ids[world.outcomes.place]
@@ -284,7 +284,7 @@ def most_rounds(machine: RewardMachine, model: TabularModel, steps: int) -> IntA
     lost = machine.num_states
     shape = machine.num_states, len(model.label_sets), choices
     target, reward = np.full(shape, lost), np.zeros(shape, np.int64)
-    rows = machine.tabulated(model.label_sets)
+    rows = machine.table(model.label_sets)
     for state in set(range(machine.num_states)) - machine.terminal:
         for choice, way in enumerate((state, *machine.commitments(state))):
             for index, outcome in enumerate(rows[way]):

@@ -32,12 +32,12 @@ from skm_sim.robots.pose import Limits
 from skm_sim.robots.simulated import (
     AXLE,
     RADIUS,
-    Body,
     Car,
+    RobotModel,
     SensorModel,
     SimulatedRobot,
     chassis_of,
-    make_body,
+    make_robot_model,
 )
 from skm_sim.robots.walls import Pose, walls_of
 from skm_sim.spec import DomainSpec, Task
@@ -107,7 +107,7 @@ class TrueJudge:
 def run_on_robot(
     policy: Policy,
     primitives: Primitives,
-    car: Body,
+    car: RobotModel,
     drive: Driving,
     judge: TrueJudge,
     *,
@@ -189,7 +189,7 @@ def run_in_building(
     return run_on_robot(
         policy,
         primitives,
-        make_body(robot, walls_of(building.occupancy), start),
+        make_robot_model(robot, walls_of(building.occupancy), start),
         drive_in(building, chassis_of(robot), LIMITS, DRIVE_CONFIG),
         TrueJudge(mission, building.places, building.file.constraints, start),
         seconds=LEAST_SECONDS + SECONDS_A_METRE * planned,

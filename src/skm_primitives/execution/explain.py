@@ -141,7 +141,7 @@ class MissionText:
             return state in self._machine.failure
         if (state, tick) not in self._closing:
             given = {name: name == tick for name in self._ticks}
-            found = self._machine.table.given(given).outcomes(state)
+            found = self._machine.delta.given(given).outcomes(state)
             targets = {self._machine.outcomes[index].target for index in found}
             self._closing[state, tick] = bool(targets & self._machine.failure)
         return self._closing[state, tick]

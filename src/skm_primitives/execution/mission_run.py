@@ -15,7 +15,7 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.logic.timed import NANOSECONDS
-from skm_machine.tracker import MissionTracker, Prefer, Status
+from skm_machine.tracker import MissionTracker, Prefer, Stand, Status
 from skm_primitives.planning.options import EXHAUSTED, transition_deadlines
 from skm_primitives.planning.policy import Ahead, Decision, Expectation, Policy, WantsGoals, log_of
 from skm_primitives.planning.shield import AnyShield, Shield
@@ -82,6 +82,17 @@ class MissionRun:
         self.policy.start(observation)
         if self.shield is not None:
             self.shield.start(observation)
+
+    def resume(self, stand: Stand, observation: Any, time: int | None = None) -> None:  # noqa: ANN401
+        """Go on in this state of the world from where a run of the mission stood, if it can be done.
+
+        The policy must be planned from the machine's state then. `time` is when, as in `begin`: where
+        the clock was set back meanwhile, as a simulator's is with its start, no time has gone by.
+        """
+        self.begin(observation, stand["labels"], time)
+        self.tracker.restore(stand)
+        if time is not None and time < self.tracker.time:
+            self.tracker.shift(time - self.tracker.time)
 
     def replan(self, policy: Policy, shield: AnyShield | None, observation: Any) -> None:  # noqa: ANN401
         """Go on by another policy of the same mission, which has begun where the robot is.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -431,8 +431,11 @@ def shown_sets(skills: Skills) -> set[LabelSet]:
 class RunNarrator:
     """Tells a run in this process."""
 
-    def __init__(self, run: MissionRun, step_seconds: float = 0.0, language: str = "en") -> None:
-        self._run, self._step_seconds, self._language = run, step_seconds, language
+    def __init__(
+        self, run: MissionRun, pace: Callable[[], float] = lambda: 0.0, language: str = "en"
+    ) -> None:
+        """`pace` says how long a step takes now, in seconds; 0: nobody knows."""
+        self._run, self._pace, self._language = run, pace, language
         self._narrator = Narrator(run.policy.mission, shown_sets(run.skills))
         self._dangers: dict[int, list[int]] = {}
         self._alike: dict[tuple[int, int], list[list[int]]] = {}
@@ -447,7 +450,7 @@ class RunNarrator:
             state=tracker.state,
             goal=skills.goals[run.goal].labels if run.goal >= 0 else None,
             steps=self.steps,
-            step_seconds=self._step_seconds,
+            step_seconds=round(self._pace(), 2),
             events=tracker.labels & frozenset(run.policy.mission.events),
             nearest=self._nearest(),
             rounds=tracker.accepting_visits,

@@ -57,6 +57,16 @@ def without_cells(skills: RemoteSkills, cells: Collection[int]) -> RemoteSkills:
     )
 
 
+def without_actions(skills: RemoteSkills, actions: Collection[int]) -> RemoteSkills:
+    """Return skills of a world in which some actions change nothing: they were tried in vain."""
+    world = known_cells(skills)
+    if world is None or not len(actions):
+        return skills
+    successors = world.successors.copy()
+    successors[:, sorted(actions)] = np.arange(len(successors))[:, None]
+    return replace(skills, world_model=replace(world, successors=successors))
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A policy of a mission, and its shield."""
@@ -76,7 +86,7 @@ def plan_from(
 ) -> Plan:
     """Plan the rest of a mission, from a state of its machine; refuses what cannot be achieved from
     here."""
-    rest = replace(mission, machine=replace(mission.machine, initial=state))
+    rest = replace(mission, machine=mission.machine.begun_in(state))
     policy = make_policy(rest, skills, planner)
     policy.start(observation)
     return Plan(policy, make_shield(mission, skills) if shield else None)

@@ -85,23 +85,44 @@ class TeamRun:
         if self.plans == 1:
             self.first_plan = self.plan
 
-    def lose(self, name: str) -> None:
-        """Take note that a robot is gone or stuck: it keeps its labels, and gets no work."""
+    def lose(self, name: str, cells: Sequence[int] | None = None) -> None:
+        """Take note that a robot is gone or stuck: it keeps its labels, and gets no work.
+
+        `cells`: where the robots are, if that is not where the last step ended.
+        """
         if name not in self.team.names:
             raise SkmError(f"there is no robot '{name}'{did_you_mean(name, self.team.names)}")
         self.team = replace(self.team, gone=self.team.gone | {name})
+        if cells is not None and list(cells) != [path[-1] for path in self.paths]:
+            self.take(cells)
         if not self.outcome:
             self._plan(AGAIN_SECONDS)
 
+    def plan_again(self) -> None:
+        """Plan from where the robots are now: they have left the plan."""
+        if not self.outcome:
+            self._plan(AGAIN_SECONDS)
+
+    @property
+    def next_cells(self) -> list[int]:
+        """Where each robot is after the next step of the plan."""
+        assert self.plan is not None
+        return [path[self._at + 1] for path in self.plan.paths]
+
+    def would_lose(self, cells: Sequence[int]) -> bool:
+        """Tell whether a mission is lost if the robots show what these cells show."""
+        return self.machine.advance(self.parts, self.team.labels(cells)).parts is None
+
     def step(self) -> None:
         """Move all robots by one step of the plan, and read what they show together."""
-        assert self.plan is not None
+        self.take(self.next_cells)
         self._at += 1
-        for path, planned in zip(self.paths, self.plan.paths, strict=True):
-            path.append(planned[self._at])
-        after, reward = self.machine.advance(
-            self.parts, self.team.labels([path[-1] for path in self.paths])
-        )
+
+    def take(self, cells: Sequence[int]) -> None:
+        """Take a step that ends in these cells, and read what the robots show together."""
+        for path, cell in zip(self.paths, cells, strict=True):
+            path.append(int(cell))
+        after, reward = self.machine.advance(self.parts, self.team.labels(cells))
         if after is None:
             self.outcome, self.reason = "failed", "a clause was violated"
         elif reward > 0:

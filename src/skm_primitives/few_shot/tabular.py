@@ -155,7 +155,7 @@ def _steps(
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Return δ_u, δ_r and whether a commitment is broken, `[u, state, action]`: as a policy prefers."""
     machine = mission.machine
-    plain = machine.tabulated(model.label_sets)
+    plain = machine.table(model.label_sets)
     entered = model.label_ids[model.transitions]
     target = np.array([[o.target for o in row] for row in plain], np.int64)[:, entered]
     reward = np.array([[o.reward for o in row] for row in plain], np.float64)[:, entered]
@@ -356,8 +356,7 @@ def from_checkpoint(
 #   to
 # the zero-shot skill, *however exact Q is*. With Q = Q*, the rule earns 0.96 and 0.97 of the
 #   optimal
-# return on two of the paper's tasks (docs/planning.md says which), and still walks into a dead end.
-#   So
+# return on two of the paper's tasks (docs/explanation/planning.md), and still walks into a dead end. So
 # the rule is used where the paper has it, to behave while learning, and not as what is learned.
 #
 # **What is returned instead** (`FinetunedPolicy`): argmax_a Q(s,u,a) where max_a Q(s,u,a) > 0,

@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from skm_primitives.learning.clearance import ClearanceEncoder, ClearancePenalty
-from skm_primitives.learning.episode_backup import backed_up, episode_graph
 from skm_primitives.learning.exploration import HeldExploration
+from skm_primitives.learning.graph_backup import KEPT, backed_up, episode_graph, widened
 from skm_primitives.learning.networks import (
     EnsembleMLP,
     GatedImageNetwork,
@@ -43,9 +43,6 @@ from skm_sim.object_centric import ObjectKinds
 Arrays = dict[str, NDArray[Any]]
 
 TINY: Final = 1e-6
-KEPT: Final = 0.1
-"""Images: what is left at least of an action's value when its disadvantage is taken off, so that one
-which is only slower still stands out from one that rules the goal out."""
 
 
 class Algorithm(Protocol):
@@ -285,14 +282,14 @@ class GoalConditionedDQN:
             said, beyond = self._asked(self.average, following)
             low = self._next_values(said.amin(0).reshape(count, *self._shape), following)
             target = goal_targets(self._space, batch, asked, low, settings.gamma, self.clearance)
-        outputs, onward = self._asked(self.network, states)
+        outputs, continuation = self._asked(self.network, states)
         logits = outputs.reshape(-1, count, *self._shape)
         if settings.action_gap:
             target = self._widened(target, states, logits, taken)
         loss = self._loss(logits[:, rows, :, taken].transpose(0, 1), target)
-        if onward is not None and beyond is not None:
-            shown = self._onward_targets(batch, low, beyond.sigmoid())
-            loss = loss + self._loss(onward[None], shown)
+        if continuation is not None and beyond is not None:
+            shown = self._continuation_targets(batch, low, beyond.sigmoid())
+            loss = loss + self._loss(continuation[None], shown)
         self._descend(loss, learning_rate)
 
     def _next_values(self, logits: Tensor, following: Tensor) -> Tensor:
@@ -337,18 +334,17 @@ class GoalConditionedDQN:
             said = self._split(self.average(states))[0].sigmoid().amin(0)
             values = backed_up(graph, said.transpose(1, 2), settings.gamma)
             best, taken = values.amax(1), values[source, action]
-            # The fixed point of advantage learning: every disadvantage, over 1 - gap.
-            lost = (best[source] - taken) * (settings.action_gap / (1 - settings.action_gap))
-            share = _lowered(taken, lost, KEPT) / best[source].clamp(min=TINY)
-        outputs, onward = self._asked(self.network, states)
+            wide = widened(taken, best[source], settings.action_gap)
+            share = wide / best[source].clamp(min=TINY)
+        outputs, continuation = self._asked(self.network, states)
         worth, shares = (
             part[:, source, :, action].transpose(0, 1) for part in self._split(outputs)
         )
         # Where no way leads to a goal, all actions are alike.
         loss = self._loss(worth, taken) + self._loss(shares, share, best[source] > 0)
-        if onward is not None:
+        if continuation is not None:
             state, slot, there = self._tensor(graph.shown.T)
-            loss = loss + self._loss(onward[state, slot][None], best[there])
+            loss = loss + self._loss(continuation[state, slot][None], best[there])
         self._descend(loss, learning_rate)
 
     def _descend(self, loss: Tensor, learning_rate: float) -> None:
@@ -373,7 +369,7 @@ class GoalConditionedDQN:
         )
         return total / meant.numel()
 
-    # Outputs besides the values of actions: shares of them, and values onward ---------------------
+    # Outputs besides the values of actions: shares of them, and continuation values -----------
 
     def _split(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of actions' values and shares, `(members, n, goals, actions)` each."""
@@ -390,14 +386,14 @@ class GoalConditionedDQN:
     ) -> tuple[Tensor, Tensor | None]:
         """Return what a network says: outputs, and continuation logits if it has them.
 
-        *Onward* values are what every goal will be worth where each label set is shown next, for
+        *Continuation* values are what every goal will be worth where each label set is shown next, for
         planners that look ahead (`planning.lookahead`). No mission is mentioned in them either.
         """
-        if self._settings.onward and isinstance(network, ImageNetwork):
+        if self._settings.continuation and isinstance(network, ImageNetwork):
             return network.both(inputs)
         return network(inputs), None
 
-    def _onward_targets(self, batch: Batch, values: Tensor, beyond: Tensor) -> Tensor:
+    def _continuation_targets(self, batch: Batch, values: Tensor, beyond: Tensor) -> Tensor:
         """Return what each goal is worth where each label set is shown next, `(n, sets, goals)`.
 
         The values of the next state if the set is shown there, else its continuation values there.

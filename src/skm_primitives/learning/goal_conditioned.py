@@ -20,6 +20,7 @@ every step, an agent that pursues goals and explores. What differs, and why it i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from skm_primitives.learning.exploration import UntriedActions
 from skm_primitives.learning.replay import ReplayBuffer
 from skm_primitives.learning.settings import DeepSettings, for_actions
 from skm_primitives.learning.td3 import Td3
-from skm_primitives.learning.trainer import MORE_STEPS, DeepLearner, ScoreCurve
+from skm_primitives.learning.trainer import MORE_STEPS, DeepLearner, ScoreCurve, SkillRow
 from skm_primitives.learning.validation import Validator
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.encoders import ImageEncoder, VectorEncoder, encoder_for
@@ -123,8 +124,30 @@ class GoalConditionedLearner(DeepLearner):
 
     @property
     def default_steps(self) -> int:
-        """Environment steps that the run is planned for."""
-        return self.settings.horizon
+        """Environment steps that the run is planned for; fewer, where nothing gets better any more."""
+        planned = self.settings.horizon
+        vain = self.steps - self._best_steps if self._best else 0
+        return self.steps if vain > self.settings.patience * planned else planned
+
+    def plan(self, steps: int) -> None:
+        """Plan the run for so many steps: a step size that has not begun to fall falls accordingly."""
+        least = max(2 * self.steps, self.round_steps)
+        self._settings = self.settings = replace(self.settings, horizon=max(steps, least))
+
+    def skill_rows(self) -> list[SkillRow]:
+        """Return how good each skill is, and how often its proposition was come upon."""
+        bits = np.array(self.space.label_bits, np.int64)
+        arrivals: IntArray = np.max(self.goal_seen, axis=1)[: len(bits)]
+        rows = []
+        for name, rate in self._best_scores.items():
+            if name == "validation":
+                continue
+            reached = None
+            if name in self.spec.propositions:
+                bit = self.spec.propositions.index(name)
+                reached = int(arrivals[(bits >> bit & 1).astype(np.bool_)].sum())
+            rows.append(SkillRow(name, rate, reached))
+        return rows
 
     @property
     def round_steps(self) -> int:

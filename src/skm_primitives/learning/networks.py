@@ -116,10 +116,14 @@ def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Te
     """Return what `to_arrays` stored under `prefix`, as a module's state."""
     start = f"{prefix}."
     return {
-        name.removeprefix(start): torch.from_numpy(np.array(value))
+        _RENAMED.get(part := name.removeprefix(start), part): torch.from_numpy(np.array(value))
         for name, value in arrays.items()
         if name.startswith(start)
     }
+
+
+_RENAMED: Final = {"onward": "continuation", "onward_bias": "continuation_bias"}
+"""Parameters that have another name in files of 0.1."""
 
 
 # Networks that see pictures: filters, then the perceptrons of `networks`.
@@ -143,7 +147,7 @@ class Sizes(NamedTuple):
     members: int
     patch: int = 0
     """Pixels a side of the patches that share one layer; 0: convolutions."""
-    onward: tuple[int, int] | None = None
+    continuation: tuple[int, int] | None = None
     """Label sets and goals, where continuation values are learned."""
     half: bool = False
     """Whether the perceptrons' hidden layers are multiplied in half precision."""
@@ -190,12 +194,14 @@ class ImageNetwork(nn.Module):
         seen = add(sizes.channels, generator)
         self.head = EnsembleMLP(seen, sizes.hidden, sizes.outputs, sizes.members, generator)
         self.head.coarse = sizes.half
-        if sizes.onward:
+        if sizes.continuation:
             width, members = sizes.hidden[-1], sizes.members
-            onward = torch.empty(members, width, *sizes.onward)
+            continuation = torch.empty(members, width, *sizes.continuation)
             bound = width**-0.5
-            self.onward = nn.Parameter(onward.uniform_(-bound, bound, generator=generator))
-            self.onward_bias = nn.Parameter(torch.full(sizes.onward, -2.0))
+            self.continuation = nn.Parameter(
+                continuation.uniform_(-bound, bound, generator=generator)
+            )
+            self.continuation_bias = nn.Parameter(torch.full(sizes.continuation, -2.0))
 
     def _add_convolutions(self, channels: int, generator: torch.Generator) -> int:
         """Add filters of 3 × 3 that halve the sides, until these are small."""
@@ -235,10 +241,10 @@ class ImageNetwork(nn.Module):
         """Return the outputs of every member, and the continuation logits `(n, label sets, goals)`."""
         hidden = self.hidden(pixels)
         flat = hidden.transpose(0, 1).flatten(1) / len(hidden)
-        onward = flat @ self.onward.flatten(0, 1).flatten(1)
-        return self.head.outputs(hidden), onward.view(
-            -1, *self.onward_bias.shape
-        ) + self.onward_bias
+        continuation = flat @ self.continuation.flatten(0, 1).flatten(1)
+        return self.head.outputs(hidden), continuation.view(
+            -1, *self.continuation_bias.shape
+        ) + self.continuation_bias
 
     def hidden(self, pixels: Tensor) -> Tensor:
         """Return the last hidden layer of every member."""
@@ -328,14 +334,14 @@ def make_network(
     whole = isinstance(encoder, ImageEncoder) and settings.backup == "episode"
     outputs, members = goals.outputs * len(encoder.actions) * (1 + whole), settings.members
     if isinstance(encoder, ImageEncoder):
-        onward = (goals.space.capacity, goals.outputs) if settings.onward else None
+        continuation = (goals.space.capacity, goals.outputs) if settings.continuation else None
         sizes = Sizes(
             settings.channels,
             settings.hidden,
             outputs,
             members,
             settings.patch,
-            onward,
+            continuation,
             settings.half,
         )
         if isinstance(goals, ReachAvoidInput):

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.learning.trainer import TrainerSettings
+from skm_primitives.learning.trainer import TrainerSettings, renamed
 from skm_primitives.skills.encoders import GRID_DIMENSIONS
 from skm_primitives.skills.goal_space import CONSTRAINT_SETS
 from skm_sim.spec import DomainSpec
@@ -186,7 +186,7 @@ class DeepSettings(TrainerSettings):
     half: bool = False
     """Images: multiply hidden layers in bfloat16 while learning: twice as fast on CPUs that can, such
     as those with AVX512_BF16, and far slower on others."""
-    onward: bool = False
+    continuation: bool = False
     """Images: learn besides what each goal will be worth where each label set is shown next."""
     sets: str = "two"
     """Avoid sets that are learned. `two`: all constraints, or none. `all_but_one`: these, and each
@@ -202,6 +202,9 @@ class DeepSettings(TrainerSettings):
     inputs: for values that jump, as at the walls of a maze. Three cost a tenth more."""
     horizon: int = 960_000
     """Environment steps that the run is planned for; the step size falls towards its end."""
+    patience: float = 0.5
+    """The share of the plan without a validation at least as good as the best before, after which a run
+    ends early; 1: never. What is asked for by `--steps` is taken in any case."""
     slots: int = 8
     """Label sets that there is room for to begin with; it doubles when they run out."""
     validation_layouts: int = 64
@@ -235,18 +238,19 @@ class DeepSettings(TrainerSettings):
             raise SkmError(
                 f"explore is {self.explore}; two shares between 0 and 1, the lesser first."
             )
-        if not 0 <= self.explorers <= 1:
-            raise SkmError(f"explorers is {self.explorers}; it must be from 0 to 1.")
+        shares = {"explorers": self.explorers, "patience": self.patience}
+        if wrong := [name for name, share in shares.items() if not 0 <= share <= 1]:
+            raise SkmError(f"{wrong[0]} is {shares[wrong[0]]}; it must be from 0 to 1.")
         if self.backup not in BACKUPS:
             raise SkmError(f"no backup '{self.backup}'{did_you_mean(self.backup, BACKUPS)}")
         if self.sets not in CONSTRAINT_SETS:
             raise SkmError(
                 f"no constraint sets '{self.sets}'{did_you_mean(self.sets, CONSTRAINT_SETS)}"
             )
-        if self.sets == "any" and (self.onward or self.backup != "step" or self.explorers):
+        if self.sets == "any" and (self.continuation or self.backup != "step" or self.explorers):
             raise SkmError(
-                "sets=any goes with backup=step, and without onward and explorers: these want a list"
-                " of goals, as sets=two and sets=all_but_one have."
+                "sets=any goes with backup=step, and without continuation and explorers: these want a"
+                " list of goals, as sets=two and sets=all_but_one have."
             )
         if not 0 <= self.action_gap < 1:
             raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
@@ -286,7 +290,7 @@ def _universal(options: Mapping[str, Any], spec: DomainSpec, algorithm: str) -> 
     """Tell whether any avoid set is learned: asked for, or with several constraints."""
     if "sets" in options:
         return bool(options["sets"] == "any")
-    listed = options.get("onward") or options.get("backup", "step") != "step"
+    listed = options.get("continuation") or options.get("backup", "step") != "step"
     several = len(spec.constraints) > 1 and spec.objects is None
     return several and algorithm == "dqn" and not listed
 
@@ -298,13 +302,14 @@ def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
     dimensions that there is none: that takes TD3. Worlds that do not step as arrays are heavy, so
     that fewer of them are made for validations.
     """
+    options = renamed(options)
     env = spec.make()
     acted, seen = env.action_space, env.observation_space
     env.close()
     only = ""
     if isinstance(acted, Discrete):
         only = "dqn"
-    elif isinstance(acted, Box) and np.prod(acted.shape) > GRID_DIMENSIONS and not spec.body:
+    elif isinstance(acted, Box) and np.prod(acted.shape) > GRID_DIMENSIONS and not spec.encoder:
         only = "td3"
     asked = options.get("algorithm", only)
     if only and asked in ALGORITHMS and asked != only:
@@ -314,6 +319,6 @@ def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
     given = DeepSettings.with_preset(options)
     if _universal(given, spec, given.get("algorithm", asked or "dqn")):
         vector = OF_VECTORS if len(seen.shape or ()) == 1 else {}
-        few_numbers = bool(vector) and not spec.body and np.prod(seen.shape or ()) <= FEW_NUMBERS
+        few_numbers = bool(vector) and not spec.encoder and np.prod(seen.shape or ()) <= FEW_NUMBERS
         given = {**UNIVERSAL, **vector, **({"waves": 3} if few_numbers else {}), **given}
     return {**few, **given, **({"algorithm": asked} if only else {})}

@@ -81,11 +81,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 SERVED = ("best", "last")
-RENAMED: Final = {"near_misses": "clearance_penalty"}
-"""Settings that have another name than in older checkpoints."""
+RENAMED: Final = {"near_misses": "clearance_penalty", "onward": "continuation"}
+"""Settings that have another name than in older checkpoints and commands."""
 NAMED: Final = 5
 """Skills that a warning names."""
+EARLY: Final = (8, 4, 2)
+"""Validations before the first usual one, as parts of the rounds until then."""
 MORE_STEPS: Final = "What helps as a rule is more steps: --resume with a larger --steps."
+
+
+def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under the names that they have now."""
+    return {RENAMED.get(name, name): value for name, value in options.items()}
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,17 @@ class TrainerSettings:
             raise SkmError(f"seed is {self.seed}; it must be at least 0.")
         if self.validate_rounds < 1:
             raise SkmError(f"validate_rounds is {self.validate_rounds}; it must be at least 1.")
+
+
+@dataclass(frozen=True)
+class SkillRow:
+    """How one skill came out of a run."""
+
+    skill: str
+    success: float
+    """In the validation of what is served."""
+    reached: int | None
+    """How often agents arrived at it while learning; None: it is no single proposition."""
 
 
 class DeepLearner(ABC):
@@ -185,13 +203,20 @@ class DeepLearner(ABC):
         """Return for people which skills were never achieved, and what to change."""
         scores = {name: rate for name, rate in self._best_scores.items() if name != "validation"}
         if not self._best_scores:
-            short = self._settings.validate_rounds * self.round_steps
+            every = self._settings.validate_rounds
+            first = every // EARLY[0] if every >= EARLY[0] else every
+            short = first * self.round_steps
             return [
                 f"The run ended before its first validation, at {short} steps, so nobody knows how good"
                 f" the skills are. {MORE_STEPS}"
             ]
         never = [name for name, rate in scores.items() if rate == 0]
         return [f"{_skills(never)} in no validation world. {self.what_helps()}"] if never else []
+
+    def skill_rows(self) -> list[SkillRow]:
+        """Return how good each skill is."""
+        named = self._best_scores.items()
+        return [SkillRow(name, rate, None) for name, rate in named if name != "validation"]
 
     def what_helps(self) -> str:
         """Return for people what to change where skills were never achieved."""
@@ -207,6 +232,7 @@ class DeepLearner(ABC):
     @classmethod
     def start(cls, spec: DomainSpec, options: Mapping[str, Any]) -> Self:
         """Return a learner that knows nothing yet."""
+        options = renamed(options)
         known = [entry.name for entry in fields(cls.settings_class)]
         for name in options:
             if name not in known:
@@ -233,8 +259,8 @@ class DeepLearner(ABC):
                 f" {details['propositions']}; train anew."
             )
         settings: dict[str, Any] = {
-            RENAMED.get(name, name): tuple(value) if isinstance(value, list) else value
-            for name, value in details["settings"].items()
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in renamed(details["settings"]).items()
         }
         learner = cls(spec, cls.settings_class(**settings))
         learner.rounds = details["rounds"]
@@ -266,8 +292,19 @@ class DeepLearner(ABC):
         self.collect(random)
         self.improve(random)
         self.rounds += 1
-        if self.rounds % self._settings.validate_rounds == 0:
+        if self._is_validation_due():
             self._validate()
+
+    def _is_validation_due(self) -> bool:
+        """Tell whether skills are tried after this round.
+
+        Every `validate_rounds`; in the beginning sooner, so that who waits sees early whether anything
+        is learned; and at the end of the plan, where step sizes are smallest.
+        """
+        every, end = self._settings.validate_rounds, getattr(self._settings, "horizon", 0)
+        early = {every // part for part in EARLY} if every >= EARLY[0] else set()
+        ends = self.steps - self.round_steps < end <= self.steps
+        return self.rounds % every == 0 or self.rounds in early or ends
 
     def _validate(self) -> None:
         scores = self.validate()

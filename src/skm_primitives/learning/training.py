@@ -64,6 +64,11 @@ def _acquire(path: Path, out: Path) -> int:
 
 MANY_CELLS = 1000
 """Cells from which tables over cells × places are too large."""
+MEASURED = 0.02
+"""The share of a budget from which the speed of world and learner is taken."""
+KEPT_FOR_STEPS = 0.85
+"""The share of a budget for steps and updates: the rest is for validations, and for what is measured
+at the end."""
 WORLD_LEARNER = "skm_primitives.learning.world_model:WorldLearner"
 LEARNERS = {
     ("Discrete", "Discrete"): "skm_primitives.learning.tabular:TabularLearner",
@@ -230,17 +235,21 @@ def train(
     out: Path,
     command: str,
     report: Callable[[int], None] = lambda _: None,
+    budget: float | None = None,
 ) -> TrainingResult:
     """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
 
-    With None, the learner says after each round how many it takes (`default_steps`).
+    With None, the learner says after each round how many it takes (`default_steps`). With a budget in
+    seconds, the first rounds tell how fast world and learner are, and the steps are decided once, from
+    that (`planned_steps`). So the clock decides how long a run is, and nothing else: one with as many
+    `steps` ends with the same bytes, and so does one that is resumed.
 
     An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
     ends it at once. A round that fails, say in the environment, ends it too, with all rounds
     before it saved.
     """
     _check_writable(out)
-    saved = time.monotonic()
+    saved = began = time.monotonic()
     with locked(out), _interrupts() as interrupted:
         while learner.steps < (steps or learner.default_steps) and not interrupted.is_set():
             try:
@@ -252,12 +261,29 @@ def train(
                 raise SkmError(
                     f"{error} The run is saved as it was after {learner.steps} steps, in {out}."
                 ) from error
+            spent = time.monotonic() - began
+            if budget and (spent > MEASURED * budget or interrupted.is_set()):
+                steps, budget = _plan(learner, planned_steps(learner.steps, spent, budget)), None
             report(learner.steps)
             if time.monotonic() - saved > learner.save_seconds:
                 learner.save(out, command)
                 saved = time.monotonic()
         card = learner.save(out, command)
     return TrainingResult(card, interrupted.is_set())
+
+
+def planned_steps(steps: int, seconds: float, budget: float) -> int:
+    """Return how many steps fit a budget in seconds, given how long the first ones took."""
+    return max(1, int(steps * KEPT_FOR_STEPS * budget / max(seconds, 1e-9)))
+
+
+def _plan(learner: Learner, steps: int) -> int | None:
+    """Tell a learner that plans ahead how long the run is; else return that."""
+    plan = getattr(learner, "plan", None)
+    if plan is None:
+        return max(steps, learner.steps)
+    plan(steps)
+    return None
 
 
 def _check_writable(out: Path) -> None:

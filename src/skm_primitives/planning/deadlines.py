@@ -69,7 +69,7 @@ def can_be_late(mission: Mission) -> bool:
         return False
     closing = [tick.name for tick in clocks.ticks if tick.kind == "closes"]
     for name in closing:
-        table = machine.table.given({name: True})
+        table = machine.delta.given({name: True})
         for state in range(machine.num_states):
             if state in machine.terminal or state in machine.failure:
                 continue

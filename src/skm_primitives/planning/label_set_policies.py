@@ -415,10 +415,10 @@ def _same(new: FloatArray, old: FloatArray) -> bool:
 
 
 def _any_weights(weights: FloatArray, outcomes: GoalOutcomes, continuation: IntArray) -> FloatArray:
-    """Return the weights; where learned values give every goal up, those of goals that lead onward.
+    """Return the weights; where learned values give every goal up, those of goals that lead on.
 
     Values of networks prove nothing, so the robot tries: by the fewest moves of the machine, of which
-    `onward[u, g]` are left after a goal.
+    `continuation[u, g]` are left after a goal.
     """
     fewest = np.where(outcomes.reward > 0, 0, continuation)
     given_up = ~np.isfinite(weights).any(axis=1, keepdims=True)

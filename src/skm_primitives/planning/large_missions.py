@@ -697,15 +697,18 @@ class _Search:
         """Move and turn parts of the order of events, while that makes it shorter; then shake it."""
         rng = np.random.default_rng(0)
         ways = self._class_ways()
+        # By the distances of places alone: quick, and most orders that are short by them work.
+        self._try(shorter_order(self.order, ways))
         order = self._local_optimum(self.order, ways, until)
         while time.process_time() < until and len(order) > 3:
             first, second = sorted(rng.choice(len(order) + 1, 2, replace=False).tolist())
             third = int(rng.integers(second, len(order) + 1))
             shaken = order[:first] + order[second:third] + order[first:second] + order[third:]
             length = self.length
-            self._local_optimum(shaken, ways, until)
+            if not math.isfinite(self._try(shorter_order(shaken, ways))):
+                self._local_optimum(shaken, ways, until)
             if self.length < length:
-                order = self.order
+                order = self.order = self._local_optimum(self.order, ways, until)
 
     def _class_ways(self) -> FloatArray:
         """Return `[class, class]`: steps between their nearest cells; 0 stands for the start."""
@@ -791,6 +794,48 @@ class _Search:
 ESTIMATE_SLACK: Final = 2.0
 """Steps by which a move may look longer, by the distances of places, and still be tried exactly:
 which cell of a place is entered matters by about so much."""
+
+
+def shorter_order(order: Sequence[int], ways: FloatArray) -> list[int]:
+    """Return an order that no 2-opt or or-opt move makes shorter by the ways between places.
+
+    The way begins at place 0 and is open at its end. What a move changes is looked up, not summed again.
+    """
+    stops = [0, *order]
+    rows: list[list[float]] = ways.tolist()
+    while (better := _shorter_by_a_move(stops, rows)) is not None:
+        stops = better
+    return stops[1:]
+
+
+def _shorter_by_a_move(stops: list[int], rows: list[list[float]]) -> list[int] | None:
+    """Return the first order that one move makes shorter; None: there is none."""
+    count = len(stops)
+
+    def way(a: int, b: int) -> float:
+        return rows[stops[a]][stops[b]] if b < count else 0.0
+
+    for i in range(1, count - 1):
+        turned = 0.0  # what turning the stops from i to j changes within them
+        for j in range(i + 1, count):
+            turned += way(j, j - 1) - way(j - 1, j)
+            change = way(i - 1, j) - way(i - 1, i) + turned
+            if j + 1 < count:
+                change += way(i, j + 1) - way(j, j + 1)
+            if change < -1e-9:
+                return stops[:i] + stops[i : j + 1][::-1] + stops[j + 1 :]
+    for size in (1, 2, 3):
+        for i in range(1, count - size + 1):
+            j = i + size - 1
+            gain = way(i - 1, i) + way(j, j + 1) - (way(i - 1, j + 1) if j + 1 < count else 0.0)
+            if gain <= 0:
+                continue
+            for k in (*range(i - 1), *range(j + 1, count)):
+                if way(k, i) + way(j, k + 1) * (k + 1 < count) - way(k, k + 1) < gain - 1e-9:
+                    moved, rest = stops[i : j + 1], stops[:i] + stops[j + 1 :]
+                    after = (k if k < i else k - size) + 1
+                    return rest[:after] + moved + rest[after:]
+    return None
 
 
 def _moves(order: list[int]) -> Iterator[list[int]]:

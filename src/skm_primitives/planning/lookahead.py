@@ -102,7 +102,7 @@ class GoalOutcomes:
         )
 
     def log_worth(self, continuation: FloatArray, most: FloatArray, log_gamma: float) -> FloatArray:
-        """Return log of what each goal is worth, if `onward[u, g]` is that of going on from it in u."""
+        """Return log of each goal's worth, if `continuation[u, g]` is that of going on from it in u."""
         after = np.take_along_axis(continuation, self.target, axis=0)
         worth = np.minimum(log_sum(self.reward, log_gamma + after), most)
         return np.where(self.moves, worth, -np.inf)
@@ -173,14 +173,12 @@ def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:
     reward = np.zeros(shape)
     passing, passing_reward = [], []
     label_sets = label_sets_of(goals)
+    table = machine.table([frozenset(), *label_sets])
     idle_target, idle_reward = np.zeros(shape[0], np.int64), np.full(shape[0], -np.inf)
-    for state in range(machine.num_states):
-        if state in machine.terminal:
-            continue
-        nothing = machine.step(state, frozenset())
+    for state, (nothing, *shown) in enumerate(table):
         if not _stays(state, nothing) and machine.keeps(state, nothing):
             idle_target[state], idle_reward[state] = nothing
-        outcomes = {labels: machine.step(state, labels) for labels in label_sets}
+        outcomes = dict(zip(label_sets, shown, strict=True))
         moving = {labels for labels in label_sets if not _stays(state, outcomes[labels])}
         for index, goal in enumerate(goals):
             if goal.labels not in moving:

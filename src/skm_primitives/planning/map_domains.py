@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +13,13 @@ from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills import checkpoint
 from skm_primitives.skills.known_skills import LEARNER, compute_skills
+from skm_sim.maps.actions import check_actions, read_actions
 from skm_sim.maps.building import Building, make_building
 from skm_sim.maps.drawing import building_figure
 from skm_sim.maps.env import building_model
 from skm_sim.maps.places import read_places
 from skm_sim.maps.spec import (
+    ACTIONS,
     MAP,
     PICTURE,
     PLACES,
@@ -52,6 +54,8 @@ class MadeMap:
             "width": width,
             "height": height,
             "label_sets": sorted(sorted(labels) for labels in building.label_sets),
+            "actions": [spec.name for spec in building.actions],
+            "facts": list(building.facts),
             "unreachable": list(building.unreachable),
             "reasons": building.unreachable,
             "seconds": self.seconds,
@@ -66,6 +70,7 @@ def make_map_domain(
     cell: float | None = None,
     robot_radius: float | None = None,
     neighbours: int | None = None,
+    actions: Path | None = None,
     picture: bool = True,
     overwrite: bool = False,
     command: str = "skm map",
@@ -91,12 +96,16 @@ def make_map_domain(
     if is_map_folder(folder) and not overwrite and not of_its_own:
         raise MapError(f"{folder} holds a domain; --overwrite replaces it.")
     file = settings_from(read_places(places_path), **given, neighbours=neighbours)
-    building = make_building(map_path, file)
-    card = write_building(building, map_path, places_path, folder)
+    if of_its_own and actions is None and (folder / ACTIONS).is_file():
+        actions = folder / ACTIONS
+    given_actions = () if actions is None else read_actions(actions)
+    check_actions(given_actions, file.places.names, str(actions))
+    building = replace(make_building(map_path, file), actions=given_actions)
+    card = write_building(building, map_path, places_path, folder, actions)
     skills = checkpoint.Card(card.name, LEARNER, command, seed=0, steps=0)
     arrays = compute_skills(building_model(building))
     if building.file.robot_margin > 0:
-        arrays["near"] = building.near
+        arrays["near"] = np.tile(building.near, 1 << len(building.facts))
     checkpoint.save(folder / SKILLS, arrays, skills)
     if picture:
         title = f"{card.name}: {building.floor.num_cells} cells of {building.file.cell:g} m"
@@ -173,9 +182,10 @@ def journeys(building: Building, policy: ProductPolicy) -> Journeys:
     rng = np.random.default_rng(SEED)
     starts = rng.choice(possible, min(STARTS, len(possible)), replace=False)
     totals, legs = [], []
+    lengths_of = np.append(building.floor.step_lengths, np.zeros(len(building.actions)))
     for start in starts.tolist():
         way = policy.way_from(start)
-        metres = building.floor.step_lengths[[action for _, _, action in way]]
+        metres = lengths_of[[action for _, _, action in way]]
         totals.append(float(metres.sum()))
         legs.append((np.array([state for state, _, _ in way]), metres))
     states = dict.fromkeys(int(state) for found, _ in legs for state in found)

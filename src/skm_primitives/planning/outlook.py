@@ -20,7 +20,7 @@ from skm_machine.mission import Mission
 from skm_machine.possible import LabelSet, possible_outcomes, shown_everywhere
 from skm_machine.reward_machine import Outcome
 from skm_machine.skill_machine import TOLERANCE, Skill, SkillMachine, plan_possible
-from skm_primitives.planning.keeping import Keeping, keeping
+from skm_primitives.planning.feasibility_report import FeasibilityReport, feasibility_report
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Policy, WantsGoals
 from skm_primitives.planning.product import Node, Product, mission_product
@@ -78,7 +78,7 @@ class Outlook:
     def document(self) -> dict[str, Any]:
         """Return what is to be said of it besides, for programs."""
         names = self.skills.reward_machine.names
-        document = Keeping(self.unlearned, self.blocked).document()
+        document = FeasibilityReport(self.unlearned, self.blocked).document()
         if self.starts is not None:
             document["starts"] = {"possible": self.starts[0], "all": self.starts[1]}
         if self.steps:
@@ -93,7 +93,7 @@ class Outlook:
     def sentences(self) -> list[str]:
         """The same for people."""
         names = self.skills.reward_machine.names
-        said = Keeping(self.unlearned, self.blocked).sentences
+        said = FeasibilityReport(self.unlearned, self.blocked).sentences
         if self.starts is not None and 0 < self.starts[0] < self.starts[1]:
             said.append(f"it can be achieved from {self.starts[0]} of {self.starts[1]} places")
         if self.waits:
@@ -104,7 +104,7 @@ class Outlook:
 
 def outlook(mission: Mission, skills: Skills) -> Outlook:
     """Say what a mission comes to with these skills, by the product planner."""
-    kept = keeping(mission, skills)
+    kept = feasibility_report(mission, skills)
     if mission.in_parts and kept.policy is not None:
         mission = kept.policy.mission  # one machine, where the planner needs that
     if mission.in_parts:

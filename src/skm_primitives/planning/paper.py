@@ -37,7 +37,7 @@ class PaperPolicy:
     going on after the step; here an action is worth the better of ⟨a, 0⟩ and ⟨a, 1⟩. With ⟨a, 0⟩ alone,
     to step on a goal in the middle of a room is worth the same as to walk away from it (either way it
     takes two more steps to stop there), and the agent goes to and fro beside its goal; in a gridworld it
-    then achieves no task from any start (docs/planning.md).
+    then achieves no task from any start (docs/explanation/planning.md).
 
     With `possible_only`, the machine is restricted to the label sets of the goal buffer, those that some
     state of the world was seen to show. The paper assumes that every transition can be achieved; where

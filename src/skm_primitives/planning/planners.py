@@ -72,7 +72,7 @@ def make_policy(
     `"printed"` is `"paper"` to the letter of Definition 3.2 (see `PaperPolicy`). `possible_only` has
     these two plan on the machine restricted to label sets that occur; the others always do.
 
-    Any other name is that of a planner of an installed package (docs/extending.md).
+    Any other name is that of a planner of an installed package (docs/how-to/extending.md).
     """
     planner = check_planner(planner)
     if mission.in_parts:

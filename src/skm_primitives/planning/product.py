@@ -43,7 +43,7 @@ def machine_table(
     machine: RewardMachine, label_sets: Sequence[frozenset[str]]
 ) -> tuple[IntArray, FloatArray]:
     """Return δ_u and δ_r as arrays `[machine state, label set]`."""
-    rows = machine.tabulated(label_sets)
+    rows = machine.table(label_sets)
     shape = len(rows), len(label_sets)
     target = np.array([[o.target for o in row] for row in rows], np.int64).reshape(shape)
     reward = np.array([[o.reward for o in row] for row in rows], np.float64).reshape(shape)

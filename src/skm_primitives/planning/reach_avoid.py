@@ -25,6 +25,7 @@ from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, log_goal_weights
 from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, goal_outcomes, log_sum
 from skm_primitives.planning.policy import Decision
+from skm_primitives.planning.product import machine_table, members
 from skm_primitives.skills.goals import Goal, label_sets_of
 from skm_primitives.skills.values import (
     AnyGoalValues,
@@ -136,16 +137,11 @@ def allowed_constraints(
     outcomes = goal_outcomes(machine, strict)
     ended = np.zeros(len(strict.goals), np.bool_) if between.ended is None else between.ended
     possible = outcomes.steps_to_reward(machine.endless, ended) < NEVER
-    shape = machine.num_states, len(label_sets)
-    target, reward = np.zeros(shape, np.int64), np.zeros(shape)
-    moves, kept = np.zeros((2, *shape), np.bool_)
+    target, reward = machine_table(machine, label_sets)
+    moves = (target != np.arange(machine.num_states)[:, None]) | (reward > 0)
+    committed = members(machine.num_states, machine.committed)
+    kept = ~committed[:, None] | committed[target]
     running = [state for state in range(machine.num_states) if state not in machine.terminal]
-    for state in running:
-        for index, labels in enumerate(label_sets):
-            outcome = machine.step(state, labels)
-            target[state, index], reward[state, index] = outcome
-            moves[state, index] = outcome.target != state or outcome.reward > 0
-            kept[state, index] = machine.keeps(state, outcome)
     bad = moves & ~(kept & ((reward > 0) | possible[target]))
     log_gamma = math.log(skills.gamma)
     for sweep in range(SWEEPS):

@@ -240,7 +240,8 @@ class TeamPlanner:
         self._check(starts, here)
         working = len(self.team.names) - len(self.team.gone)
         if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
-            found = _joint_search(self, starts, here, began + seconds)
+            # Half of the time: what is too large for it is scheduled.
+            found = _joint_search(self, starts, here, began + seconds / 2)
             if found is not None:
                 return TeamPlan(found, True, time.process_time() - began)
         return _Schedules(self, starts, here, began, began + seconds).best()
@@ -884,9 +885,11 @@ class _Timetable:
         goals = away == 0
         moves = self.team.moves
         latest = began + int(away[start]) + max(0, earliest - began) + HORIZON
+        # Once the others have come to rest nothing changes any more: a cell need not be looked at again.
+        settled = max([earliest, *(len(path) for path in self.reserved)])
         queue: list[tuple[int, int, int, int]] = [(began + int(away[start]), 0, start, began)]
         came: dict[tuple[int, int], tuple[int, int]] = {}
-        seen = {(start, began)}
+        seen = {(start, min(began, settled))}
         count = 0
         while queue:
             _, _, cell, step = heapq.heappop(queue)
@@ -900,14 +903,14 @@ class _Timetable:
                 continue
             for after in dict.fromkeys(moves[cell].tolist()):
                 key = after, step + 1
-                if key in seen or away[after] < 0:
+                if (after, min(step + 1, settled)) in seen or away[after] < 0:
                     continue
                 target_too_soon = goals[after] and step + 1 < earliest
                 if target_too_soon or not (allowed[after] or goals[after] or after == cell):
                     continue
                 if not self._free(robot, cell, after, step + 1):
                     continue
-                seen.add(key)
+                seen.add((after, min(step + 1, settled)))
                 came[key] = cell, step
                 count += 1
                 estimate = max(earliest, step + 1 + int(away[after]))

@@ -1,5 +1,5 @@
 """Runs in MCAP files: written so that nothing is lost, read, and judged again. With or without ROS.
 
-The format is in docs/recording.md. `files` reads any recording, `missions` puts the runs in it together,
+The format is in docs/how-to/recording.md. `files` reads any recording, `missions` its runs,
 `writer` writes one, `episode_recorder` records a run in process, `verification` judges it independently.
 """

@@ -8,7 +8,6 @@ what the nodes' answers to missions with bounds in seconds are compared with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from skm_machine.logic.formula import negation
@@ -108,9 +107,3 @@ def _some(moments: list[int], most: int = 40) -> list[int]:
     """Return the last moment and others evenly before it: the whole trace is judged at each."""
     step = max(1, len(moments) // most)
     return moments[::-1][::step]
-
-
-def longest_gap(file: RunFile) -> float:
-    """Return the longest time between two stamps of labels, in seconds: how well time is known."""
-    stamps = sorted({stamp_of(message.value.header) for message in file.messages("labels")})
-    return max((b - a for a, b in pairwise(stamps)), default=0) / NANOSECONDS

@@ -38,6 +38,7 @@ STANDARD_TYPES: Final = {
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id\n",
     "std_msgs/ColorRGBA": "float32 r\nfloat32 g\nfloat32 b\nfloat32 a\n",
     "std_msgs/Bool": "bool data\n",
+    "std_msgs/String": "string data\n",
     "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z\n",
     "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z\n",
     "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
@@ -86,7 +87,6 @@ PRIMITIVES: Final = {
 }
 """Kinds of numbers, and their letters in `struct`."""
 SEPARATOR: Final = "=" * 80
-MOST_NESTED: Final = 30
 _FIELD: Final = re.compile(
     r"(?P<kind>[\w/]+)(?:<=\d+)?(?P<array>\[(?:<=)?\d*\])?\s+(?P<name>\w+)\s*(?P<rest>.*)"
 )
@@ -488,7 +488,7 @@ ADD, DELETE_ALL = 0, 3
 """`action` of `visualization_msgs/Marker`."""
 STOP, DISCRETE, CONTINUOUS = 0, 1, 2
 """`kind` of `Action`."""
-BEGAN, WENT_ON, ENDED = 0, 1, 2
+BEGAN, WENT_ON, ENDED, RESUMED = 0, 1, 2, 3
 """`kind` of `MissionLog`."""
 
 

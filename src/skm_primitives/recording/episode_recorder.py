@@ -254,7 +254,7 @@ class EpisodeRecorder:
             "primitives_info", "skm/PrimitivesInfo", {"header": self._header(0), **fields}, 0
         )
         self._true_events = labels.intersection(self._events)
-        self._narrator = RunNarrator(run, self._spec.step_seconds or 0.0)
+        self._narrator = RunNarrator(run, lambda: self._spec.step_seconds or 0.0)
         self._log(run, BEGAN)
         self._state(run, observation, labels)
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from skm_machine.errors import SkmError
 from skm_machine.logic.timed import NANOSECONDS
@@ -30,6 +30,7 @@ from skm_primitives.recording.cdr import (
     DISCRETE,
     ENDED,
     OUTCOMES,
+    RESUMED,
     Codec,
     ExistingRecordingError,
     Message,
@@ -740,7 +741,7 @@ class RecordedMission:
             until = self.states[1].stamp if len(self.states) > 1 else self._latest
             if not stamps[0] - NANOSECONDS <= began <= until:
                 began = stamps[0]
-            times = [began, *(state.stamp for state in self.states[1:])]
+            times = _going_on([began, *(state.stamp for state in self.states[1:])], self.states)
         elif step > 0:
             times = [round(state.step * step * NANOSECONDS) for state in self.states]
         else:
@@ -774,6 +775,17 @@ class RecordedMission:
         return compile_mission(self.text if text is None else text, **options)
 
 
+def _going_on(times: list[int], states: Sequence[RecordedState]) -> list[int]:
+    """Return times that go on where a world, and its clock, was started again: no time went by then."""
+    behind = 0
+    found = times[:1]
+    for before, state, shown in zip(states, states[1:], times[1:], strict=False):
+        if before.key[:2] != state.key[:2] and shown + behind < found[-1]:
+            behind = found[-1] - shown
+        found.append(shown + behind)
+    return found
+
+
 def recorded_missions(file: RunFile) -> list[RecordedMission]:
     """Return the missions of a recording whose beginning or states it holds, in order.
 
@@ -797,7 +809,8 @@ def recorded_missions(file: RunFile) -> list[RecordedMission]:
     begins = sorted(m.log[0][0] for m in by_goal.values() if m.began is not None)
     world = _World(file)
     for mission in missions:
-        mission.log.sort(key=lambda entry: entry[1].number)
+        mission.log = _in_order(mission.log)
+        mission.machine_states = _that_counted(mission)
         _fill(mission, world, begins)
     return missions
 
@@ -839,34 +852,90 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
     first, last = _span(mission, world)
     if first is None:
         return
+    spans = _spans(mission, first, last)
     start = mission.log[0][0] if mission.log else 0
     later = [begin for begin in begins if begin > start]
     until = min(later, default=1 << 63)
-    mission.actions = [a for a in world.actions if start <= a.time < until and _same(a.key, first)]
+    worlds = {span.first[:2] for span in spans}
+    mission.actions = [a for a in world.actions if start <= a.time < until and a.key[:2] in worlds]
     answers: dict[Key, RecordedAction] = {}
     for action in mission.actions:
         answers.setdefault(action.key, action)
     events = _events(mission)
-    for key in sorted(world.labels):
-        if _same(key, first) and first[2] <= key[2] <= last:
-            shown = world.labels[key]
-            step = key[2] - first[2]
-            mission.states.append(
-                RecordedState(
-                    step,
-                    key,
-                    shown[0][0],
-                    shown[0][2] | _true_at(events, step),
-                    world.observations.get(key),
-                    answers.get(key),
-                    shown[0][1],
-                    versions=len({labels for *_, labels in shown}),
-                )
+    for key, step in _steps_of(world, spans):
+        shown = world.labels[key]
+        mission.states.append(
+            RecordedState(
+                step,
+                key,
+                shown[0][0],
+                shown[0][2] | _true_at(events, step),
+                world.observations.get(key),
+                answers.get(key),
+                shown[0][1],
+                versions=len({labels for *_, labels in shown}),
             )
+        )
     if mission.states:
         stamps = [stamp for _, stamp, _ in world.labels[mission.states[0].key]]
-        same = [shown for key, shown in world.labels.items() if _same(key, first)]
-        mission.set_clocks(stamps, max(stamp for shown in same for _, stamp, _ in shown))
+        same = [shown for key, shown in world.labels.items() if _same(key, spans[-1].first)]
+        heard = [stamp for shown in same for _, stamp, _ in shown]
+        mission.set_clocks(stamps, max(heard, default=stamps[-1]))  # none, of one being written
+
+
+# A mission that has outlived a restart: its log says from where it went on, with which step. What was
+# shown in between is no part of it.
+
+
+class _Span(NamedTuple):
+    """A part of a mission without a restart."""
+
+    first: Key
+    step: int
+    """Of the mission, in that state."""
+    until: int
+    """The mission's step with which the next part begins."""
+
+
+def _in_order(log: list[tuple[int, Message]]) -> list[tuple[int, Message]]:
+    """Return the entries by their numbers; of two with the same, the one after a restart."""
+    by_number: dict[int, tuple[int, Message]] = {}
+    for at, entry in sorted(log, key=lambda pair: (pair[1].number, pair[0])):
+        if entry.number not in by_number or entry.kind == RESUMED:
+            by_number[int(entry.number)] = at, entry
+        else:
+            by_number[-1 - len(by_number)] = at, entry  # It is one too many, and counts as such.
+    return sorted(by_number.values(), key=lambda pair: (pair[1].number, pair[0]))
+
+
+def _that_counted(mission: RecordedMission) -> list[tuple[int, Message]]:
+    """Return what the machine said of itself, without the steps that a restart has undone."""
+    resumed = [(at, int(e.mission_steps)) for at, e in mission.log if e.kind == RESUMED]
+    return [
+        (at, state)
+        for at, state in mission.machine_states
+        if not any(at < when and int(state.mission_steps) >= step for when, step in resumed)
+    ]
+
+
+def _spans(mission: RecordedMission, first: Key, last: int) -> list[_Span]:
+    resumed = [entry for _, entry in mission.log if entry.kind == RESUMED]
+    begins = [(first, 0), *((_key(entry), int(entry.mission_steps)) for entry in resumed)]
+    key, step = begins[-1]
+    ends = [*(step for _, step in begins[1:]), step + last - key[2] + 1]
+    return [_Span(key, step, end) for (key, step), end in zip(begins, ends, strict=True)]
+
+
+def _steps_of(world: _World, spans: Sequence[_Span]) -> list[tuple[Key, int]]:
+    """Return the states of a mission with their steps, in order."""
+    found = [
+        (key, span.step + key[2] - span.first[2])
+        for span in spans
+        for key in sorted(world.labels)
+        if _same(key, span.first) and key[2] >= span.first[2]
+        if span.step + key[2] - span.first[2] < span.until
+    ]
+    return sorted(found, key=lambda pair: pair[1])
 
 
 def _span(mission: RecordedMission, world: _World) -> tuple[Key | None, int]:
@@ -883,8 +952,10 @@ def _span(mission: RecordedMission, world: _World) -> tuple[Key | None, int]:
         first = session, episode, step - int(known[0].mission_steps)
     if ended is not None and ended.state >= 0:
         return first, int(ended.step)
-    steps = [key[2] for key in world.labels if _same(key, first)]
-    return first, max(steps, default=first[2])
+    resumed = [_key(entry) for _, entry in mission.log if entry.kind == RESUMED]
+    latest = resumed[-1] if resumed else first
+    steps = [key[2] for key in world.labels if _same(key, latest)]
+    return first, max(steps, default=latest[2])
 
 
 def _events(mission: RecordedMission) -> list[tuple[int, frozenset[str]]]:

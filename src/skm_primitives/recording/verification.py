@@ -8,7 +8,7 @@ is a disagreement. Where a machine may choose (see `RewardMachine.options`), any
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -43,7 +43,7 @@ class Disagreement:
     """Something that was recorded and cannot be so."""
 
     kind: str
-    """Such as `wrong transition`: see docs/recording.md."""
+    """Such as `wrong transition`: see docs/how-to/recording.md."""
     step: int | None
     """Of the mission; None if it is about the whole."""
     text: str
@@ -176,7 +176,7 @@ def check_conduct(
     ended = recorded.ended
     if ended is None or ended.state < 0 or not recorded.states:
         return
-    last = int(ended.step) - recorded.states[0].key[2]
+    last = int(ended.mission_steps)
     over = last if decided is None else decided
     _check_stop(recorded, over, found, ticked_after)
 
@@ -192,7 +192,8 @@ def _check_order(recorded: RecordedMission, found: Verification) -> None:
         seen, action = before.observation, before.action
         lockstep = seen is not None and seen.period == 0
         early = lockstep and action is not None and after.time <= action.time
-        if after.step == before.step + 1 and (backwards or early):
+        same = after.key[:2] == before.key[:2]
+        if same and after.step == before.step + 1 and (backwards or early):
             text = "the state was shown before the robot can have got there"
             found.disagree("doubled step", after.step, text)
             return
@@ -201,14 +202,14 @@ def _check_order(recorded: RecordedMission, found: Verification) -> None:
 def _check_stop(
     recorded: RecordedMission, over: int, found: Verification, ticked_after: float | None
 ) -> None:
-    first = recorded.states[0].key[2]
+    step_of = _steps(recorded)
     ended_at = next(when for when, entry in recorded.log if entry is recorded.ended)
     before = [action for action in recorded.actions if action.time <= ended_at]
     after = [action for action in recorded.actions if action.time > ended_at]
     stops = [action for action in before if action.kind == STOP]
     for action in after:
         if action.kind != STOP:
-            step = action.key[2] - first
+            step = step_of(action)
             found.disagree(
                 "action after the stop", step, "the mission had ended, the robot moved on"
             )
@@ -217,15 +218,27 @@ def _check_stop(
     # so may one that the clock decided while that state lasted.
     by_labels = found.verdict in (SATISFIED, VIOLATED) and ticked_after is None
     done = over if by_labels else over + 1
-    late = next((a for a in before if a.kind != STOP and a.key[2] - first >= done), None)
+    late = next((a for a in before if a.kind != STOP and step_of(a) >= done), None)
     if late is not None:
-        step = late.key[2] - first
+        step = step_of(late)
         text = f"the mission was decided at step {over}; an action answered step {step}"
         found.disagree("late stop", step, text)
     elif not stops or stops[-1] is not before[-1]:
         found.disagree("no stop", over, "the last action of the mission is no stop")
     else:
         _measure_stop(recorded, stops[-1], over, found, ticked_after or 0.0)
+
+
+def _steps(recorded: RecordedMission) -> Callable[[RecordedAction], int]:
+    """Return what tells which step of the mission an action answers; −1: one that does not count."""
+    steps = {state.key: state.step for state in recorded.states}
+    last = recorded.states[-1]
+
+    def step_of(action: RecordedAction) -> int:
+        later = action.key[:2] == last.key[:2] and action.key[2] > last.key[2]
+        return last.step + action.key[2] - last.key[2] if later else steps.get(action.key, -1)
+
+    return step_of
 
 
 def _measure_stop(
@@ -235,7 +248,7 @@ def _measure_stop(
     found: Verification,
     lasted: float,
 ) -> None:
-    if stop.key[2] - recorded.states[0].key[2] != over:
+    if _steps(recorded)(stop) != over:
         text = f"the mission was decided at step {over}, the stop came later"
         found.disagree("late stop", over, text)
     state = next((state for state in recorded.states if state.step == over), None)

@@ -37,6 +37,7 @@ def tasks_section(_: Get) -> Section:
     tables.append(Table("settings", settings))
     about = (
         "The tasks of the three domains, translated by skm, and the settings that were in effect in the"
-        " paper's comparison. How the networks were learned: docs/moving_targets.md, docs/safety.md."
+        " paper's comparison. How the networks were learned: docs/results/moving_targets.md,"
+        " docs/results/safety.md."
     )
     return Section("tasks", "Tasks and settings", about, tables=tables)

@@ -50,7 +50,7 @@ class Shrinking:
 
 # How a learner sees and moves in a domain: features of observations, and a warp of actions.
 #
-# The environment stays as it is; a *body* sits on the learner's side. `VectorEncoder` fits any
+# The environment stays as it is; an *encoder* sits on the learner's side. `VectorEncoder` fits any
 # domain with vectors of numbers to observe, and actions that are a choice or a box; a domain that
 # deserves better names its own in its spec.
 
@@ -189,11 +189,11 @@ def coarse_grid(low: Float32Array, high: Float32Array) -> Float32Array:
 
 
 def encoder_for(spec: DomainSpec) -> ObservationEncoder:
-    """Return the body of a domain."""
-    own = spec.part("body")
+    """Return the observation encoder of a domain."""
+    own = spec.part("encoder")
     if own is not None:
-        body: ObservationEncoder = own()
-        return body
+        encoder: ObservationEncoder = own()
+        return encoder
     env = spec.make()
     try:
         if is_image(env.observation_space):

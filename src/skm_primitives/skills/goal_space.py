@@ -245,7 +245,20 @@ _LATER = 1 << 20
 """A step that is after all others."""
 
 
-class ObjectGoals(GoalSpace):
+class GoalsAskedLater(GoalSpace):
+    """Goals whose steps are not remembered, but found in the episodes when they are asked for."""
+
+    def steps_to_goals(
+        self,
+        slots: IntArray,
+        over: BoolArray | None = None,  # noqa: ARG002
+        more: ByteArray | None = None,  # noqa: ARG002
+    ) -> ByteArray:
+        """Return nothing to remember: there would be too many goals."""
+        return np.zeros((slots.shape[0] - 1, slots.shape[1], 0), np.uint8)
+
+
+class ObjectGoals(GoalsAskedLater):
     """The goals of a domain of things: the label sets of single kinds are known beforehand."""
 
     def __init__(
@@ -301,15 +314,6 @@ class ObjectGoals(GoalSpace):
         mask[np.arange(count), chosen[:, 1], chosen[:, 2]] = True
         return mask
 
-    def steps_to_goals(
-        self,
-        slots: IntArray,
-        over: BoolArray | None = None,  # noqa: ARG002
-        more: ByteArray | None = None,  # noqa: ARG002
-    ) -> ByteArray:
-        """Return nothing to remember: `steps_to` finds the steps to a goal when they are asked for."""
-        return np.zeros((slots.shape[0] - 1, slots.shape[1], 0), np.uint8)
-
     def steps_to(
         self, goals: IntArray, episodes: IntArray, between: BoolArray, step: IntArray
     ) -> IntArray:
@@ -341,7 +345,7 @@ BANK = 30
 """Avoid sets that agents pursue while they learn, besides the strictest and the freest."""
 
 
-class AnyAvoidGoals(GoalSpace):
+class AnyAvoidGoals(GoalsAskedLater):
     """The goals of a network that is told the avoid set; heads are the sets that agents pursue."""
 
     def __init__(
@@ -386,15 +390,6 @@ class AnyAvoidGoals(GoalSpace):
         """Return `(n, constraints)`: which constraints are avoided where these bits are allowed."""
         avoided: BoolArray = (allowed[:, None] & self.constraint_masks) == 0
         return avoided
-
-    def steps_to_goals(
-        self,
-        slots: IntArray,
-        over: BoolArray | None = None,  # noqa: ARG002
-        more: ByteArray | None = None,  # noqa: ARG002
-    ) -> ByteArray:
-        """Return nothing to remember."""
-        return np.zeros((slots.shape[0] - 1, slots.shape[1], 0), np.uint8)
 
     def steps_later(
         self, allowed: IntArray, episodes: IntArray, between: BoolArray, step: IntArray

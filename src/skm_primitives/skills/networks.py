@@ -74,11 +74,13 @@ class ServedImageNetwork:
     ) -> None:
         self._filters = _Filters(prefix, arrays)
         self._head = ServedMLP(f"{prefix}.head", arrays)
-        continuation = arrays.get(f"{prefix}.onward")
+        # Files of 0.1 call it `onward`.
+        name = "continuation" if f"{prefix}.continuation" in arrays else "onward"
+        continuation = arrays.get(f"{prefix}.{name}")
         self._continuation: tuple[Float32Array, Float32Array] | None = None
         if continuation is not None:
             flat = continuation.reshape(-1, *continuation.shape[2:])
-            self._continuation = flat, arrays[f"{prefix}.onward_bias"]
+            self._continuation = flat, arrays[f"{prefix}.{name}_bias"]
         self._encoder = encoder
         self.inputs = encoder.inputs if self._filters.planes == encoder.planes else -1
 

@@ -28,8 +28,8 @@ class GoalValues:
     stop: Float32Array
     """`stop[goal, action]`: the value of ⟨a, 1⟩."""
     continuation: Float32Array | None = None
-    """`onward[label set, goal]`: the value that each goal will have where that label set of the goal
-    buffer is shown next; None where only the mean, `GoalToGoal`, is known."""
+    """`continuation[label set, goal]`: the value that each goal will have where that label set of the
+    goal buffer is shown next; None where only the mean, `GoalToGoal`, is known."""
 
     def select(self, goals: IntArray) -> GoalValues:
         """Return the values of some goals only."""

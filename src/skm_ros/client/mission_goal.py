@@ -14,7 +14,7 @@ from typing import Any, Final
 from rclpy.action import ActionClient
 from rclpy.event_handler import SubscriptionEventCallbacks
 from skm.action import ExecuteMission
-from skm.msg import MachineState
+from skm.msg import MachineState, MissionQueue
 
 from skm_machine.errors import SkmError
 from skm_ros import qos
@@ -23,6 +23,8 @@ from skm_ros.topic_recorder import TopicRecorder
 
 Result = ExecuteMission.Result
 EXIT_CODES: Final = {Result.ACCEPTED: 0, Result.SATISFIED_SO_FAR: 0, Result.REJECTED: 2}
+WHEN: Final = ("as usual", "queue", "add", "replace")
+"""The constants of ExecuteMission's goal, in words."""
 ANSWER_SECONDS: Final = 2.0
 """A mission that is not taken by then is sent again."""
 SILENT_SECONDS: Final = 0.8
@@ -47,6 +49,11 @@ class MissionRequest:
     """Whether the world begins a new episode first; a seed or reset options say so, too."""
     seed: int | None = None
     reset_options: Mapping[str, Any] | None = None
+    when: str = "as usual"
+    """`as usual`, `queue` (when its turn comes), `add` (to what is left of the mission under way) or
+    `replace`: see ExecuteMission."""
+    priority: int = 0
+    """Of a mission in the queue: higher ones come first."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_steps < 2**32:
@@ -55,6 +62,10 @@ class MissionRequest:
             raise SkmError(f"--max-seconds is {self.max_seconds}; it must be 0 or more.")
         if self.seed is not None and not 0 <= self.seed < 2**63:
             raise SkmError(f"--seed is {self.seed}; it must be 0 or more.")
+        if self.when not in WHEN:
+            raise SkmError(f"'{self.when}' is no time for a mission: {', '.join(WHEN)}.")
+        if not -(2**31) <= self.priority < 2**31:
+            raise SkmError(f"--priority is {self.priority}; it must be an int32.")
 
     def goal(self) -> ExecuteMission.Goal:
         """Return the action goal."""
@@ -67,6 +78,8 @@ class MissionRequest:
             max_steps=self.max_steps,
             max_seconds=self.max_seconds,
             reset=self.reset or self.seed is not None or self.reset_options is not None,
+            when=WHEN.index(self.when),
+            priority=self.priority,
         )
         if self.seed is not None:
             goal.seed = self.seed
@@ -107,6 +120,16 @@ class MissionGoal:
             qos.ALIVE,
             event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_liveliness),
         )
+        self._queues = client.node.create_subscription(
+            MissionQueue, "mission_queue", self._on_queue, qos.LATCHED
+        )
+        self.queue: MissionQueue | None = None
+        """What the machine is to do, as it said last."""
+        self._queued = False
+        self._interrupted = self._back = False
+        """Whether the machine was away, and whether it is back and has the mission."""
+        self._later_answer: Any = None
+        self._asked_at = 0.0
         self._phase = MachineState.WAITING
         self._waiting_for = ""
         self._handle: Any = None
@@ -127,6 +150,7 @@ class MissionGoal:
         """Whether the mission has ended, or no result can be expected any more."""
         if self._answer is None:
             return False
+        self._ask_again()
         return bool(self._answer.done()) or self._is_lost()
 
     @property
@@ -195,17 +219,42 @@ class MissionGoal:
                 "the machine node no longer knows the mission: was it restarted?",
             ),
         ):
+            if since is not None and since is self._away_since and self._survives:
+                self._interrupted = True
+                continue
             if self._lost is None and since is not None and now - since > LOST_SECONDS:
                 self._lost = Result(outcome=Result.ERROR, reason=what)
                 self.cancel()  # for a machine that was frozen, and thaws
         return self._lost is not None
 
+    @property
+    def _survives(self) -> bool:
+        """Whether the mission is kept while the machine is away, and goes on afterwards."""
+        return self.queue is not None and self.queue.resume != "never"
+
     def _on_liveliness(self, event: Any) -> None:  # noqa: ANN401 - of the middleware
         self._alive = event.alive_count > 0
+        self._interrupted = self._interrupted or (self._answer is not None and not self._alive)
+
+    def _ask_again(self) -> None:
+        """Ask for the result again, of a machine that was started again and has, or had, the mission.
+
+        More than once: a request to a node that has just been started can get lost.
+        """
+        now, later = time.monotonic(), self._later_answer
+        if later is not None and later.done():
+            if later.result().result.outcome != Result.UNKNOWN:
+                self._answer = later
+            self._later_answer = None
+        late = now - self._asked_at > ANSWER_SECONDS
+        if self._interrupted and self._back and late and not self._answer.done():
+            self._asked_at = now
+            self._later_answer = self._handle.get_result_async()
 
     def close(self) -> None:
         """Stop listening."""
         self._client.node.destroy_subscription(self._states)
+        self._client.node.destroy_subscription(self._queues)
         self._server.destroy()
 
     def _feedback(self, message: Any) -> None:  # noqa: ANN401 - made by rosidl
@@ -216,10 +265,29 @@ class MissionGoal:
         """Note what the machine is about, and whether that is another goal than this one."""
         self._heard_at = time.monotonic()
         self._phase, self._waiting_for = state.phase, state.waiting_for
-        if self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id:
+        waits = self._goal.when in (self._goal.QUEUE, self._goal.ADD) and not self._queued
+        own = self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id
+        if own or waits or self.number is not None:
             self._elsewhere_since = None
+            self._back = self._back or self._interrupted
         elif self._elsewhere_since is None:
             self._elsewhere_since = time.monotonic()
+
+    def _on_queue(self, queue: MissionQueue) -> None:
+        self.queue = queue
+        self._queued = self._queued or self.number is not None
+
+    @property
+    def number(self) -> int | None:
+        """The number of the mission among those that the machine is to do; None if it is not there."""
+        if self.queue is None or self._answer is None:
+            return None
+        numbers = (
+            one.number
+            for one in self.queue.missions
+            if bytes(one.goal_id.uuid).hex() == self.goal_id
+        )
+        return next(numbers, None)
 
 
 # Recording one mission from the side of its client: `skm mission --record`.

@@ -86,6 +86,8 @@ def verdict_line(verdict: Any) -> str:  # noqa: ANN401 - made by rosidl
 WORLDS = ("sim", "bridge")
 """What shows the states of the world: a simulator, or the bridge of a robot."""
 NODES = ("primitives", "machine")
+TEAM = ("team",)
+"""All that there is of a team in its own namespace: each robot has another."""
 PHASES = ("waiting", "idle", "preparing", "running", "stopped")
 LEVELS = ("ok", "warning", "error", "stale")
 
@@ -125,9 +127,14 @@ class Heard:
         """Whether every part of the system has been heard."""
         return (
             self.machine is not None
-            and self.primitives is not None
-            and all(name in self.diagnostics for name in (*NODES, *self._worlds))
+            and (self.primitives is not None or self._expected == TEAM)
+            and all(name in self.diagnostics for name in self._expected)
         )
+
+    @property
+    def _expected(self) -> tuple[str, ...]:
+        """The nodes that a system consists of: a team, or one robot's."""
+        return TEAM if TEAM[0] in self._there else (*self._worlds, *NODES)
 
     @property
     def _worlds(self) -> tuple[str, ...]:
@@ -156,7 +163,7 @@ class Heard:
                     "running": name in there,
                     "health": _health_document(self.diagnostics.get(name)),
                 }
-                for name in (*self._worlds, *NODES)
+                for name in self._expected
             },
             "machine": machine,
             "primitives": None

@@ -19,6 +19,7 @@ from skm_machine.errors import SkmError
 from skm_ros.client.events import set_event
 from skm_ros.client.mission_goal import MissionGoal, MissionRequest
 from skm_ros.client.monitoring import PHASES, Heard
+from skm_ros.client.queue import Queue, edit_queue, pause_mission, queued, resume_mission
 from skm_ros.client.ros_client import NAMESPACE, RosClient
 from skm_ros.conversions import OUTCOMES
 
@@ -154,6 +155,50 @@ class SkmClient:
         if not self._ros.spin_until(lambda: self._heard.machine is not None, timeout):
             raise SkmError(f"nothing was heard in {timeout:g} s; {self._ros.how_to_start()}")
         return _status(self._heard.machine)
+
+    def queue(self, mission: str, *, priority: int = 0, **options: Any) -> int:  # noqa: ANN401
+        """Put a mission into the queue and return its number; it begins when its turn comes."""
+        request = MissionRequest(mission, when="queue", priority=priority, **options)
+        goal = MissionGoal(self._ros, request.goal())
+        try:
+            goal.send(ANSWER_SECONDS)
+            self._ros.spin_until(lambda: goal.number is not None or goal.done, ANSWER_SECONDS)
+            if goal.number is None:
+                raise SkmError("the mission is not in the machine's queue")
+            return goal.number
+        finally:
+            goal.close()
+
+    def add(self, mission: str, **options: Any) -> None:  # noqa: ANN401
+        """Add a mission to what is left of the one under way, and follow both as one (`wait`).
+
+        If that cannot be done, its result says so, and the mission under way goes on as it was.
+        """
+        self.start(mission, when="add", **options)
+
+    def replace(self, mission: str, **options: Any) -> None:  # noqa: ANN401
+        """Begin a mission in the place of the one under way, whatever the machine usually does."""
+        self.start(mission, when="replace", **options)
+
+    def missions(self) -> Queue:
+        """Return what the machine is to do: the mission under way, and those that wait."""
+        return queued(self._ros, ANSWER_SECONDS)
+
+    def remove(self, number: int) -> None:
+        """Take a mission out of the queue; the one under way is cancelled."""
+        edit_queue(self._ros, "remove", number, timeout=ANSWER_SECONDS)
+
+    def move(self, number: int, place: int) -> None:
+        """Put a mission that waits at another place, from 1."""
+        edit_queue(self._ros, "move", number, place, timeout=ANSWER_SECONDS)
+
+    def pause_mission(self) -> None:
+        """Let the robot rest; the mission goes on, where it is, with `resume_mission`."""
+        pause_mission(self._ros, ANSWER_SECONDS)
+
+    def resume_mission(self) -> None:
+        """Go on with what was paused, or waits to be allowed after a restart."""
+        resume_mission(self._ros, ANSWER_SECONDS)
 
     def stop(self) -> None:
         """Stop the robot at once; the mission goes on when `resume` lets it."""

@@ -12,7 +12,8 @@ Relative to its namespace (/skm):
                 (PoseWithCovarianceStamped) or /tf; scan (sensor_msgs/LaserScan); the dead-man topic
                 (std_msgs/Bool), if one is named
     offers      reset (skm/Reset; a new episode where the robot is), stop and resume (std_srvs/Trigger)
-    calls       navigate_to_pose and navigate_through_poses (nav2_msgs), if `drive` is nav2
+    calls       navigate_to_pose and navigate_through_poses (nav2_msgs), if `drive` is nav2; the actions
+                that the domain's actions.yaml names, if it has one
 
 Names of the robot's topics are parameters. A state is a cell of the map and the labels of the pose;
 which are entered, and what velocities or goals go out, is decided in `skm_sim.robots`. The robot is
@@ -30,6 +31,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
@@ -50,20 +52,25 @@ from skm_ros.conversions import (
     observation_kind,
 )
 from skm_ros.markers import marker_array, move_robot
+from skm_ros.nodes.action_servers import ActionServers, fill_way
 from skm_ros.nodes.drivers import Nav2Driver, VelocityDriver
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.pose_sources import READINGS, OdometrySource, TransformSource
 from skm_ros.nodes.robot_side import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_side import RobotSide
+from skm_ros.nodes.signal_topics import SignalTopics
 from skm_ros.nodes.sim_node import ActionTiming
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.robot_messages import scan_value
+from skm_sim.maps.spec import ACTIONS
+from skm_sim.robots.action_skills import ActionSkills, SkilledDrive
 from skm_sim.robots.blockages import Blockages
 from skm_sim.robots.command_gate import CommandGate
-from skm_sim.robots.drive import DriveConfig, Entered
+from skm_sim.robots.drive import DriveConfig, Driving, Entered, GoalDrive
 from skm_sim.robots.embodiment import make_drive_context
 from skm_sim.robots.path_follower import project
 from skm_sim.robots.pose import Limits, Velocity
+from skm_sim.robots.signals import read_sensed_facts
 from skm_sim.robots.walls import Pose
 
 # The parameters of the bridge: another robot is other values, not other code.
@@ -233,7 +240,14 @@ SETTINGS: Final = (
         high=5.0,
         fixed=True,
     ),
-    Setting("sight", 0.15, "metres ahead on the path to aim at", low=0.01, high=5.0),
+    Setting(
+        "lookahead_distance",
+        0.15,
+        "metres ahead on the path to aim at",
+        low=0.01,
+        high=5.0,
+        former="sight",
+    ),
     Setting(
         "horizon",
         0.5,
@@ -261,7 +275,9 @@ SETTINGS: Final = (
 )
 
 
-POSE, SCAN, LOST, OBSTACLE, REFUSAL = "pose", "scan", "localisation", "obstacle", "motion"
+POSE, SCAN, LOST, OBSTACLE, REFUSAL, FACTS = (
+    "pose", "scan", "localisation", "obstacle", "motion", "facts",
+)  # fmt: skip
 """Causes of stops that the bridge sees for itself."""
 GUARD_SECONDS: Final = 0.01
 INSISTENCE: Final = 0.1
@@ -338,7 +354,8 @@ class BridgeNode(SkmNode):
             self._config(),
             goals=by_goals,
         )
-        self._drive = self._stage.drive
+        self._drive: Driving = self._stage.drive
+        self._skills = self._make_skills()
         self._by_goals = by_goals
         timeout = max(NAV2_SILENCE, 2 * self._period) if by_goals else 2 * self._period
         self._gate = CommandGate(self._period, timeout)
@@ -348,12 +365,12 @@ class BridgeNode(SkmNode):
         self._observation.session = secrets.randbits(63) + 1
         self._observation.episode = 1
         self._observation.header.frame_id = self.frame("base_link")
-        self._labels = Labels(names=list(self._stage.places.names))
+        self._labels = Labels(names=list(self._stage.propositions))
         self._labels.session, self._labels.header = (
             self._observation.session,
             self._observation.header,
         )
-        self._values_of = label_values(self._stage.places.names)
+        self._values_of = label_values(self._stage.propositions)
         self._read_action = action_reader(self._stage.action_space)
         self._shown = False
         """Whether there is a state yet."""
@@ -404,7 +421,7 @@ class BridgeNode(SkmNode):
         get = self.setting
         return DriveConfig(
             self._period,
-            get("sight"),
+            get("lookahead_distance"),
             get("pose_trust"),
             get("pose_delay"),
             get("scan_margin"),
@@ -422,6 +439,21 @@ class BridgeNode(SkmNode):
             self._blockages.seconds = self.setting("blocked_for")
         if isinstance(self._driver, Nav2Driver):
             self._driver.adjust(self.setting("goal_tolerance"), self.setting("goal_patience"))
+
+    def _make_skills(self) -> ActionSkills | None:
+        """Return the declared actions of the domain, and have the drive show what they change."""
+        building = self._stage.building
+        if building is None or not building.actions:
+            return None
+        file = Path(self.setting("domain")) / ACTIONS
+        sensed = read_sensed_facts(file)
+        servers = ActionServers(self, building.actions)
+        skills = ActionSkills(building.actions, servers, [spec.name for spec in sensed])
+        servers.connect(skills.on_answer, skills.on_result)
+        self._sensed = SignalTopics(self, sensed, skills.sense)
+        cells, moves = building.floor.moves.shape
+        self._drive = SkilledDrive(self._stage.drive, skills, cells, moves)
+        return skills
 
     def _make_driver(self) -> VelocityDriver | Nav2Driver:
         if not self._by_goals:
@@ -490,6 +522,9 @@ class BridgeNode(SkmNode):
             unseeing = now - self._scanned_at > self.setting("scan_timeout")
             self._keep(SCAN, unseeing, "nothing is heard of the laser")
         self._blind = lost or unseeing
+        if self._skills is not None:
+            unknown = self._sensed.stops
+            self._keep(FACTS, bool(unknown), unknown)
         wrong = self._drive.localisation.problem
         self._keep(LOST, bool(wrong), wrong)
         if not self._by_goals:  # Nav2 looks after what stands in its way itself
@@ -560,10 +595,10 @@ class BridgeNode(SkmNode):
     def _say_status(self) -> None:
         """Publish what the machine has to know beyond states: now and then, and when it changes."""
         status, now = self._status, time.monotonic()
-        before = status.stopped, list(status.blocked), status.failure
+        before = self._told()
         status.stopped = self._gate.stopped
         if self._blockages is not None:
-            status.blocked = sorted(self._blockages.cells(now))
+            status.blocked = self._states_of(sorted(self._blockages.cells(now)))
             status.blocked_by = self._blockages.reason
         if isinstance(self._driver, Nav2Driver):
             navigation = self._driver.navigation
@@ -572,13 +607,28 @@ class BridgeNode(SkmNode):
             status.number_of_recoveries = navigation.recoveries
         else:
             status.distance_remaining = self._distance(now)
-        if (
-            status.stopped,
-            list(status.blocked),
-            status.failure,
-        ) != before or self._gate.in_control:
+        if self._skills is not None:
+            moves = 0 if self._stage.building is None else self._stage.building.floor.moves.shape[1]
+            status.skill = self._skills.under_way
+            status.unavailable = [moves + index for index in self._skills.given_up(now)]
+            navigating = isinstance(self._driver, Nav2Driver) and status.failure
+            status.failure = self._skills.failure or (status.failure if navigating else "")
+        if self._told() != before or self._gate.in_control:
             status.header.stamp = self.get_clock().now().to_msg()
             self._statuses.publish(status)
+
+    def _told(self) -> tuple[object, ...]:
+        """Return what of the status others have to hear at once."""
+        status = self._status
+        changing = list(status.blocked), list(status.unavailable), status.failure, status.skill
+        return status.stopped, *changing
+
+    def _states_of(self, cells: list[int]) -> list[int]:
+        """Return the domain's states in some cells: one for each set of facts that may hold."""
+        building = self._stage.building
+        worlds = 1 if building is None else 1 << len(building.facts)
+        count = 0 if building is None else building.floor.num_cells
+        return [world * count + cell for world in range(worlds) for cell in cells]
 
     def _distance(self, now: float) -> float:
         """Return the metres that are left of the leg, by its cells; 0 where there is none."""
@@ -592,11 +642,15 @@ class BridgeNode(SkmNode):
     def _on_leg(self, leg: Leg) -> None:
         if leg.session != self._observation.session or leg.episode != self._observation.episode:
             return  # of a mission before this node was there
-        cells = None if self._stage.building is None else self._stage.building.floor.num_cells
-        if cells is None or any(not 0 <= cell < cells for cell in leg.cells):
+        building = self._stage.building
+        if building is None or any(not 0 <= cell < len(building.world.moves) for cell in leg.cells):
             self.drop("leg through cells that the map does not have")
             return
+        fill_way(leg, building.floor.num_cells, building.facts)
         self._leg = leg if leg.cells else None
+        if isinstance(self._stage.drive, GoalDrive):
+            sets = (names.split(",") for names in leg.avoid)
+            self._stage.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)
         self._driver.take(leg)
 
     def _guard(self) -> None:
@@ -636,12 +690,26 @@ class BridgeNode(SkmNode):
             self._transforms.publish(self._drive.tracker.at(now), self._observation.header.stamp)
         if go:
             self._timing.due(self._observation.step)
-            self._driver.drive(now)
+            if self._by_goals and self._skills is not None and self._skills.wanted:
+                self._driver.halt(now)  # an action is carried out where the robot stands
+            else:
+                self._driver.drive(now)
+        self._act(now, go=go)
         entered = self._drive.states(now, resting=not go)
         for state in entered:
             self._show(state)
         if not entered:
             self._publish(now)
+
+    def _act(self, now: float, *, go: bool) -> None:
+        """Look after the declared action that is asked for."""
+        if self._skills is None:
+            return
+        told = self._skills.under_way, self._skills.failure
+        stopped = bool(self._gate.stopped)
+        self._skills.step(now, go=go, stopped=stopped, stands=self._drive.stands)
+        if told != (self._skills.under_way, self._skills.failure):
+            self._say_status()
 
     def _show(self, state: Entered) -> None:
         """Publish a new state."""
@@ -696,6 +764,8 @@ class BridgeNode(SkmNode):
         self._timing.arrived(action.step, now)
         if action.step == shown.step:
             self._drive.take(taken, now)
+        elif self._skills is not None:
+            self._skills.keep(now)
 
     def _on_reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
         if request.options.strip() or request.seed >= 0:
@@ -730,6 +800,8 @@ class BridgeNode(SkmNode):
         if self._blockages is not None and (blocked := self._blockages.cells(time.monotonic())):
             values["blocked cells"] = len(blocked)
             values["blocked by"] = self._blockages.reason
+        if self._skills is not None:
+            values.update(self._skills.counts)
         if isinstance(self._driver, Nav2Driver):
             values.update(self._driver.navigation.counts)
         if self._gate.stopped:
@@ -743,6 +815,8 @@ class BridgeNode(SkmNode):
     def close(self) -> None:
         """Bring the robot to rest: a zero velocity is the last command."""
         self._gate.let_go()
+        if self._skills is not None:
+            self._skills.forget()
         self._driver.halt(time.monotonic(), last=True)
 
 

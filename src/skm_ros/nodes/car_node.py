@@ -35,7 +35,7 @@ from skm_ros.robot_messages import fill_pose, fill_velocity, scan_message, twist
 from skm_sim.maps.spec import load_building
 from skm_sim.robots.embodiment import is_on_map
 from skm_sim.robots.pose import REST, Velocity
-from skm_sim.robots.simulated import RANGE, ROBOTS, Channel, Noise, make_body
+from skm_sim.robots.simulated import RANGE, ROBOTS, Channel, Noise, make_robot_model
 from skm_sim.robots.walls import Pose, Walls, walls_of
 
 RATE: Final = 50.0
@@ -85,7 +85,7 @@ class CarNode(SkmNode):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("car", SETTINGS, **options)
         self._random = np.random.default_rng(self.setting("seed"))
-        self._car = make_body(self.setting("robot"), *self._place())
+        self._car = make_robot_model(self.setting("robot"), *self._place())
         late = self.setting("delay"), self.setting("loss")
         self._commands: Channel[Velocity] = Channel(*late, self._random)
         self._readings: Channel[Odometry] = Channel(*late, self._random)

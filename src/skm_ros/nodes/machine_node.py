@@ -7,6 +7,7 @@ Relative to its namespace (/skm):
                 event/NAME (std_msgs/Bool) for each name of the parameter `events`
                 any topic that the file of the parameter `labels` names: see `signal_topics`
                 set_place (skm/SetPlace), a service that takes places out of service: see `robot_peer`
+                edit_queue, pause_mission, resume_mission, topic mission_queue: see `mission_queue`
     uses        query (skm/QueryValues) of the primitives; reset (skm/Reset) of the simulator
     publishes   action (skm/Action); a stop is always the last one of a mission
                 machine_state (skm/MachineState), latched
@@ -30,9 +31,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from action_msgs.msg import GoalInfo
 from builtin_interfaces.msg import Duration, Time
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -53,11 +55,15 @@ from skm_machine.errors import (
     did_you_mean,
 )
 from skm_machine.events import EventScript, check_events
+from skm_machine.factored import FactoredMachine
 from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.tracker import Status
+from skm_primitives.execution.closed_places import state_folder
 from skm_primitives.execution.explain import MissionText
+from skm_primitives.execution.joining import joined_text
+from skm_primitives.execution.kept_missions import KeptMissions
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
 from skm_primitives.execution.narration import RunNarrator
 from skm_primitives.execution.phrases import LANGUAGES
@@ -86,12 +92,14 @@ from skm_ros.conversions import (
 )
 from skm_ros.event_inbox import Effect, EventInbox
 from skm_ros.nodes.decision_topic import DecisionTopic
+from skm_ros.nodes.mission_queue import SETTING as RESUME
+from skm_ros.nodes.mission_queue import Entry, MissionQueue
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.robot_peer import SETTINGS as ROBOT_SETTINGS
 from skm_ros.nodes.robot_peer import RobotPeer
 from skm_ros.nodes.signal_topics import SETTING as LABELS
-from skm_ros.nodes.signal_topics import SignalTopics
+from skm_ros.nodes.signal_topics import SignalTopics, events_in
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_ros.nodes.state_stream import Key, StateStream, WorldState
 from skm_ros.step_time import StepTimes, step_seconds
@@ -120,7 +128,7 @@ class MissionEvents(EventInbox):
     def __init__(self, node: MachineNode) -> None:
         self._node = node
         by_hand = EventScript(node.setting("events")).names
-        self.signals = SignalTopics(node, node.setting("labels"), self.note)
+        self.signals = SignalTopics(node, events_in(node.setting("labels")), self.note)
         super().__init__(tuple(dict.fromkeys((*by_hand, *self.signals.names))))
         node.create_service(
             SetEvent,
@@ -205,6 +213,13 @@ class _Sensor:
 # The log of a mission on the topic `mission_log`: what is needed to judge it again.
 
 
+class _About(NamedTuple):
+    """What the log says of a whole mission besides its goal."""
+
+    shield: bool
+    step_seconds: float
+
+
 class MissionLogger:
     """Writes the log of one mission: `began`, then `entered` for every state, then `ended`."""
 
@@ -215,10 +230,11 @@ class MissionLogger:
         self._moves = 0
         """The moves of the machine that were logged."""
         self._true: frozenset[str] = frozenset()
+        self._about = _About(False, 0.0)
 
     def began(self, key: Key, events: frozenset[str], shield: bool, step_seconds: float) -> None:
         """Take the state in which the mission begins."""
-        self._about = {"shield": shield, "step_seconds": step_seconds}
+        self._about = _About(shield, step_seconds)
         self._true = events
         self._moves = 0
         self._publish(MissionLog.BEGAN, key)
@@ -228,6 +244,24 @@ class MissionLogger:
         if moved or events != self._true:
             self._true = events
             self._publish(MissionLog.WENT_ON, key)
+
+    @property
+    def about(self) -> _About:
+        """What is said of the whole mission."""
+        return self._about
+
+    @property
+    def stand(self) -> dict[str, int]:
+        """What the next entry says of itself: its number, and the moves that were said before it."""
+        return {"number": int(self._entry.number), "moves": self._moves}
+
+    def resumed(
+        self, key: Key, events: frozenset[str], about: _About, said: Mapping[str, int]
+    ) -> None:
+        """Take the state with which the mission goes on after a restart; `said` is the stand then."""
+        self._about, self._true = about, events
+        self._entry.number, self._moves = max(1, int(said["number"])), int(said["moves"])
+        self._publish(MissionLog.RESUMED, key)
 
     def went_on(self, key: Key) -> None:
         """Take note that the machine moved while the state lasts: the clock moved it."""
@@ -281,8 +315,8 @@ class MissionLogger:
         if run is not None:
             entry.max_steps = execution.step_limit
         if run is not None and execution.steps is not None:
-            entry.shield = self._about["shield"]
-            entry.step_seconds = float(self._about["step_seconds"])
+            entry.shield = self._about.shield
+            entry.step_seconds = float(self._about.step_seconds)
             entry.states = run.machine.num_states
 
 
@@ -361,6 +395,16 @@ class MissionServer(ActionServer):  # type: ignore[misc]
         if execute_callback is not None:
             super().notify_execute(goal_handle, execute_callback)
 
+    def restore(self, goal_id: bytes, request: Any) -> ServerGoalHandle:  # noqa: ANN401
+        """Return the handle of a goal that a server of before had: clients know it by its id."""
+        info = GoalInfo()
+        info.goal_id.uuid = np.frombuffer(goal_id, np.uint8)
+        handle = ServerGoalHandle(self, info, request)
+        self._goal_handles[goal_id] = handle
+        self._result_futures[goal_id] = Future()
+        self.add_future(self._result_futures[goal_id])
+        return handle
+
     def feed_back(self, message: object) -> None:
         """Publish the feedback of a goal under way: an `Impl.FeedbackMessage`, which may be kept.
 
@@ -384,6 +428,11 @@ class MissionServer(ActionServer):  # type: ignore[misc]
 
 
 ANOTHER_WAY: Final = "another way is being planned"
+JOINING: Final = "another mission is being added"
+SETTLE_SECONDS: Final = 1.0
+"""After a restart of the robot's side: until then all who listen to it, recorders too, hear it again."""
+KEEP_SECONDS: Final = 1.0
+"""How often the steps of a mission are kept of which nothing else changes."""
 LATE_PERIODS: Final = 2.0
 """After so many periods a state, or an answer, is late."""
 EARLY_PERIODS: Final = 0.25
@@ -418,6 +467,8 @@ class MissionSteps:
         """Where the robot was since the machine moved last, where that can be counted."""
         self.planning = False
         """Whether another way is being planned: until then the robot stands."""
+        self.joining = False
+        """Whether a mission that is to join this one is being planned: until then the robot stands."""
         self._asked_at = 0.0
         self._asked_for: Key = first.key
         self._decided_for: Key | None = None
@@ -426,6 +477,9 @@ class MissionSteps:
         self._replaced = 0
         self._repetitions = 0
         self._over = False
+        self._kept: object = None
+        """What was kept of the mission last, but for its steps."""
+        self._kept_at = self._settled_at = 0.0
         self._real_time = first.period > 0
 
     def start(self) -> None:
@@ -445,6 +499,8 @@ class MissionSteps:
         session, episode, step = self.state.key
         if state.key == (session, episode, step + 1):
             return self._on_entered(state)
+        if state.key[0] != session and self._node.survives and state.observation is not None:
+            return self._on_other_session(state)
         if state.key[0] != session:
             self._node.drop("state of another session")
         elif state.key[1] != episode:
@@ -464,7 +520,32 @@ class MissionSteps:
             self._finish(Result.ERROR, reason)
         return False
 
-    def _on_entered(self, state: WorldState) -> bool:
+    def _on_other_session(self, state: WorldState) -> bool:
+        """Go on with a world that was started again: its state is the next one of the mission."""
+        run, node = self.run, self._node
+        if state.time is not None and state.time < run.tracker.time:
+            run.tracker.shift(state.time - run.tracker.time)
+            self.stamp = state.stamp
+        node.get_logger().warning("the robot's side was started again: the mission goes on there")
+        self._decided_for = None
+        self._settled_at = time.monotonic() + SETTLE_SECONDS
+        said, about = self._log.stand, self._log.about
+        self._drop_query()
+        node.ask_to_resume("the robot's side was started again")
+        moved = self._on_entered(state, log=False)
+        if not self._over:
+            self._log.resumed(state.key, node.events.true, about, said)
+        return moved
+
+    def keep(self, *, at_once: bool = False) -> None:
+        """Have the mission kept where something of it has changed; its steps alone once a second."""
+        tracker, now = self.run.tracker, time.monotonic()
+        kept = tracker.moves, tracker.violated, self._node.events.true, tracker.status
+        if at_once or kept != self._kept or now - self._kept_at > KEEP_SECONDS:
+            self._kept, self._kept_at = kept, now
+            self._node.keep_missions()
+
+    def _on_entered(self, state: WorldState, *, log: bool = True) -> bool:
         """Take the state that follows the last one: ask first, do the rest while the answer comes."""
         usable = state.observation is not None
         if self._real_time and self.run.decision is not None and not self.run.decision.rest:
@@ -484,7 +565,9 @@ class MissionSteps:
             if usable:
                 self.run.see(state.value)
                 self.run.prepare()
-            self._log.entered(state.key, events, moved)
+            self.keep()
+            if log:
+                self._log.entered(state.key, events, moved)
             if self._node.events.confirm(state.key, self.run.tracker.steps):
                 self._node.publish_machine_state()
         except SkmError as error:
@@ -521,6 +604,7 @@ class MissionSteps:
             self._decided_for = None  # what was decided here was for another state of the machine
             if not self.run.over:
                 self.run.prepare()
+            self.keep()
             self._log.went_on(state.key)
         return moved
 
@@ -573,7 +657,8 @@ class MissionSteps:
     def ask_again(self) -> None:
         """Ask once more: the primitives have been away."""
         self._drop_query()
-        self._ask()
+        if not self._is_held(self.state):
+            self._ask()
 
     def _on_values(self, query: Future) -> None:
         if query is not self._query or self._over:
@@ -642,6 +727,14 @@ class MissionSteps:
         if self.planning:
             self.hold(ANOTHER_WAY)
             return True
+        if time.monotonic() < self._settled_at:
+            self._waits_for_robot = True
+            self.hold("the robot's side was started again")
+            return True
+        if self.joining or self._node.queue.paused:
+            self._waits_for_robot = True
+            self.hold(JOINING if self.joining else self._node.queue.paused)
+            return True
         if unknown := self._node.events.signals.stops:
             self._waits_for_robot = True
             self.hold(unknown)
@@ -688,7 +781,15 @@ class MissionSteps:
         waits = decision is not None and (
             decision.rest or decision.expectation is Expectation.WAITING
         )
-        return waits or self.planning or is_by_person(self.state.stopped)
+        told = self.joining or bool(self._node.queue.paused)
+        told = told or bool(self._node.robot.status.skill)  # an action has a time-out of its own
+        return waits or told or self.planning or is_by_person(self.state.stopped)
+
+    def rest(self, reason: str) -> None:
+        """Stop the robot until nobody holds it: see `_is_held`; no answer under way moves it."""
+        self._drop_query()
+        self._waits_for_robot = True
+        self.hold(reason)
 
     def hold(self, reason: str) -> None:
         """Stop the robot while the mission goes on."""
@@ -721,7 +822,7 @@ class MissionSteps:
             return
         if self.stop_reason:
             waits = self._waits_for_robot or self.planning
-            if not waits and now - self._stopped_since > patience:
+            if not waits and now - self._stopped_since > patience and not self._outlives(now):
                 cause = f": {self._node.robot.cause}" if self._node.robot.cause else ""
                 self._finish(Result.ERROR, f"{self.stop_reason}{cause}, for {patience:g} s")
             return
@@ -730,10 +831,23 @@ class MissionSteps:
                 self.on_late_state()  # a timer does that sooner, unless it was lost under way
             return
         limit = self._node.setting("peer_timeout")
+        reason = ""
         if now - self.heard_at > limit:
-            self._finish(Result.ERROR, f"nothing was heard from the robot for {limit:g} s")
+            reason = f"nothing was heard from the robot for {limit:g} s"
         elif self._query is not None and now - self._asked_at > limit:
-            self._finish(Result.ERROR, f"the primitives did not answer for {limit:g} s")
+            reason = f"the primitives did not answer for {limit:g} s"
+        if reason and self._node.survives:
+            self.hold(reason)
+            self._outlives(now)
+        elif reason:
+            self._finish(Result.ERROR, reason)
+
+    def _outlives(self, now: float) -> bool:
+        """Wait for peers that are started again, if missions are to outlive that; tell whether so."""
+        if self._node.survives:
+            self._got_on_at = now
+            self._node.ask_to_resume(self.stop_reason)
+        return self._node.survives
 
 
 # One action goal of the machine node, from its acceptance to its one terminal status.
@@ -755,10 +869,26 @@ PLANS_AHEAD: Final = (ProductPolicy, LargeMissionPolicy)
 class Execution:
     """A mission from the moment it is taken; `finish` ends it, once."""
 
-    def __init__(self, node: MachineNode, handle: ServerGoalHandle) -> None:
+    def __init__(
+        self,
+        node: MachineNode,
+        entry: Entry,
+        *,
+        goal: ExecuteMission.Goal | None = None,
+        stands: Mapping[str, Any] | None = None,
+        patient: bool = False,
+    ) -> None:
+        """`goal` is what to do instead of what the action's goal says: it has joined another.
+
+        `stands` is where the mission stood before a restart: see `stand`.
+        """
+        self._stands = stands
+        self._patient = patient
+        """Whether its peers may take their time: they may be started again, too."""
         self.node = node
-        self.handle = handle
-        self.goal: ExecuteMission.Goal = handle.request
+        self.entry = entry
+        self.handle = handle = entry.handle
+        self.goal: ExecuteMission.Goal = goal or handle.request
         self.planner: str = self.goal.planner or node.setting("planner")
         self.outcome: int = Result.UNKNOWN
         self.reason = ""
@@ -781,6 +911,38 @@ class Execution:
         self._replanned = 0
         """How often the robot could not go the planned way at all, and another one was looked for."""
         self._feedback = ExecuteMission.Impl.FeedbackMessage(goal_id=handle.goal_id)
+
+    @property
+    def stand(self) -> Mapping[str, Any] | None:
+        """Where the mission stands, as plain data; None before its first state."""
+        if self.steps is None or self._skills is None:
+            return self._stands
+        return {
+            "domain": self._skills.domain,
+            "digest": self._skills.digest,
+            "states": self.steps.run.machine.num_states,
+            "events": list(self.node.events.names),
+            "true_events": sorted(self.node.events.true),
+            "tracker": self.steps.run.tracker.stand,
+            "key": list(self.steps.state.key),
+            "log": self.log.stand,
+            "seconds": time.monotonic() - self.began_at,
+            "max_steps": self.steps.run.max_steps,
+        }
+
+    def _stands_elsewhere(self, mission: Mission, skills: RemoteSkills) -> str:
+        """Return why the mission cannot go on from where it stood; else nothing."""
+        stands = self._stands
+        if stands is None:
+            return ""
+        why = ""
+        if (stands["domain"], stands["digest"]) != (skills.domain, skills.digest):
+            why = f"it was begun with other skills, of {stands['domain']}"
+        elif list(stands["events"]) != list(self.node.events.names):
+            why = "the machine had other events"
+        elif stands["states"] != mission.machine.num_states:
+            why = "it is translated into another machine now"
+        return f"the mission cannot go on after the restart: {why}" if why else ""
 
     @property
     def skills(self) -> RemoteSkills | None:
@@ -839,6 +1001,12 @@ class Execution:
             skills = self._open_skills(mission, skills)
             policy = make_policy(mission, skills, self.planner)
             mission = policy.mission
+            if problem := self._stands_elsewhere(mission, skills):
+                self.node.executor.create_task(self._planned, (Result.ERROR, problem))
+                return
+            if self._stands is not None:
+                rest = rest_from(mission, self._stands["tracker"])
+                policy = make_policy(rest, skills, self.planner)
             if isinstance(policy, LargeMissionPolicy):
                 policy.seconds = AGAIN_SECONDS  # the robot waits for it
             seen = state is not None and state.value is not None and not goal.reset
@@ -850,8 +1018,7 @@ class Execution:
             answer = MissionRun(policy, skills, int(goal.max_steps) or usual, shield)
             self.text = MissionText(answer)
             self.text.study()
-            pace = period or self._step_seconds or self.node.step_times.expected or 0.0
-            self._narrator = RunNarrator(answer, pace, self.node.setting("language"))
+            self._narrator = RunNarrator(answer, self._pace, self.node.setting("language"))
         except SkmError as error:
             closed = self.node.robot.closed(skills)
             answer = Result.REJECTED, closed_reason(error, closed)
@@ -867,7 +1034,8 @@ class Execution:
         """Return the skills without ways that are blocked, if the mission can be done so; else with."""
         free = self.node.robot.open_ways(skills)
         state = self.node.states.latest
-        if self.node.robot.status.blocked and state is not None and state.value is not None:
+        status = self.node.robot.status
+        if (status.blocked or status.unavailable) and state is not None and state.value is not None:
             initial = mission.machine.initial
             try:
                 plan_from(mission, free, self.planner, initial, state.value, shield=False)
@@ -953,7 +1121,7 @@ class Execution:
         self.run = answer
         if self.run.tracker.status is Status.FAILED:
             self.finish(Result.REJECTED, "the mission contradicts itself: nothing satisfies it")
-        elif self.goal.reset:
+        elif self.goal.reset and self._stands is None:
             self._reset_world()
         else:
             self._ready_to_begin = True
@@ -987,6 +1155,9 @@ class Execution:
             return
         if self._expected is not None and state.key[:2] != self._expected:
             return  # of before the reset; in real time, some steps may have gone by since
+        if self._stands is not None:
+            self._resume(state, self._stands)
+            return
         events = self.node.events.true  # what is to change does so with the first step: it counts
         try:
             self.run.begin(state.value, state.labels | events, state.time)
@@ -997,6 +1168,8 @@ class Execution:
         except SkmError as error:
             self.finish(Result.ERROR, str(error))
             return
+        if not self.node.make_way(self):
+            return
         if isinstance(self.run.policy, ProductPolicy):
             self._warning = self.run.policy.warning
         if self._warning:
@@ -1006,9 +1179,50 @@ class Execution:
         self._unseen = True
         if not state.ended:
             self.steps.start()  # asks; the rest is said while the answer comes
+        self.steps.keep()
         self.log.began(state.key, events, self.run.shield is not None, self._step_seconds or 0.0)
         self.node.publish_machine_state()
         if state.ended:
+            self.steps.start()
+
+    def _resume(self, state: WorldState, stands: Mapping[str, Any]) -> None:
+        """Go on in a state of the world from where the mission stood before a restart.
+
+        The state is the next one of the mission, unless it is the one in which it stood. What was shown
+        between the two is no part of it: nobody can say what it was.
+        """
+        assert self.run is not None
+        self._stands = None
+        self.node.events.restore(stands["true_events"])
+        try:
+            self.run.resume(stands["tracker"], state.value, state.time)
+        except UnachievableMissionError as error:
+            closed = () if self._skills is None else self.node.robot.closed(self._skills)
+            self.finish(Result.NO_PROGRESS, closed_reason(error, closed))
+            return
+        except SkmError as error:
+            self.finish(Result.ERROR, str(error))
+            return
+        self.run.max_steps = int(stands["max_steps"])
+        self.began_at = time.monotonic() - float(stands["seconds"])
+        self.steps = MissionSteps(self, state, self._on_decision)
+        self._unseen = True
+        events = self.node.events.take()
+        moved = False
+        if tuple(stands["key"]) != state.key and not self.run.over:
+            labels = state.labels | events
+            moved = self.run.enter(state.value, labels, state.time)
+            self.node.events.confirm(state.key, self.run.tracker.steps)
+        self._moved = moved
+        self.node.get_logger().warning("the mission goes on after a restart")
+        self.steps.keep(at_once=True)
+        about = _About(self.run.shield is not None, self._step_seconds or 0.0)
+        self.log.resumed(state.key, events, about, stands["log"])
+        self.node.publish_machine_state()
+        if self.run.over:
+            self._finish_run()
+        else:
+            self.run.prepare()
             self.steps.start()
 
     # Step by step
@@ -1051,6 +1265,8 @@ class Execution:
 
     def _watch_preparation(self, now: float) -> None:
         limit = self.node.setting("peer_timeout")
+        if self._patient:
+            self._waiting_since = now
         if self._skills is None:
             self.prepare()
             if self._skills is None and now - self._waiting_since > limit:
@@ -1124,6 +1340,10 @@ class Execution:
         """Steps to the goal in pursuit; 0: not known."""
         return 0 if self._narrator is None else self._narrator.steps or 0
 
+    def _pace(self) -> float:
+        """Return how long a step takes: as the world says in lock-step, else as steps took of late."""
+        return self._step_seconds or self.node.step_times.expected or 0.0
+
     @property
     def words(self) -> str:
         """Where the mission is, or how it ended, for people."""
@@ -1157,13 +1377,15 @@ class Execution:
         self.node.on_finished(self)
         if outcome in (Result.ACCEPTED, Result.SATISFIED_SO_FAR):
             self.handle.succeed()
-        elif outcome == Result.CANCELLED:
+        elif outcome == Result.CANCELLED and self.handle.is_cancel_requested:
             self.handle.canceled()
         else:
             self.handle.abort()
         self.node.answer(self.handle, result)
 
 
+NO_NEXT: Final = (Result.CANCELLED, Result.ERROR)
+"""After these nothing else begins by itself: somebody wants the robot to stop, or it cannot go on."""
 WATCH_SECONDS: Final = 0.1
 RESULT_SECONDS: Final = 60
 """How long a mission that is over can be asked about; until then the action's status lists it, too."""
@@ -1210,6 +1432,7 @@ SETTINGS: Final = (
         high=3600.0,
     ),
     SETTING,
+    RESUME,
     Setting(
         "language",
         "en",
@@ -1236,6 +1459,26 @@ SETTINGS: Final = (
 )
 
 
+def kept_entry(entry: Entry, goal: ExecuteMission.Goal | None = None) -> dict[str, Any]:
+    """Return a mission as plain data: its number, and its goal as it is run."""
+    goal = goal or entry.handle.request
+    fields = goal.get_fields_and_field_types()
+    return {
+        "number": entry.number,
+        "goal_id": bytes(entry.handle.goal_id.uuid).hex(),
+        "priority": entry.priority,
+        "goal": {name: getattr(goal, name) for name in fields},
+    }
+
+
+def rest_from(mission: Mission, tracker: Mapping[str, Any]) -> Mission:
+    """Return a mission that begins in the state of its machine in which a tracker stood."""
+    machine, state = mission.machine, int(tracker["state"])
+    if isinstance(machine, FactoredMachine) and tracker["parts"] is not None:
+        state = machine.number(tuple(tracker["parts"]))
+    return replace(mission, machine=machine.begun_in(state))
+
+
 class MachineNode(SkmNode):
     """Runs one `Execution` at a time; see the module for its interfaces."""
 
@@ -1243,6 +1486,14 @@ class MachineNode(SkmNode):
         super().__init__("machine", SETTINGS, **options)
         self._execution: Execution | None = None
         self._last: Execution | None = None
+        self._joining: Execution | None = None
+        """A mission that takes the place of the present one, with its rest, once it is planned."""
+        self._kept = KeptMissions(state_folder(self.setting("state_folder"), self.get_namespace()))
+        self._restoring = True
+        """Whether what was kept has not been taken up yet."""
+        self._keeping_seconds = 0.0
+        self._joined_moves = 0
+        """The moves of the mission under way when its rest was worked out."""
         self._missing: tuple[str, ...] = ("?",)
         self._ended_by_close = False
         self._query_seconds = 0.0
@@ -1260,6 +1511,9 @@ class MachineNode(SkmNode):
         self.reset_client = self.create_client(Reset, "reset", callback_group=self.low_priority)
         self.events = MissionEvents(self)
         self.robot = RobotPeer(self, self._on_ways_changed)
+        self.queue = MissionQueue(
+            self, on_removed=self._on_removed, on_change=self._on_queue_changed
+        )
         self.step_times = StepTimes()
         self.states = StateStream(self._on_state, self.drop)
         self.create_subscription(Labels, "labels", self.states.on_labels, qos.STATE)
@@ -1283,6 +1537,9 @@ class MachineNode(SkmNode):
         self.every(WATCH_SECONDS, self._watch)
         self._set_feedback_rate(self.setting("feedback_rate"))
         self.add_post_set_parameters_callback(self._on_parameters)
+        self._restore()
+        self._restoring = False
+        self.queue.publish()
         self._watch()
 
     # Peers
@@ -1325,8 +1582,9 @@ class MachineNode(SkmNode):
             waiting = f"waiting for {' and '.join(missing)}"
             self.get_logger().info(waiting if missing else "ready for missions")
             self.publish_machine_state()
-        if self._execution is not None:
-            self._execution.watch(time.monotonic())
+        for execution in (self._execution, self._joining):
+            if execution is not None:
+                execution.watch(time.monotonic())
 
     def _on_ways_changed(self) -> None:
         if self._execution is not None:
@@ -1338,6 +1596,8 @@ class MachineNode(SkmNode):
         self.counts["states"] += 1
         if state.observation is None:
             self.counts["states known by their labels alone"] += 1
+        if self._joining is not None:
+            self._joining.on_state(state)
         if self._execution is not None:
             self._execution.on_state(state)
 
@@ -1360,23 +1620,234 @@ class MachineNode(SkmNode):
 
     # Missions
 
-    def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:  # noqa: ARG002
-        if not self.active:
+    def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:
+        if not self.active or goal.when > ExecuteMission.Goal.REPLACE:
             return GoalResponse.REJECT
-        busy = self._execution is not None
+        if goal.when == ExecuteMission.Goal.QUEUE:
+            return GoalResponse.REJECT if self.queue.full else GoalResponse.ACCEPT
+        busy = self._execution is not None and goal.when == ExecuteMission.Goal.AS_USUAL
         if busy and self.setting("on_new_mission") == "reject":
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
-        if self._execution is not None:
-            reason = "a newer mission took its place"
-            self._execution.finish(ExecuteMission.Result.PREEMPTED, reason)
-        self._execution = Execution(self, handle)
+        entry, when = self.queue.entry(handle), handle.request.when
+        if when == ExecuteMission.Goal.QUEUE:
+            self.queue.add(entry)
+            self._begin_next()
+        elif when == ExecuteMission.Goal.ADD and self._execution is not None:
+            self._join(entry)
+        else:
+            if when != ExecuteMission.Goal.ADD:
+                self.queue.paused = ""  # whoever sends it wants it done now
+            self._begin(entry)
+
+    def _begin(self, entry: Entry) -> None:
+        """Begin a mission; it takes the place of one under way."""
+        before = self._execution
+        self._execution = Execution(self, entry)
+        if before is not None:
+            before.finish(ExecuteMission.Result.PREEMPTED, "a newer mission took its place")
+        self.queue.begin(entry)
         self.events.begin()
-        handle.execute()
+        entry.handle.execute()
         self.publish_machine_state()
         self._execution.prepare()
+
+    def _begin_next(self) -> None:
+        """Begin the mission whose turn it is, if none is under way."""
+        if self._execution is not None or not self.active:
+            return
+        entry = self.queue.next()
+        if entry is not None:
+            self._begin(entry)
+
+    def refuse(self, handle: ServerGoalHandle, outcome: int, reason: str) -> None:
+        """End a goal that was never begun."""
+        result = ExecuteMission.Result(outcome=outcome, reason=reason)
+        if outcome == ExecuteMission.Result.REJECTED:
+            result.error_code, result.error_msg = result.ERROR_OFFSET + outcome, reason
+        if handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.execute()
+            handle.abort()
+        self.answer(handle, result)
+
+    def _on_removed(self, handle: ServerGoalHandle, reason: str) -> None:
+        """End a mission that somebody has taken out of the queue."""
+        for execution in (self._execution, self._joining):
+            if execution is not None and execution.handle.goal_id == handle.goal_id:
+                execution.finish(ExecuteMission.Result.CANCELLED, reason)
+                return
+        self.refuse(handle, ExecuteMission.Result.CANCELLED, reason)
+
+    def _on_queue_changed(self) -> None:
+        """Take note that missions were paused, or may go on."""
+        steps = None if self._execution is None else self._execution.steps
+        if self.queue.paused and steps is not None:
+            steps.rest(self.queue.paused)
+        self._begin_next()
+
+    # Missions that outlive the node
+
+    @property
+    def survives(self) -> bool:
+        """Whether missions outlive restarts."""
+        return bool(self.setting("resume") != "never")
+
+    def ask_to_resume(self, why: str) -> None:
+        """Wait for a person before the mission goes on, where that is wanted."""
+        if self.setting("resume") == "ask" and not self.queue.paused:
+            self.queue.pause(f"{why}: `skm resume` goes on")
+
+    def keep_missions(self) -> None:
+        """Keep what is to outlive the node: before anyone hears of it."""
+        if not self.survives or self._restoring:
+            return
+        queue, present = self.queue, self._execution
+        if present is None and not queue.waiting:
+            self._kept.forget()
+            return
+        began = time.monotonic()
+        document: dict[str, Any] = {
+            "last_number": queue.last_number,
+            "paused": queue.paused,
+            "waiting": [kept_entry(one) for one in queue.waiting],
+            "under_way": None,
+        }
+        if present is not None:
+            document["under_way"] = {
+                **kept_entry(present.entry, present.goal),
+                "stands": present.stand,
+            }
+        try:
+            self._kept.keep(document)
+        except OSError as error:
+            self.drop("missions that cannot be kept", error)
+        self.counts["missions kept"] += 1
+        self._keeping_seconds += time.monotonic() - began
+
+    def _restore(self) -> None:
+        """Take up what was kept before a restart."""
+        if not self.survives:
+            return
+        try:
+            found = self._kept.load()
+            if found is not None:
+                self._take_up(found)
+        except SkmError as error:
+            self.get_logger().error(str(error))
+        finally:
+            self._restoring = False
+
+    def _take_up(self, found: Mapping[str, Any]) -> None:
+        queue = self.queue
+        try:
+            waiting = [self._restored(one) for one in found["waiting"]]
+            under_way = found["under_way"]
+            present = None if under_way is None else self._restored(under_way)
+            queue.last_number = int(found["last_number"])
+        except (KeyError, TypeError, ValueError, AssertionError) as error:
+            raise SkmError(f"the missions of before are not gone on with: {error!r}") from error
+        queue.waiting, queue.paused = waiting, found["paused"]
+        if self.setting("resume") == "ask" and not queue.paused:
+            queue.paused = (
+                "the machine was restarted: `skm resume` goes on, `skm queue` shows with what"
+            )
+        self.get_logger().warning(f"missions of before a restart: {len(waiting) + bool(present)}")
+        if present is None:
+            return
+        goal, stands = present.handle.request, under_way["stands"]
+        self._execution = Execution(self, present, goal=goal, stands=stands, patient=True)
+        queue.current = present
+        self.events.begin()
+        present.handle.execute()
+        self._execution.prepare()
+
+    def _restored(self, kept: Mapping[str, Any]) -> Entry:
+        """Return a mission that was kept, as the goal that its client knows."""
+        goal = ExecuteMission.Goal(**kept["goal"])
+        handle = self._server.restore(bytes.fromhex(kept["goal_id"]), goal)
+        return Entry(int(kept["number"]), handle, int(kept["priority"]))
+
+    # A mission that joins the one under way
+
+    def _join(self, entry: Entry) -> None:
+        """Plan what is left of the mission under way with another one; the robot stands meanwhile."""
+        present, handle = self._execution, entry.handle
+        assert present is not None
+        if self._joining is not None:
+            reason = "another mission is being added at this moment"
+            self.refuse(handle, ExecuteMission.Result.REJECTED, reason)
+            return
+        try:
+            goal = self._joined_goal(present, handle.request)
+        except SkmError as error:
+            self.refuse(handle, ExecuteMission.Result.REJECTED, concise(str(error)))
+            return
+        assert present.steps is not None
+        present.steps.joining = True
+        present.steps.rest(JOINING)
+        self._joining = Execution(self, entry, goal=goal)
+        self._joined_moves = present.steps.run.tracker.moves
+        self.queue.join(entry)
+        self._joining.prepare()
+
+    def _joined_goal(self, present: Execution, added: ExecuteMission.Goal) -> ExecuteMission.Goal:
+        """Return the goal of both missions, or say why there is none."""
+        if present.steps is None or present.skills is None:
+            raise SkmError("the mission under way is still being planned: add the other one later")
+        if added.reset or added.repeat:
+            raise SkmError("a mission that is added can neither reset the world nor start over")
+        horizons = {goal.horizon for goal in (present.goal, added)} - {"", "auto"}
+        if len(horizons) > 1:
+            raise SkmError("one of the two missions is to have an end, and the other is not")
+        run = present.steps.run
+        names = (*present.skills.propositions, *self.events.names)
+        mission = run.policy.mission
+        text = joined_text(mission, run.tracker, added.mission, added.format, names)
+        return ExecuteMission.Goal(
+            mission=text,
+            format="ltl",
+            horizon=next(iter(horizons), "auto"),
+            planner=added.planner or present.goal.planner,
+            max_steps=added.max_steps,
+            max_seconds=added.max_seconds,
+        )
+
+    def make_way(self, execution: Execution) -> bool:
+        """Let a mission begin that has joined the one under way; tell whether it may."""
+        present = self._execution
+        if execution is present:
+            return True
+        entry = execution.entry
+        if present is None or present.steps is None:  # It has ended meanwhile.
+            self._joining = None
+            self.queue.join(None)
+            self._begin(entry)
+            return False
+        if present.steps.run.tracker.moves != self._joined_moves:
+            self._joining = None
+            self._join(entry)  # Something else is left of it now.
+            return False
+        self._execution, self._joining = execution, None
+        self.queue.joining = None
+        entry.handle.execute()
+        reason = "it goes on as a part of the mission that was added"
+        present.finish(ExecuteMission.Result.PREEMPTED, reason)
+        self.queue.begin(entry)
+        self.events.begin()
+        return True
+
+    def _not_joined(self, execution: Execution) -> None:
+        """Go on with the mission under way: the one that was to join it cannot."""
+        self._joining = None
+        self.queue.join(None)
+        if not execution.handle.is_cancel_requested:
+            execution.handle.execute()
+        if self._execution is not None and self._execution.steps is not None:
+            self._execution.steps.joining = False
 
     def feed_back(self, message: ExecuteMission.Impl.FeedbackMessage) -> None:
         """Publish the feedback of the mission under way."""
@@ -1387,24 +1858,45 @@ class MachineNode(SkmNode):
         self._server.answer(handle, result)
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        execution = self._execution
-        if execution is None or execution.handle.goal_id != handle.goal_id:
-            return CancelResponse.REJECT
         # The goal is being cancelled only after this callback has returned.
-        self.executor.create_task(self._cancel, execution)
+        running = [one.handle for one in (self._execution, self._joining) if one is not None]
+        waiting = [one.handle for one in self.queue.waiting]
+        if all(one.goal_id != handle.goal_id for one in (*running, *waiting)):
+            return CancelResponse.REJECT
+        self.executor.create_task(self._cancel, handle)
         return CancelResponse.ACCEPT
 
-    def _cancel(self, execution: Execution) -> None:
-        execution.finish(ExecuteMission.Result.CANCELLED, "the client took the mission back")
+    def _cancel(self, handle: ServerGoalHandle) -> None:
+        reason = "the client took the mission back"
+        if self.queue.discard(handle):
+            self.refuse(handle, ExecuteMission.Result.CANCELLED, reason)
+            return
+        for execution in (self._execution, self._joining):
+            if execution is not None and execution.handle.goal_id == handle.goal_id:
+                execution.finish(ExecuteMission.Result.CANCELLED, reason)
 
     def on_finished(self, execution: Execution) -> None:
         """Take note that a mission has ended; ready for the next."""
-        self._execution, self._last = None, execution
+        if execution is self._joining:
+            self._not_joined(execution)
+            return
         outcome = OUTCOMES[execution.outcome]
+        present = self._execution
+        self._last = execution
+        if present is not execution:  # Another one took its place.
+            self.counts[f"missions {outcome}"] += 1
+            self.get_logger().info(f"mission {outcome}: {execution.reason}")
+            self.events.end(f"the mission ended before it could take effect: {outcome}")
+            return
+        self._execution = None
         self.counts[f"missions {outcome}"] += 1
         self.get_logger().info(f"mission {outcome}: {execution.reason}")
         self.events.end(f"the mission ended before it could take effect: {outcome}")
+        if self.queue.waiting and execution.outcome in NO_NEXT:
+            self.queue.paused = f"the mission was {outcome}: `skm resume` goes on with the next one"
+        self.queue.begin(None)
         self.publish_machine_state()
+        self.executor.create_task(self._begin_next)
 
     def publish_machine_state(self) -> MachineState:
         """Publish, and return, where the machine is now: a message that is good until the next one."""
@@ -1498,6 +1990,9 @@ class MachineNode(SkmNode):
         mean = 1e3 * self._query_seconds / max(1, self.counts["queries"])
         values: dict[str, object] = {"mean milliseconds per query": f"{mean:.3f}"}
         values["observations and labels that wait for each other"] = self.states.kept
+        if self.survives:
+            kept = 1e3 * self._keeping_seconds / max(1, self.counts["missions kept"])
+            values["mean milliseconds to keep missions"] = f"{kept:.3f}"
         values["observations and labels that newer ones replaced"] = self.states.replaced
         if self._execution is not None:
             steps = self._execution.steps
@@ -1517,9 +2012,16 @@ class MachineNode(SkmNode):
 
     def close(self) -> None:
         """End the mission under way: the robot is stopped, and its client told."""
-        if self._execution is not None:
+        if self._execution is not None and self.survives and self.active:
+            if self._execution.steps is not None:
+                self.stop_robot(self._execution.steps.state.key)
+            self.keep_missions()
+            self._restoring = True  # It is kept as it is.
+        elif self._execution is not None:
             reason = "the machine is shutting down" if self.active else "the machine is not active"
             self._ended_by_close = True
+            if self._joining is not None:
+                self._joining.finish(ExecuteMission.Result.ERROR, reason)
             self._execution.finish(ExecuteMission.Result.ERROR, reason)
 
 

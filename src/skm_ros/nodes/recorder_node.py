@@ -1,4 +1,4 @@
-"""The recorder node: keeps every mission of its system in a file (docs/recording.md).
+"""The recorder node: keeps every mission of its system in a file (docs/how-to/recording.md).
 
 Relative to its namespace (/skm):
     subscribes  mission_log, labels, observation, action, machine_state, primitives_info, markers,
@@ -17,13 +17,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
+from skm_primitives.recording.retention import Retention
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.skm_node import OK, Setting, SkmNode
 from skm_ros.topic_recorder import TopicRecorder
 
 SETTINGS: Final = (
     Setting("folder", "runs", "folder for the recordings, one file for each mission", fixed=True),
+    Setting(
+        "keep",
+        "",
+        "how much is kept: 200 (recordings), 2GB (in all), 30d (days), or several; empty: all",
+        fixed=True,
+    ),
 )
+KEEP_SECONDS: Final = 60.0
+"""Between two looks at how much there is."""
 
 
 class RecorderNode(SkmNode):
@@ -40,6 +49,14 @@ class RecorderNode(SkmNode):
             raise SkmError(f"cannot record to {folder}: {error.strerror or error}") from error
         self._recorder = TopicRecorder(self, folder, self.get_logger().info)
         self.get_logger().info(f"recording every mission to {folder}")
+        if self.setting("keep"):
+            self._folder, self._retention = folder, Retention.parse(self.setting("keep"))
+            self.create_timer(KEEP_SECONDS, self._let_go, clock=self.steady_clock)
+
+    def _let_go(self) -> None:
+        """Delete the oldest recordings beyond the limit."""
+        for path in self._retention.apply(self._folder):
+            self.get_logger().info(f"deleted {path}: only {self._retention.text} are kept")
 
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""

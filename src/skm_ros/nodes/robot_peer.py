@@ -21,6 +21,7 @@ from skm_primitives.execution.replanning import (
     cells_of_places,
     known_cells,
     way_ahead,
+    without_actions,
     without_cells,
 )
 from skm_primitives.skills.values import RemoteSkills
@@ -72,7 +73,8 @@ class RobotPeer:
     def _on_status(self, status: RobotStatus) -> None:
         before, self.status = self.status, status
         new_failure = status.failure and status.failure != before.failure
-        if list(status.blocked) != list(before.blocked) or new_failure:
+        others = list(status.blocked), list(status.unavailable)
+        if others != (list(before.blocked), list(before.unavailable)) or new_failure:
             self._on_change()
 
     @property
@@ -95,7 +97,8 @@ class RobotPeer:
         cells = set(cells_of_places(world, self.closed(skills)).tolist())
         if blocked:
             cells |= {cell for cell in self.status.blocked if cell < len(world.successors)}
-        return without_cells(skills, cells)
+        free = without_cells(skills, cells)
+        return without_actions(free, self.status.unavailable) if blocked else free
 
     def _on_set_place(
         self, request: SetPlace.Request, response: SetPlace.Response

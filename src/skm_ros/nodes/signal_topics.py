@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +14,12 @@ from rclpy.qos import QoSProfile
 
 from skm_machine.errors import SkmError
 from skm_ros.nodes.skm_node import Setting, SkmNode
-from skm_sim.robots.signals import Signal, read_signals
+from skm_sim.robots.signals import Signal, SignalSpec, read_events
 
 SETTING: Final = Setting(
     "labels",
     "",
-    "file of labels from other nodes' topics, which are events of the missions (docs/robots.md)",
+    "file of labels from other nodes' topics, which are events of the missions (docs/how-to/robots.md)",
     fixed=True,
 )
 WATCH_SECONDS: Final = 0.2
@@ -37,13 +37,19 @@ def message_type(name: str) -> Any:  # noqa: ANN401
         ) from error
 
 
+def events_in(file: str) -> tuple[SignalSpec, ...]:
+    """Return the labels of a file that are events: no action of the file changes them."""
+    return read_events(Path(file)) if file else ()
+
+
 class SignalTopics:
     """Listens to the topics of a file; `note` is told whenever a label may have changed."""
 
-    def __init__(self, node: SkmNode, file: str, note: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self, node: SkmNode, specs: Sequence[SignalSpec], note: Callable[[str, bool], None]
+    ) -> None:
         self._node, self._note = node, note
         now = time.monotonic()
-        specs = read_signals(Path(file)) if file else ()
         self._signals = {spec.name: Signal(spec, now) for spec in specs}
         self._told: dict[str, bool] = {}
         self._deaf = set(self._signals)

@@ -61,6 +61,8 @@ class Setting:
     choices: tuple[str, ...] = ()
     fixed: bool = False
     """Whether it can be given at the start only."""
+    former: str = ""
+    """The name that it had in 0.1, under which it can still be given at the start."""
 
     def descriptor(self) -> ParameterDescriptor:
         """Return what `ros2 param describe` shows."""
@@ -115,7 +117,7 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         self._settings = {setting.name: setting for setting in declared}
         self.add_on_set_parameters_callback(self._check_parameters)
         for setting in declared:
-            self.declare_parameter(setting.name, setting.default, setting.descriptor())
+            self.declare_parameter(setting.name, self._given(setting), setting.descriptor())
         self.active = not self.setting("lifecycle")
         """Whether the node takes part; a managed one does so between activate and deactivate."""
         if not self.active:
@@ -124,6 +126,17 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
             DiagnosticArray, qos.DIAGNOSTICS_TOPIC, qos.DIAGNOSTICS
         )
         self.every(DIAGNOSTICS_SECONDS, self._report)
+
+    def _given(self, setting: Setting) -> str | int | float | bool:
+        """Return a parameter's default, or what was given under its former name."""
+        given = self._parameter_overrides.get(setting.former)
+        if given is None:
+            return setting.default
+        self.get_logger().warning(
+            f"the parameter '{setting.former}' is called '{setting.name}' now"
+        )
+        value: str | int | float | bool = given.value
+        return value
 
     @property
     def default_callback_group(self) -> CallbackGroup:

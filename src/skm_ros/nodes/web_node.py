@@ -1,12 +1,14 @@
-"""The web node: the run in a browser, on this machine by default (docs/web.md).
+"""The web node: the run in a browser, on this machine by default (docs/how-to/web.md).
 
 Relative to its namespace (/skm):
-    subscribes  machine_state, mission_log, decision, primitives_info, observation, labels, markers,
-                image, /diagnostics (diagnostic_msgs/DiagnosticArray)
-    uses        execute_mission, an action; set_event of the machine; reset, pause, stop and resume of
+    subscribes  machine_state, mission_log, mission_queue, decision, primitives_info, observation,
+                labels, markers, image, /diagnostics (diagnostic_msgs/DiagnosticArray)
+    uses        execute_mission, an action; set_event, edit_queue, pause_mission and resume_mission of
+                the machine; reset, pause, stop and resume of
                 the simulator or the bridge
-    publishes   /diagnostics (diagnostic_msgs/DiagnosticArray); a dead-man topic (std_msgs/Bool), if one
-                is named: whether somebody looks at a page now
+    publishes   /diagnostics (diagnostic_msgs/DiagnosticArray); assistant (std_msgs/String): each call of
+                an assistant, with its answer, as JSON; a dead-man topic (std_msgs/Bool), if one is
+                named: whether somebody looks at a page now
 
 The page is served by `skm_web` in a thread of its own. Messages are kept as they come, in another one,
 and read only when the page is brought up to date: a fast robot costs little more than a slow one.
@@ -21,6 +23,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future as Promise
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from action_msgs.srv import CancelGoal
@@ -30,9 +33,17 @@ from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 from sensor_msgs.msg import Image
 from skm.action import ExecuteMission
-from skm.msg import Decision, Labels, MachineState, MissionLog, Observation, PrimitivesInfo
-from skm.srv import Reset, SetEvent
-from std_msgs.msg import Bool
+from skm.msg import (
+    Decision,
+    Labels,
+    MachineState,
+    MissionLog,
+    MissionQueue,
+    Observation,
+    PrimitivesInfo,
+)
+from skm.srv import EditQueue, Reset, SetEvent
+from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
@@ -43,8 +54,10 @@ from skm_ros.nodes.skm_node import OK, Setting, SkmNode
 from skm_ros.raw_topics import Batch, RawListener
 from skm_ros.skills_conversion import remote_skills
 from skm_web import Hub, RunView
+from skm_web.assistant import Assistant
 from skm_web.mission_check import MOST_CHARACTERS, check_mission
-from skm_web.server import PageServer
+from skm_web.runs import RunLibrary
+from skm_web.server import Application, PageServer
 
 if TYPE_CHECKING:
     from skm_web.views import RunView
@@ -59,6 +72,14 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS: Final = 5.0
 ACTION: Final = "execute_mission"
+WHEN: Final = {
+    "": ExecuteMission.Goal.AS_USUAL,
+    "queue": ExecuteMission.Goal.QUEUE,
+    "add": ExecuteMission.Goal.ADD,
+    "replace": ExecuteMission.Goal.REPLACE,
+}
+"""What becomes of a mission while another one is under way; said by whoever sends it."""
+UNDER_WAY: Final = ("preparing", "running", "stopped")
 
 
 class PageCommands:
@@ -74,6 +95,9 @@ class PageCommands:
         self._stop = node.create_client(Trigger, "stop")
         self._event = node.create_client(SetEvent, "set_event")
         self._resume = node.create_client(Trigger, "resume")
+        self._queue = node.create_client(EditQueue, "edit_queue")
+        self._pause_mission = node.create_client(Trigger, "pause_mission")
+        self._resume_mission = node.create_client(Trigger, "resume_mission")
         self._checks = ThreadPoolExecutor(1, thread_name_prefix="checks")
         self._answers: dict[str, Callable[[dict[str, Any]], Any]] = {
             "check": self._on_check,
@@ -85,7 +109,13 @@ class PageCommands:
             "stop": self._on_stop,
             "resume": self._on_resume,
             "event": self._on_event,
+            "queue": self._on_queue,
+            "pause_mission": self._on_pause_mission,
         }
+
+    def offer(self, kind: str, answer: Callable[[dict[str, Any]], Any]) -> None:
+        """Have a further kind of request answered."""
+        self._answers[kind] = answer
 
     def available(self) -> dict[str, bool]:
         """Return what can be asked for now: the nodes that do it are there."""
@@ -95,6 +125,7 @@ class PageCommands:
             "pause": self._pause.service_is_ready(),
             "stop": self._stop.service_is_ready(),
             "event": self._event.service_is_ready(),
+            "queue": self._queue.service_is_ready(),
         }
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -120,17 +151,27 @@ class PageCommands:
         return {"ok": True, "drawing": drawing}
 
     async def _on_send(self, request: dict[str, Any]) -> dict[str, Any]:
-        goal = ExecuteMission.Goal(mission=_text(request, "mission"))
+        when = str(request.get("when", ""))
+        if when not in WHEN:
+            raise SkmError(f"a mission is sent to {', '.join(filter(None, WHEN))}")
+        goal = ExecuteMission.Goal(mission=_text(request, "mission"), when=WHEN[when])
         if not self._missions.server_is_ready():
             return {"ok": False, "message": "the machine node is not there"}
+        phase = (self._view.hub.value("mission") or {}).get("phase")
+        if not when and phase in UNDER_WAY:  # somebody else may have sent one meanwhile
+            said = "a mission is under way: it can be replaced, or this one can wait"
+            return {"ok": False, "under_way": True, "message": said}
         handle = await self._asked(lambda: self._missions.send_goal_async(goal))
         if not handle.accepted:
             return {"ok": False, "message": "the machine takes no mission now"}
         return {"ok": True, "message": "the machine has taken the mission"}
 
     async def _on_cancel(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        # No goal's id and no time: every goal, whoever sent it.
-        answer = await self._call(self._cancel, CancelGoal.Request(), "the machine node")
+        wanted = CancelGoal.Request()  # no goal's id and no time: every goal, whoever sent it
+        mission = self._view.hub.value("mission") or {}
+        if mission.get("phase") in UNDER_WAY:  # what waits goes on waiting
+            wanted.goal_info.goal_id.uuid = list(bytes.fromhex(mission["goal"]))
+        answer = await self._call(self._cancel, wanted, "the machine node")
         ended = bool(answer.goals_canceling)
         return {"ok": True, "message": "the mission ends" if ended else "no mission was under way"}
 
@@ -164,6 +205,22 @@ class PageCommands:
         said = f"the mission has taken it at its step {answer.mission_steps}"
         return {"ok": answer.success, "message": said if answer.success else answer.message}
 
+    async def _on_queue(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take a mission out of the queue, or put it elsewhere."""
+        what = {"remove": EditQueue.Request.REMOVE, "move": EditQueue.Request.MOVE}
+        number, place = request.get("number"), request.get("place", 1)
+        if request.get("what") not in what or not _is_count(number) or not _is_count(place):
+            raise SkmError("a mission of the queue is removed, or moved to a place, by its number")
+        wanted = EditQueue.Request(what=what[request["what"]], number=number, place=place)
+        answer = await self._call(self._queue, wanted, "the machine node")
+        return {"ok": answer.success, "message": answer.message}
+
+    async def _on_pause_mission(self, request: dict[str, Any]) -> dict[str, Any]:
+        on = bool(request.get("on", True))
+        client = self._pause_mission if on else self._resume_mission
+        answer = await self._call(client, Trigger.Request(), "the machine node")
+        return {"ok": answer.success, "message": answer.message}
+
     async def _call(self, client: Any, request: Any, whose: str) -> Any:  # noqa: ANN401
         if not client.service_is_ready():
             raise SkmError(f"{whose} offers no such thing, or is not there: {client.srv_name}")
@@ -182,6 +239,10 @@ class PageCommands:
 
         self._node.executor.create_task(ask)
         return await asyncio.wait_for(asyncio.wrap_future(promise), ANSWER_SECONDS)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
 
 
 def _text(request: dict[str, Any], name: str) -> str:
@@ -226,6 +287,13 @@ SETTINGS: Final = (
         "dead-man topic that says whether somebody looks at a page now (std_msgs/Bool); empty: none",
         fixed=True,
     ),
+    Setting(
+        "assistant",
+        "confirm",
+        "missions of assistants: a person confirms them (confirm), they run (run), none is taken (off)",
+        fixed=True,
+    ),
+    Setting("runs", "", "folder of recordings to show under runs/; empty: none", fixed=True),
 )
 
 
@@ -243,7 +311,13 @@ class WebNode(SkmNode):
         """Messages that have come and are not read, by topic."""
         self._heard: dict[str, float] = {}
         self._updates = 0
+        self._library: RunLibrary | None = None
         self.commands = PageCommands(self, self.view)
+        self._calls = self.create_publisher(String, "assistant", qos.LOG)
+        self.assistant = Assistant(
+            self.hub, self.commands.handle, self._note_call, self.setting("assistant")
+        )
+        self.commands.offer("proposal", self.assistant.decide)
         self.server = PageServer(
             self.hub,
             self.commands.handle,
@@ -252,6 +326,10 @@ class WebNode(SkmNode):
             read_only=self.setting("read_only"),
             source=self.get_namespace(),
             public_url=self.setting("public_url"),
+            below={
+                "assistant": Application(self.hub, self.assistant.handle),
+                **self._recordings(),
+            },
         )
         self.server.start()
         self.get_logger().info(f"the page is at {self.server.url}")
@@ -261,6 +339,7 @@ class WebNode(SkmNode):
             (PrimitivesInfo, "primitives_info", self._on_primitives, qos.LATCHED),
             (MissionLog, "mission_log", self._on_log, qos.LOG),
             (MachineState, "machine_state", self.view.on_machine_state, qos.LATCHED),
+            (MissionQueue, "mission_queue", self._on_queue, qos.LATCHED),
             (Decision, "decision", self.view.on_decision, qos.LATCHED),
             (Observation, "observation", self.view.on_observation, qos.STATE),
             (Labels, "labels", self.view.on_labels, qos.STATE),
@@ -276,6 +355,20 @@ class WebNode(SkmNode):
         if self.setting("deadman"):
             self._deadman = self.create_publisher(Bool, self.setting("deadman"), qos.COMMAND)
             self.create_timer(DEADMAN_SECONDS, self._hold, clock=self.steady_clock)
+
+    def _note_call(self, text: str) -> None:
+        """Have a call of an assistant recorded; in the executor's thread, since pages have their own."""
+        self.executor.create_task(self._calls.publish, String(data=text))
+
+    def _recordings(self) -> dict[str, Application]:
+        """Return the page of the recordings, where there is a folder of them."""
+        if not self.setting("runs"):
+            return {}
+        folder, hub = Path(self.setting("runs")), Hub()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._library = RunLibrary(folder, hub)
+        self.hub.put("server", {**self.hub.value("server"), "recordings": True})
+        return {"runs": Application(hub, self._library.handle, downloads=self._library.file)}
 
     def _hold(self) -> None:
         """Hold the dead-man switch for as long as somebody looks."""
@@ -313,6 +406,18 @@ class WebNode(SkmNode):
             self.drop("primitives_info", error)
             return
         self.view.on_primitives(info, skills)
+
+    def _on_queue(self, queue: MissionQueue) -> None:
+        self.hub.put(
+            "queue",
+            {
+                "paused": queue.reason if queue.paused else "",
+                "missions": [
+                    {"number": int(e.number), "mission": e.mission, "under_way": bool(e.under_way)}
+                    for e in queue.missions[:100]
+                ],
+            },
+        )
 
     def _on_log(self, entry: MissionLog) -> None:
         self.view.on_mission_log(entry, time.time())
@@ -352,6 +457,8 @@ class WebNode(SkmNode):
         """Let the pages go."""
         self._listener.close()
         self.server.stop()
+        if self._library is not None:
+            self._library.stop()
         self.view.close()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_sim.arrays import BoolArray, FloatArray
+from skm_sim.maps.actions import ActionSpec, ActionWorld, action_world, facts_of
 from skm_sim.maps.floor import Floor, make_floor
 from skm_sim.maps.occupancy import OccupancyMap, read_map
 from skm_sim.maps.places import Places, PlacesFile, Shape, read_places
@@ -23,6 +24,8 @@ class Building:
     occupancy: OccupancyMap
     file: PlacesFile
     floor: Floor
+    actions: tuple[ActionSpec, ...] = ()
+    """What the robot can do beside going."""
 
     @property
     def places(self) -> Places:
@@ -33,6 +36,16 @@ class Building:
     def labels(self) -> BoolArray:
         """`(cells, places)`: the labels of each cell, which are those of its centre."""
         return self.places.labels_of(self.floor.centres)
+
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        """What actions achieve and undo: propositions beside the places."""
+        return facts_of(self.actions)
+
+    @cached_property
+    def world(self) -> ActionWorld:
+        """Cells times facts; without actions the cells alone. A state is `facts × cells + cell`."""
+        return action_world(self.floor.moves, self.labels, self.places.names, self.actions)
 
     @cached_property
     def near(self) -> NDArray[np.uint32]:

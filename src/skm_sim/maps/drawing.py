@@ -88,7 +88,7 @@ def building_figure(building: Building, title: str = "", *, cells: bool = True) 
 
 def draw_path(axes: Axes, building: Building, cells: Sequence[int], colour: str = PATH) -> None:
     """Draw a path of cells: a ring at its start, a dot where the robot is."""
-    points = building.floor.centres[np.asarray(cells, np.int64)]
+    points = building.floor.centres[np.asarray(cells, np.int64) % building.floor.num_cells]
     axes.plot(*points.T, color=colour, lw=2, zorder=4, solid_joinstyle="round")
     axes.plot(*points[0], "o", mfc="white", mec=colour, ms=7, mew=1.6, zorder=5)
     axes.plot(*points[-1], "o", mfc=colour, mec="white", ms=8, zorder=5)
@@ -148,9 +148,10 @@ def draw_values(env: gymnasium.Env[Any, Any], panels: Sequence[ValuePanel]) -> F
     for number, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(rows, columns, number)
         draw_building(axes, building, cells=False)
-        shown = panel.values > 0
+        values = panel.values[: len(x)]  # with no fact of actions
+        shown = values > 0
         dots = axes.scatter(
-            x[shown], y[shown], c=panel.values[shown], s=6, marker="s", lw=0, zorder=1,
+            x[shown], y[shown], c=values[shown], s=6, marker="s", lw=0, zorder=1,
             norm=LogNorm(FAINTEST, 1), cmap="viridis",
         )  # fmt: skip
         axes.set_title(panel.title, size=9, loc="left")

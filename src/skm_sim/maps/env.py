@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 
+from skm_sim.arrays import BoolArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.scene import building_scene
 from skm_sim.maps.spec import load_building
@@ -18,20 +21,23 @@ from skm_sim.tabular import DrawnTabularEnv, PathRenderer, TabularModel, Tabular
 
 @lru_cache(maxsize=4)
 def building_model(building: Building) -> TabularModel:
-    """Return a building as arrays: a state is a cell."""
-    cells = np.arange(building.floor.num_cells)
+    """Return a building as arrays: a state is a cell, with the facts of its actions if it has any."""
+    cells = np.arange(len(building.world.moves))
     return TabularModel(
-        propositions=building.places.names,
+        propositions=(*building.places.names, *building.facts),
         constraints=building.file.constraints,
-        transitions=building.floor.moves,
+        transitions=building.world.moves,
         cells=cells,
-        labels=building.labels,
+        labels=building.world.labels,
         start_states=cells.copy(),
     )
 
 
 class MapEnv(DrawnTabularEnv):
     """The building in a folder, with one robot. Observation: the cell; actions: `DIRECTIONS`.
+
+    Declared actions (`skm_sim.maps.actions`) come after these, and succeed at once; what is observed
+    then is `facts × cells + cell`, and no fact holds at the start.
 
     Reset options: `{"cell": number}`, or `{"start": [x, y]}` in metres of the map frame. With
     `render_mode="rgb_array"`, `render()` draws the map, the places and the path of this episode.
@@ -44,14 +50,23 @@ class MapEnv(DrawnTabularEnv):
     @property
     def pose(self) -> tuple[float, float]:
         """The centre of the robot's cell, in metres of the map frame."""
-        x, y = self.building.floor.centres[self.state_index].tolist()
+        x, y = self.building.floor.centres[
+            self.state_index % self.building.floor.num_cells
+        ].tolist()
         return x, y
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         """Start in a cell drawn at random, or as the options say."""
-        return super().reset(seed=seed, options=with_cell(self.building, options))
+        given = with_cell(self.building, options)
+        if self.building.facts and not given:
+            gymnasium.Env.reset(self, seed=seed)
+            seed, given = (
+                None,
+                {"cell": int(self.np_random.integers(self.building.floor.num_cells))},
+            )
+        return super().reset(seed=seed, options=given)
 
     def _make_renderer(self) -> PathRenderer:
         from skm_sim.maps.drawing import MapRenderer  # noqa: PLC0415 (matplotlib is slow)
@@ -69,7 +84,15 @@ class MapVectorEnv(TabularVectorEnv):
     def __init__(
         self, folder: str, num_envs: int = 1, max_episode_steps: int | None = None
     ) -> None:
-        super().__init__(building_model(load_building(folder)), num_envs, max_episode_steps)
+        self._building = load_building(folder)
+        super().__init__(building_model(self._building), num_envs, max_episode_steps)
+
+    def _start(self, mask: BoolArray, options: Mapping[str, Any]) -> None:
+        """Put the robots in `mask` in the cells given, or in cells drawn at random; no fact holds."""
+        if self._building.facts and "cell" not in options:
+            cells = self.np_random.integers(self._building.floor.num_cells, size=self.num_envs)
+            options = {**options, "cell": cells}
+        super()._start(mask, options)
 
 
 def with_cell(building: Building, options: dict[str, Any] | None) -> dict[str, Any]:

@@ -85,6 +85,28 @@ def make_floor(
     """Return the floor for a robot of that radius, in cells of that size."""
     if neighbours not in (4, 8):
         raise MapError(f"moves lead to 4 or 8 neighbours, not {neighbours}.")
+    standing, centres, clearance = _standing(occupancy, cell, radius)
+    rows, columns = standing.shape
+    row, column = (axis.reshape(-1) for axis in np.indices((rows, columns)))
+    open_moves = _open_moves(standing, centres, clearance, radius, places)
+    kept = _largest_part(np.flatnonzero(standing), open_moves[:, :neighbours])
+    number = np.full(rows * columns, NO_CELL)
+    number[kept] = np.arange(len(kept))
+    moves = open_moves[kept, :neighbours]
+    moves = number[np.where(moves < 0, kept[:, None], moves)]
+    positions = np.stack([row[kept], column[kept]], axis=1)
+    return Floor(occupancy.frame, cell, number.reshape(rows, columns), positions, moves)
+
+
+def standing_squares(occupancy: OccupancyMap, *, cell: float, radius: float) -> BoolArray:
+    """Return `[row, column]` where a robot of that radius touches nothing, also where it is cut off."""
+    return _standing(occupancy, cell, radius)[0]
+
+
+def _standing(
+    occupancy: OccupancyMap, cell: float, radius: float
+) -> tuple[BoolArray, FloatArray, Clearance]:
+    """Return where a robot can stand, the centres of all squares, and how far obstacles are."""
     width, height = occupancy.size
     columns, rows = int(np.ceil(width / cell)), int(np.ceil(height / cell))
     if rows * columns > MOST_CELLS:
@@ -105,14 +127,7 @@ def make_floor(
             f"a robot of radius {radius} m fits nowhere on this map with cells of {cell} m: check"
             " the radius, the resolution and the thresholds."
         )
-    open_moves = _open_moves(standing.reshape(rows, columns), centres, clearance, radius, places)
-    kept = _largest_part(np.flatnonzero(standing), open_moves[:, :neighbours])
-    number = np.full(rows * columns, NO_CELL)
-    number[kept] = np.arange(len(kept))
-    moves = open_moves[kept, :neighbours]
-    moves = number[np.where(moves < 0, kept[:, None], moves)]
-    positions = np.stack([row[kept], column[kept]], axis=1)
-    return Floor(occupancy.frame, cell, number.reshape(rows, columns), positions, moves)
+    return standing.reshape(rows, columns), centres, clearance
 
 
 def _open_moves(

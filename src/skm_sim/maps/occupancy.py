@@ -154,7 +154,7 @@ def _read_image(path: Path) -> tuple[FloatArray, FloatArray, bool]:
         with Image.open(path) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise MapError(f"{path} has {image.width} × {image.height} pixels, too many.")
-            shade, alpha, transparent = _shades(image)
+            shade, alpha, transparent = shades(image)
     except MapError:
         raise
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
@@ -163,7 +163,8 @@ def _read_image(path: Path) -> tuple[FloatArray, FloatArray, bool]:
     return shade[::-1], alpha[::-1], transparent
 
 
-def _shades(image: Any) -> tuple[FloatArray, FloatArray, bool]:  # noqa: ANN401 - Pillow's
+def shades(image: Any) -> tuple[FloatArray, FloatArray, bool]:  # noqa: ANN401 - Pillow's
+    """Return shade and opacity of every pixel, 0 to 1, the highest row first; and if it has opacity."""
     transparent = image.mode in ("LA", "RGBA", "PA") or "transparency" in image.info
     if image.mode in ("I", "I;16", "I;16B", "F"):  # 16 bits; Pillow scales what is no 8 bits to 16
         shade = np.asarray(image, np.float64) / 65535

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_machine.documents import read_json
+from skm_sim.maps.actions import check_actions, facts_of, read_actions
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import Floor
 from skm_sim.maps.occupancy import image_of, read_map
@@ -24,6 +25,7 @@ from skm_sim.spec import DomainSpec, Registration, Task, task_table
 #
 #     hall/map.yaml, map.pgm|png   the map, as it was given
 #     hall/places.yaml             the places file, as it was given
+#     hall/actions.yaml            the robot's actions and labels, as they were given, if they were
 #     hall/domain.json             what the domain is: its name, the settings in force, what was
 #       found
 #     hall/floor.npz               the cells and their moves
@@ -37,8 +39,8 @@ from skm_sim.spec import DomainSpec, Registration, Task, task_table
 FORMAT: Final = "skm-map-domain"
 VERSION: Final = 1
 CARD: Final = "domain.json"
-MAP, PLACES, FLOOR, SKILLS, PICTURE = (
-    "map.yaml", "places.yaml", "floor.npz", "skills.safetensors", "picture.png",
+MAP, PLACES, FLOOR, SKILLS, PICTURE, ACTIONS = (
+    "map.yaml", "places.yaml", "floor.npz", "skills.safetensors", "picture.png", "actions.yaml",
 )  # fmt: skip
 
 EXAMPLE: Final = Path(__file__).parent / "hall"
@@ -66,7 +68,13 @@ def is_map_folder(path: Path) -> bool:
     return (path / CARD).is_file()
 
 
-def write_building(building: Building, map_path: Path, places_path: Path, folder: Path) -> MapCard:
+def write_building(
+    building: Building,
+    map_path: Path,
+    places_path: Path,
+    folder: Path,
+    actions_path: Path | None = None,
+) -> MapCard:
     """Write a folder with everything but skills and picture."""
     image = image_of(map_path)
     files = {
@@ -74,6 +82,8 @@ def write_building(building: Building, map_path: Path, places_path: Path, folder
         f"map{image.suffix}": image.read_bytes(),
         PLACES: places_path.read_bytes(),
     }
+    if actions_path is not None:
+        files[ACTIONS] = actions_path.read_bytes()
     file, floor = building.file, building.floor
     shown = {tuple(sorted(labels)) for labels in building.label_sets}
     card = MapCard(
@@ -88,6 +98,7 @@ def write_building(building: Building, map_path: Path, places_path: Path, folder
     document = {"format": FORMAT, "version": VERSION, **vars(card)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / ACTIONS).unlink(missing_ok=True)
         for name, data in files.items():
             (folder / name).write_bytes(data)
         np.savez(
@@ -167,7 +178,8 @@ def _load(folder: Path, stamp: int) -> Building:  # noqa: ARG001 - part of the k
     )
     image = image_of(folder / MAP)
     try:
-        files = {name: (folder / name).read_bytes() for name in (MAP, image.name, PLACES)}
+        names = (MAP, image.name, PLACES, *_actions_in(folder))
+        files = {name: (folder / name).read_bytes() for name in names}
         with np.load(folder / FLOOR) as arrays:
             number, moves = arrays["number"].astype(np.int64), arrays["moves"].astype(np.int64)
     except (OSError, KeyError, ValueError) as error:
@@ -182,7 +194,15 @@ def _load(folder: Path, stamp: int) -> Building:  # noqa: ARG001 - part of the k
     occupancy = read_map(folder / MAP)
     positions = np.argwhere(number >= 0)
     positions = positions[np.argsort(number[number >= 0])]
-    return Building(occupancy, file, Floor(occupancy.frame, card.cell, number, positions, moves))
+    floor = Floor(occupancy.frame, card.cell, number, positions, moves)
+    actions = read_actions(folder / ACTIONS) if _actions_in(folder) else ()
+    check_actions(actions, file.places.names, str(folder / ACTIONS))
+    return Building(occupancy, file, floor, actions)
+
+
+def _actions_in(folder: Path) -> tuple[str, ...]:
+    """Return the name of the file of actions, if the folder has one."""
+    return (ACTIONS,) if (folder / ACTIONS).is_file() else ()
 
 
 def settings_from(file: PlacesFile, **given: float | int | None) -> PlacesFile:
@@ -205,12 +225,13 @@ def map_domain(folder: Path) -> DomainSpec:
     path = folder.resolve()
     card = read_card(path)
     file = read_places(path / PLACES)
+    facts = facts_of(read_actions(path / ACTIONS)) if _actions_in(path) else ()
     key = hashlib.sha256(f"{path}\0{card.digest}\0{card.cell}".encode()).hexdigest()[:16]
     env_id = f"skm/Map{key}-v0"
     return DomainSpec(
         name=card.name,
         env_id=env_id,
-        propositions=file.places.names,
+        propositions=(*file.places.names, *facts),
         constraints=file.constraints,
         gamma=GAMMA,
         step_seconds=card.cell / card.robot_speed,

@@ -419,8 +419,16 @@ EDGE: Final = 0.05
 """Metres beyond a cell's edge at which a robot has left it: noise must not make it go to and fro."""
 
 
+SURE: Final = 0.05
+"""Metres beyond a border at which a robot is in a place for sure: localisers are out by centimetres, and
+a stack that is stopped at once leaves the robot where it is."""
+AROUND: Final = SURE * np.array([(math.cos(a), math.sin(a)) for a in np.arange(8) * math.tau / 8])
+
+
 class GoalDrive(RobotDrive):
     """A robot that others drive, such as a navigation stack: its states are where it is.
+
+    Where it comes to, it is once it is there for sure; but in what is to be avoided it is at once.
 
     Actions are only a sign that it may move; where to is said by legs (`skm_sim.robots.navigation`).
     """
@@ -436,6 +444,8 @@ class GoalDrive(RobotDrive):
         super().__init__(chassis, limits, config, known, localisation_in(building, chassis))
         self._floor, self._places = building.floor, building.places
         self._place: Point = (0.0, 0.0)
+        self.avoid: frozenset[frozenset[str]] = frozenset()
+        """Label sets that would fail the mission."""
         self._stays = False
         """Whether the mission asks for another state where the robot is."""
         self.cell = NO_CELL
@@ -468,11 +478,20 @@ class GoalDrive(RobotDrive):
                 self.labels = labels
                 entered.append(Entered(self.cell, labels))
         cell = self._cell(x, y)
-        if sets[-1] != self.labels or cell != self.cell or self._stays:
+        known = sets[-1] if self._is_sure(x, y, sets[-1]) else self.labels
+        if known != self.labels or cell != self.cell or self._stays:
             self._stays = False
-            self.cell, self.labels = cell, sets[-1]
+            self.cell, self.labels = cell, known
             entered.append(Entered(self.cell, self.labels))
         return entered
+
+    def _is_sure(self, x: float, y: float, labels: frozenset[str]) -> bool:
+        """Tell whether labels count: the same hold all around, walls left out, or they are avoided."""
+        if labels == self.labels or labels in self.avoid:
+            return True
+        ring = AROUND + np.array([x, y])
+        ring = ring[self._floor.cells_at(ring) != NO_CELL]
+        return all(self._places.labels_at(*point) == labels for point in ring.tolist())
 
     def _cell(self, x: float, y: float) -> int:
         inside = self._floor.frame.to_inner(np.array([[x, y], self._floor.centres[self.cell]]))

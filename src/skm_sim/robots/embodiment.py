@@ -201,6 +201,11 @@ class DriveContext:
     building: Building | None = None
     """The map's, for a domain on one."""
 
+    @property
+    def propositions(self) -> tuple[str, ...]:
+        """Places, and facts that actions change."""
+        return (*self.places.names, *(() if self.building is None else self.building.facts))
+
 
 def make_drive_context(
     domain: str,
@@ -222,10 +227,10 @@ def make_drive_context(
     if is_on_map(domain):
         building = load_building(domain)
         chassis = Chassis(axle, radius or building.file.robot_radius)
-        cells, actions = building.floor.moves.shape
+        states, actions = building.world.moves.shape
         return DriveContext(
             building.places,
-            Discrete(cells),
+            Discrete(states),
             Discrete(actions),
             building_scene(building, (0.0, 0.0)),
             GoalDrive(building, chassis, limits, config, known_walls(building))
@@ -239,7 +244,7 @@ def make_drive_context(
     if not objects:
         raise SkmError(
             f"on a robot, the domain '{domain}' needs the parameter objects: a file that says where"
-            " things are; docs/robots.md shows one"
+            " things are; docs/how-to/robots.md shows one"
         )
     embodiment: Embodiment = get_domain(domain).part("embodiment")(Path(objects))
     drive = EmbodimentDrive(embodiment, Chassis(axle, radius or USUAL_RADIUS), limits, config)

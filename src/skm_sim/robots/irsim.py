@@ -31,7 +31,7 @@ INSTALL: Final = "pip install '.[irsim]'"
 
 
 class IrSimRobot:
-    """One robot of ir-sim among walls; see `skm_sim.robots.simulated.Body`."""
+    """One robot of ir-sim among walls; see `skm_sim.robots.simulated.RobotModel`."""
 
     def __init__(self, walls: Walls | None = None, pose: Pose = (0.0, 0.0, 0.0)) -> None:
         try:

@@ -45,8 +45,6 @@ class Localisation:
         self._off_floor = self._jump = ""
         self._bad = self._good = 0
         self._share = 1.0
-        self._believed: Pose | None = None
-        """Where the robot would be if a pose that jumped is wrong."""
 
     @property
     def problem(self) -> str:

@@ -4,11 +4,12 @@
       low_battery: {topic: /battery_state, when: "percentage < 0.2", hysteresis: 0.05, stale: event,
       timeout: 5} door_open: {topic: /doors/lab, type: std_msgs/msg/Bool, when: data}
 
-Each is an event of the missions: a proposition that the robot does not control. `when` is a condition on
-the message (`predicates`). A condition that holds goes on to hold until it is missed by more than
-`hysteresis`. Where nothing was heard for `timeout` seconds, `stale` says what then: `keep` what was
-heard last, let the
-`event` be true, or `stop` the robot until something is heard. There is no ROS here.
+Each is an event of the missions, a proposition that the robot does not control; unless an action of
+the same file changes it (`skm_sim.maps.actions`): then it is the robot's, and the topic shows whether it
+holds. `when` is a condition on the message (`predicates`). A condition that holds goes on to hold until
+it is missed by more than `hysteresis`. Where nothing was heard for `timeout` seconds, `stale` says what
+then: `keep` what was heard last, let the `event` be true, or `stop` the robot until something is heard.
+There is no ROS here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from skm_sim.maps.actions import facts_of, read_actions
 from skm_sim.maps.yaml_file import MapError, check_keys, number, read_yaml
 from skm_sim.robots.predicates import Predicate, PredicateError, parse_predicate
 from skm_sim.spec import name_problems
@@ -40,16 +42,30 @@ class SignalSpec:
 
 
 def read_signals(path: Path | str) -> tuple[SignalSpec, ...]:
-    """Read a file of labels, or say what is wrong with it."""
+    """Read the labels of a file, which may describe actions, too, or say what is wrong with it."""
     path = Path(path)
     given = read_yaml(path)
-    check_keys(given, ("labels",), str(path))
+    check_keys(given, ("labels", "actions"), str(path))
+    if "labels" not in given and "actions" in given:
+        return ()
     labels = given.get("labels")
     if not isinstance(labels, dict) or not labels:
         raise MapError(f"{path}: labels must be such as {{low_battery: {{topic: …, when: …}}}}.")
     if problems := name_problems(tuple(map(str, labels)), ()):
         raise MapError(f"{path}: {' '.join(problems)}")
     return tuple(_signal(str(name), entry, f"{path}: {name}") for name, entry in labels.items())
+
+
+def read_events(path: Path | str) -> tuple[SignalSpec, ...]:
+    """Read the labels of a file that no action of it changes."""
+    facts = facts_of(read_actions(path))
+    return tuple(spec for spec in read_signals(path) if spec.name not in facts)
+
+
+def read_sensed_facts(path: Path | str) -> tuple[SignalSpec, ...]:
+    """Read the labels of a file that an action of it changes: what the action did is seen there."""
+    facts = facts_of(read_actions(path))
+    return tuple(spec for spec in read_signals(path) if spec.name in facts)
 
 
 def _signal(name: str, entry: Any, where: str) -> SignalSpec:  # noqa: ANN401 - YAML

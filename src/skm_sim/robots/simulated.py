@@ -92,7 +92,7 @@ RAYS: Final = 180
 ROBOTS: Final = ("car", "irsim")
 
 
-class Body(Protocol):
+class RobotModel(Protocol):
     """A robot in a simulator of somebody else's; time passes in `advance` only."""
 
     def command(self, speed: float, turn: float) -> None:
@@ -123,7 +123,7 @@ class Body(Protocol):
         ...
 
 
-def make_body(name: str, walls: Walls | None, pose: Pose) -> Body:
+def make_robot_model(name: str, walls: Walls | None, pose: Pose) -> RobotModel:
     """Return a robot among walls; its simulator is imported only now."""
     if name == "car":
         return Car(walls, pose)
@@ -314,7 +314,7 @@ class SimulatedRobot:
 
     def __init__(
         self,
-        car: Body,
+        car: RobotModel,
         drive: Driving,
         senses: SensorModel,
         seed: int,

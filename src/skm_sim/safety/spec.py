@@ -55,7 +55,7 @@ SAFETY = DomainSpec(
     demo="2",
     extra="safety: mujoco",
     checkpoint="skm_primitives:checkpoints/safety",
-    body="skm_sim.safety.encoder:FittedSafetyEncoder",
+    encoder="skm_sim.safety.encoder:FittedSafetyEncoder",
     objects=ObjectKinds(
         own=60,
         kinds=("cylinder", "button", "region"),
@@ -95,7 +95,7 @@ SAFETY_REGION = replace(
     ),
     constraints=PAPER_CONSTRAINTS,
     checkpoint="skm_primitives:checkpoints/safety_region",
-    body="skm_sim.safety.encoder:SafetyEncoder",
+    encoder="skm_sim.safety.encoder:SafetyEncoder",
     objects=None,
     validation="skm_sim.safety.trials:PAPER_SKILL_TRIALS",
     settings={},

@@ -75,7 +75,7 @@ ZONES = DomainSpec(
     ),
     demo="phi15",
     extra="safety: mujoco",
-    body="skm_sim.zones.encoder:ZonesEncoder",
+    encoder="skm_sim.zones.encoder:ZonesEncoder",
     objects=objects(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",

@@ -58,7 +58,7 @@ ZONES_TEN = replace(
         replace(ZONES.environments[0], id="skm/ZonesTen-v0", kwargs={"colours": len(TEN)}),
     ),
     demo="ten3",
-    body="skm_sim.zones.encoder:TEN_COLOURS",
+    encoder="skm_sim.zones.encoder:TEN_COLOURS",
     objects=objects(len(TEN)),
     validation="skm_sim.zones.trials:TEN_SKILL_TRIALS",
     trials="skm_sim.zones.trials:TEN_TRIALS",
@@ -76,7 +76,7 @@ ZONES_TEN = replace(
 ZONES_RAW = replace(
     ZONES,
     name="zones_raw",
-    body="skm_sim.zones.encoder:RawZonesEncoder",
+    encoder="skm_sim.zones.encoder:RawZonesEncoder",
     objects=RAW_OBJECTS,
     checkpoint="",
 )

@@ -23,11 +23,15 @@ const GERMAN = {
   "stale: nothing heard from the world yet": "veraltet: noch nichts von der Welt gehört", "stale: nothing heard from the world since {0}": "veraltet: nichts von der Welt gehört seit {0}",
   "none yet": "noch keine", "waiting": "wartet", "idle": "bereit", "preparing": "plant", "running": "läuft", "stopped": "steht", "waiting for {0}": "wartet auf {0}", "{0} steps": "{0} Schritte", "step {0}": "Schritt {0}", "mission": "Mission",
   "in my own words": "in eigenen Worten", "visit places": "Orte besuchen", "visit in this order": "in dieser Reihenfolge besuchen", "patrol again and again": "immer wieder besuchen", "visit in time": "rechtzeitig besuchen", "whenever one, go to the other": "wann immer das eine, zum anderen",
+  "After it": "Danach", "Together with it": "Dazu", "Pause mission": "Mission anhalten", "Resume mission": "Mission fortsetzen", "Go on with the next": "Weiter mit der nächsten", "paused": "angehalten", "missions that wait": "Missionen, die warten", "then": "dann", "sooner": "früher", "take out": "herausnehmen", "An assistant proposes:": "Ein Assistent schlägt vor:", "Run it": "Ausführen", "No": "Nein", "compare with the open one": "mit der offenen vergleichen", "kept: {0}": "behalten: {0}", "seconds": "Sekunden", "Close": "Schließen", "The other mission": "Die andere Mission", "the world of the other run from above": "die Welt des anderen Laufs von oben", "This recording has no shapes of the world.": "Diese Aufnahme hat keine Formen der Welt.", "There is no recording in this folder yet.": "In diesem Ordner ist noch keine Aufnahme.",
   "Recordings": "Aufnahmen", "recordings": "Aufnahmen", "search recordings": "Aufnahmen durchsuchen", "when": "wann", "outcome": "Ausgang", "verified": "geprüft", "actions": "Handlungen", "verify": "prüfen", "download": "herunterladen", "delete": "löschen", "Undo": "Rückgängig", "{0} is deleted.": "{0} ist gelöscht.", "today": "heute", "yesterday": "gestern",
   "s": "s", "steps": "Schritte", "avoid": "meiden", "Places": "Orte", "Never": "Nie", "all nodes well": "alle Knoten wohlauf", "{0}: nothing heard": "{0}: nichts gehört", "used before": "schon benutzt", "can be avoided": "kann gemieden werden", "place": "Ort",
 };
 
 let language = localStorage.getItem("skm-language") ?? (navigator.language.startsWith("de") ? "de" : "en");
+
+/** Take the German of another page's texts. */
+export const teach = (german) => Object.assign(GERMAN, german);
 
 /** Return the language that is spoken. */
 export const spoken = () => language;

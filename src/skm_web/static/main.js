@@ -6,7 +6,7 @@ import { offerLanguages, t } from "./language.js";
 import { Link } from "./link.js";
 import { Machine } from "./machine.js";
 import { MissionBox } from "./mission.js";
-import { Log, showHealth, showMission, showWhy } from "./panels.js";
+import { Log, showHealth, showMission, showOther, showWhy } from "./panels.js";
 import { Replay } from "./replay.js";
 import { Runs } from "./runs.js";
 import { Stop } from "./stop.js";
@@ -25,6 +25,7 @@ const box = new MissionBox(ask);
 const builder = new Builder(box);
 const replay = new Replay(ask);
 const runs = new Runs(ask);
+const other = new World("other-");
 world.onPlace = (name) => builder.use(name);
 const stop = new Stop(link, clock);
 link.holding = () => documents.server?.deadman && !stop.pending;
@@ -44,11 +45,12 @@ function take(message) {
   for (const name of Object.keys(message.documents ?? {})) SHOW[name]?.(documents[name]);
   const { path, log: lines } = message.streams ?? {};
   if (path) world.path(path);
+  if (message.streams?.["other.path"]) other.path(message.streams["other.path"]);
   if (lines) log.take(lines, clock);
   status();
 }
 
-const mission = () => documents.mission && showMission(documents.mission, documents.formula, documents.words);
+const mission = () => documents.mission && showMission(documents.mission, documents.formula, documents.words, documents.queue?.paused);
 const places = () => documents.domain && builder.take(documents.domain, (documents.events ?? []).map((event) => event.name));
 const why = () => showWhy(documents.why, documents.mission ?? {}, documents.formula?.names ?? []);
 const health = () => showHealth(documents.health ?? {}, new Set(documents.stale?.nodes ?? []));
@@ -73,9 +75,49 @@ const SHOW = {
   controls: (value) => { box.may(value); show("resume", Boolean(documents.world?.stopped) && value.stop); },
   paused: (value) => { box.pausing(value); facts(); },
   server: () => { where(); mode(); events(); },
-  replay: (value) => replay.take(value),
-  runs: (value) => runs.take(value),
+  replay: () => times(),
+  queue: (value) => { box.queue(value); mission(); },
+  proposals: (value) => proposals(value),
+  runs: (value) => { runs.take(value); compare(value); times(); },
+  "other.scene": (value) => other.scene(value),
+  "other.robot": (value) => other.robot(value),
+  "other.going": (value) => other.going(value),
+  "other.world": (value) => other.facts(value, false),
+  "other.mission": () => beside(),
+  "other.words": () => beside(),
+  "other.replay": () => times(),
 };
+
+const beside = () => documents["other.mission"] && showOther(documents["other.mission"], documents["other.words"]);
+
+/** Show two runs, or one. */
+function compare({ beside: file }) {
+  document.body.classList.toggle("comparing", Boolean(file));
+  show("other", Boolean(file));
+  show("other-mission", Boolean(file));
+  say("other-title", file).title = file;
+}
+
+/** One time line for both: as long as the longer one. */
+function times() {
+  if (!documents.replay) return;
+  const second = documents.runs?.beside ? documents["other.replay"] : null;
+  if (!second) { replay.take(documents.replay); return; }
+  const first = documents.replay, later = second.length > first.length ? second : first;
+  replay.take({ ...later, position: Math.max(first.position, second.position), playing: first.playing || second.playing, moves: [...first.moves, ...second.moves].sort((a, b) => a - b) });
+}
+
+/** Show what assistants propose: a person takes it or not. */
+function proposals(list) {
+  show("proposals", list.length > 0);
+  byId("proposals").replaceChildren(...list.map(({ id, mission: text, words, why: reason }) => {
+    const decide = (accept) => async () => { const { ok, message } = await ask({ type: "proposal", proposal: id, accept }); say("answer", message).classList.toggle("bad", !ok); };
+    const yes = element("button", { type: "button", class: "primary" }, t("Run it")), no = element("button", { type: "button" }, t("No"));
+    yes.addEventListener("click", decide(true));
+    no.addEventListener("click", decide(false));
+    return element("li", {}, element("p", {}, element("strong", {}, t("An assistant proposes:")), ` ${words || text} `, element("code", {}, text), reason ? ` – ${reason}` : ""), yes, no);
+  }));
+}
 
 /** Show which events are true; where the page may, a click sets one. */
 function events() {
@@ -97,6 +139,7 @@ function events() {
 
 function where() {
   const { domain, server } = documents;
+  show("to-runs", Boolean(server?.recordings));
   const parts = [domain?.domain, server?.source].filter(Boolean);
   say("where", parts.join(" · "));
   document.title = parts.length ? `skm – ${parts.join(" – ")}` : "skm";
@@ -107,7 +150,7 @@ function mode() {
   const replaying = Boolean(server.replay || server.runs);
   show("compose", !server.read_only && !replaying);
   stop.allow(!server.read_only && !replaying);
-  for (const id of ["send", "cancel", "pause", "reset"]) show(id, !replaying && !server.read_only);
+  for (const id of ["send", "hold", "cancel", "pause", "reset"]) show(id, !replaying && !server.read_only);
   document.body.classList.toggle("read-only", server.read_only);
 }
 

@@ -30,6 +30,9 @@ export class MissionBox {
     });
     this.box.value = localStorage.getItem(DRAFT) ?? "";
     byId("send").addEventListener("click", () => this.send());
+    byId("send-queue").addEventListener("click", () => this.deliver("queue"));
+    byId("send-add").addEventListener("click", () => this.deliver("add"));
+    byId("hold").addEventListener("click", () => this.act("pause_mission", { on: !this.held }));
     byId("cancel").addEventListener("click", () => this.act("cancel"));
     byId("pause").addEventListener("click", () => this.act("pause", { on: !this.paused }));
     byId("reset").addEventListener("click", () => this.reset());
@@ -48,9 +51,19 @@ export class MissionBox {
   async send() {
     if (byId("send").disabled) return;
     this.open(false);
-    if (this.running && !this.asks("send", "Replace the running mission?", "Send")) return;
+    if (this.running && !this.asks("send", "Replace the running mission?", "Send")) { this.choices(true); return; }
+    this.deliver(this.running ? "replace" : "");
+  }
+
+  /** Show what else can be done with a mission while one is under way: it can wait, or join it. */
+  choices(wanted) { for (const id of ["send-queue", "send-add"]) show(id, wanted && Boolean(this.controls.queue)); }
+
+  /** Send the mission; `when`: replace the one under way, queue after it, or add to it. */
+  async deliver(when) {
+    this.sure?.end();
     const mission = this.box.value;
-    const answer = await this.act("send", { mission });
+    const answer = await this.act("send", { mission, when });
+    if (answer.under_way) { this.asks("send", "Replace the running mission?", "Send"); this.choices(true); }
     if (!answer.ok) return;
     const before = JSON.parse(localStorage.getItem(HISTORY) ?? "[]").filter((text) => text !== mission);
     localStorage.setItem(HISTORY, JSON.stringify([mission, ...before].slice(0, REMEMBERED)));
@@ -58,14 +71,14 @@ export class MissionBox {
 
   get running() { return ["running", "stopped", "preparing"].includes(this.mission.phase); }
 
-  /** Let a button ask whether it is meant; tell whether it is, by a second press within four seconds. */
+  /** Let a button ask whether it is meant; tell whether it is, by a second press within eight seconds. */
   asks(id, question, usual) {
     const button = byId(id), text = button.firstChild;
-    const end = () => { clearTimeout(this.sure?.timer); this.sure = null; text.textContent = `${t(usual)} `; };
+    const end = () => { this.choices(false); clearTimeout(this.sure?.timer); this.sure = null; text.textContent = `${t(usual)} `; };
     if (this.sure?.id === id) { end(); return true; }
     if (this.sure) this.sure.end();
     text.textContent = `${t(question)} `;
-    this.sure = { id, end, timer: setTimeout(end, 4000) };
+    this.sure = { id, end, timer: setTimeout(end, 8000) };
     return false;
   }
 
@@ -80,8 +93,27 @@ export class MissionBox {
   may(controls) { this.controls = controls; this.enable(); }
   pausing(paused) { this.paused = paused; say("pause", t(paused ? "Go on" : "Pause world")); }
 
+  /** Show what waits, and whether all of it is paused. */
+  queue({ missions, paused }) {
+    this.held = paused;
+    const waiting = missions.filter((each) => !each.under_way), list = byId("queue");
+    show(list, waiting.length > 0);
+    list.replaceChildren(...waiting.map(({ number, mission }, index) => {
+      const button = (sign, label, what, place) => {
+        const made = element("button", { type: "button", class: "quiet", title: t(label), "aria-label": `${t(label)}: ${mission}` }, sign);
+        made.addEventListener("click", () => this.act("queue", { what, number, place }));
+        return made;
+      };
+      return element("li", {}, element("span", { class: "muted" }, t("then")), element("code", {}, mission), index ? button("↑", "sooner", "move", index) : null, button("✕", "take out", "remove", 1));
+    }));
+    this.waits = waiting.length > 0;
+    this.enable();
+  }
+
   enable() {
     const { controls } = this;
+    say("hold", t(!this.held ? "Pause mission" : this.running ? "Resume mission" : "Go on with the next"));
+    byId("hold").disabled = !(controls.queue && (this.running || (this.held && this.waits)));
     byId("send").disabled = !(controls.send && this.verdict?.ok);
     byId("cancel").disabled = !(controls.send && this.running);
     byId("pause").disabled = !controls.pause;
@@ -202,10 +234,10 @@ function told(verdict, text) {
   const parts = [element("p", { class: verdict.possible ? "good" : "warn" }, `${verdict.possible ? "✓" : "!"} ${verdict.words ?? verdict.formula ?? "a machine of its own"}`)];
   const list = element("ul", {});
   if (verdict.words && verdict.formula) list.append(element("li", {}, "formula: ", element("code", {}, verdict.formula)));
-  if (verdict.reading) list.append(element("li", {}, `read as ${verdict.reading}`));
-  for (const sentence of verdict.sentences.filter((each) => !/^(shortest|can fail)/.test(each))) list.append(element("li", {}, sentence));
-  if (verdict.witness) list.append(element("li", {}, "succeeds by: ", trace(verdict.witness)));
-  if (verdict.counterexample) list.append(element("li", {}, "fails by: ", trace(verdict.counterexample)));
+  if (verdict.reading) list.append(element("li", { class: "exact" }, `read as ${verdict.reading}`));
+  for (const sentence of verdict.sentences.filter((each) => !/^(shortest|can fail)/.test(each))) list.append(element("li", { class: /states? over/.test(sentence) ? "exact" : null }, sentence));
+  if (verdict.witness) list.append(element("li", { class: "exact" }, "succeeds by: ", trace(verdict.witness)));
+  if (verdict.counterexample) list.append(element("li", { class: "exact" }, "fails by: ", trace(verdict.counterexample)));
   for (const remark of verdict.remarks) list.append(element("li", { class: "warn" }, remark));
   parts.push(list);
   return parts;

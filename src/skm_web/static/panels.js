@@ -5,19 +5,30 @@ import { spoken, t } from "./language.js";
 
 const OUTCOME_SIGNS = { accepted: "✓", "satisfied so far": "✓", failed: "✕", error: "✕", rejected: "✕" };
 
+/** Show the mission of another run, beside the first. */
+export function showOther(mission, words) {
+  say("other-words", words?.[spoken()] ?? "");
+  say("other-current", mission.text);
+  say("other-progress", mission.text ? t("{0} steps", mission.steps) : "");
+  const outcome = say("other-outcome", ended(mission));
+  outcome.className = outcomeClass(mission);
+  show(outcome, Boolean(outcome.textContent));
+}
+
+const ended = ({ outcome, reason }) => (outcome ? `${OUTCOME_SIGNS[outcome] ?? "■"} ${outcome}${reason ? `: ${reason}` : ""}` : reason ? `! ${reason}` : "");
+const outcomeClass = ({ outcome }) => (OUTCOME_SIGNS[outcome] === "✓" ? "good" : outcome ? "bad" : "warn");
+
 /** Show the mission under way. */
-export function showMission(mission, formula, words) {
+export function showMission(mission, formula, words, paused) {
   const running = ["running", "stopped", "preparing"].includes(mission.phase);
-  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? t("waiting for {0}", mission.waiting_for) : t(mission.phase));
+  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? t("waiting for {0}", mission.waiting_for) : t(paused && mission.phase === "stopped" ? "paused" : mission.phase));
   phase.dataset.phase = mission.phase;
   say("words", words?.[spoken()] ?? "");
   say("current", mission.text || t("none yet"));
   byId("current").title = formula?.words ?? formula?.formula ?? "";
   say("progress", mission.text ? t("{0} steps", mission.steps) : "");
-  const sign = OUTCOME_SIGNS[mission.outcome] ?? "■";
-  const told = mission.outcome ? `${sign} ${mission.outcome}${mission.reason ? `: ${mission.reason}` : ""}` : mission.reason ? `! ${mission.reason}` : "";
-  const outcome = say("outcome", running && !mission.reason ? "" : told);
-  outcome.className = sign === "✓" && mission.outcome ? "good" : mission.outcome ? "bad" : "warn";
+  const outcome = say("outcome", running && !mission.reason ? "" : ended(mission));
+  outcome.className = outcomeClass(mission);
   show(outcome, Boolean(outcome.textContent));
 }
 

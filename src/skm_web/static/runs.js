@@ -8,9 +8,12 @@ export class Runs {
     this.ask = ask;
     this.state = null;
     byId("runs-search").addEventListener("input", () => this.show());
+    byId("alone").addEventListener("click", () => this.act("compare_run", null));
   }
 
   take(state) {
+    if (!this.timer) this.ask({ type: "runs" });  // robots make new ones
+    this.timer ??= setInterval(() => this.ask({ type: "runs" }), 10000);
     this.state = state;
     show("runs", true);
     document.body.classList.add("library");
@@ -33,15 +36,16 @@ export class Runs {
 
   show() {
     if (!this.state) return;
-    const { rows, bytes, open } = this.state;
+    const { rows, bytes, open, beside, keep } = this.state;
     const wanted = byId("runs-search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (row) => [day(row), row.mission, row.outcome, row.reason, row.domain, row.verified, row.file].join(" ").toLowerCase();
+    const text = (row) => [day(row), row.mission, row.outcome, row.reason, row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
     const found = rows.filter((row) => wanted.every((word) => text(row).includes(word)));
-    say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB`);
-    byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open)));
+    say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB${keep ? ` · ${t("kept: {0}", keep)}` : ""}`);
+    byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open, row.file === beside)));
+    show("no-runs", rows.length === 0);
   }
 
-  row(row, open) {
+  row(row, open, beside) {
     const button = (label, sign, act) => {
       const made = element("button", { type: "button", class: "quiet", title: label, "aria-label": `${label}: ${row.file}` }, sign);
       made.addEventListener("click", act);
@@ -49,12 +53,13 @@ export class Runs {
     };
     const mission = element("button", { type: "button", class: "link", title: row.file, "aria-current": open ? "true" : null }, row.mission || row.file);
     mission.addEventListener("click", () => this.act("open_run", row.file));
+    const compare = this.state.open && !open ? button(t("compare with the open one"), "⇆", () => this.act("compare_run", row.file)) : null;
     const good = ["accepted", "satisfied so far"].includes(row.outcome);
-    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : "✕"} ${row.outcome}`);
+    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : "✕"} ${row.outcome}`, good ? null : element("p", { class: "muted" }, row.words || row.reason));
     const verified = row.verified ? element("td", { class: row.verified === "agrees" ? "good" : "warn" }, row.verified) : element("td", {}, button(t("verify"), t("verify"), () => this.act("verify_run", row.file)));
     const download = element("a", { href: `recordings/${encodeURIComponent(row.file)}`, download: row.file, title: t("download"), "aria-label": `${t("download")}: ${row.file}` }, "⤓");
-    const actions = element("td", {}, download, button(t("delete"), "✕", () => this.act("delete_run", row.file)));
-    return element("tr", { class: open ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
+    const actions = element("td", {}, compare, download, button(t("delete"), "✕", () => this.act("delete_run", row.file)));
+    return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
   }
 }
 

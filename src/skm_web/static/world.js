@@ -7,22 +7,24 @@ const CHUNK = 200;
 const LETTER = 12.2;
 
 export class World {
-  constructor() {
-    this.svg = byId("scene");
+  /** `prefix` is that of its elements' ids: a page may show two worlds. */
+  constructor(prefix = "") {
+    this.prefix = prefix;
+    this.svg = byId(`${prefix}scene`);
     this.layers = ["things", "path", "going", "names", "robot"].map((name) => shape("g", { class: name }));
     this.svg.append(...this.layers);
-    this.view = new Viewport(this.svg, byId("world-tools"));
+    this.view = new Viewport(this.svg, byId(`${prefix}world-tools`));
     this.epoch = -1;
     this.size = 1;
     this.robotAt = null;
-    this.picture = byId("image");
+    this.picture = byId(`${prefix}image`);
     /** Propositions that a click on their shape uses in a mission. */
     this.places = new Set();
     this.onPlace = () => {};
     this.svg.addEventListener("click", (event) => { const name = event.target.dataset.place; if (name && !this.view.dragged) this.onPlace(name); });
-    const toggle = element("button", { type: "button", class: "quiet", hidden: true, id: "picture-toggle", title: "shapes or picture" }, "picture");
+    const toggle = element("button", { type: "button", class: "quiet", hidden: true, title: "shapes or picture" }, "picture");
     toggle.addEventListener("click", () => { this.wantsPicture = !this.wantsPicture; this.choose(); });
-    byId("world-tools").append(toggle);
+    byId(`${prefix}world-tools`).append(toggle);
     this.toggle = toggle;
   }
 
@@ -108,7 +110,7 @@ export class World {
     const picture = this.hasPicture && (this.wantsPicture || !this.hasShapes);
     show(this.svg, this.hasShapes && !picture);
     show(this.picture, picture);
-    show("no-world", !this.hasShapes && !this.hasPicture);
+    show(`${this.prefix}no-world`, !this.hasShapes && !this.hasPicture);
     show(this.toggle, this.hasPicture && this.hasShapes);
     say(this.toggle, picture ? "shapes" : "picture");
   }
@@ -116,7 +118,7 @@ export class World {
   facts(world, paused) {
     const rate = world.rate ? `${world.rate} steps a second` : "waits for each action";
     const state = world.stopped ? `stopped: ${world.stopped}` : world.ended ? "the episode has ended" : paused ? "paused" : "";
-    say("world-facts", `episode ${world.episode}, step ${world.step} · ${rate}${state ? ` · ${state}` : ""}`);
+    say(`${this.prefix}world-facts`, `episode ${world.episode}, step ${world.step} · ${rate}${state ? ` · ${state}` : ""}`);
   }
 
   /** Return the pixels of a metre when all is seen. */

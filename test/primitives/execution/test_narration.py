@@ -99,7 +99,7 @@ def test_what_is_said_of_a_run_comes_true(skills):
 
     class Listener:
         def begin(self, run, observation, labels):
-            self.narrator = RunNarrator(run, 0.25)
+            self.narrator = RunNarrator(run, lambda: 0.25)
 
         def decided(self, run, action):
             said.append((run.tracker.steps, run.tracker.state, self.narrator.where))

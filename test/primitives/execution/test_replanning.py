@@ -19,7 +19,13 @@ from skm_sim.maps.spec import load_building
 from skm_sim.registry import get_domain
 from skm_sim.robots.blockages import Blockages
 from skm_sim.robots.drive import drive_in
-from skm_sim.robots.simulated import RANGE, SensorModel, SimulatedRobot, chassis_of, make_body
+from skm_sim.robots.simulated import (
+    RANGE,
+    SensorModel,
+    SimulatedRobot,
+    chassis_of,
+    make_robot_model,
+)
 from skm_sim.robots.walls import walls_of
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall"
@@ -98,7 +104,7 @@ def test_closed_places_outlive_their_file_and_are_put_back(tmp_path):
 def test_a_pillar_that_is_on_no_map_is_gone_around(hall):
     """The Car in simulated time, with its laser: it stops, and takes another way."""
     building, primitives, skills = hall
-    car = make_body("car", walls_of(building.occupancy).with_disc(*PILLAR), CORRIDOR)
+    car = make_robot_model("car", walls_of(building.occupancy).with_disc(*PILLAR), CORRIDOR)
     drive = drive_in(building, chassis_of("car"), LIMITS, DRIVE_CONFIG)
     gaps = []
     rig = SimulatedRobot(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
-from rail_world import KINDS, RAIL, RailBody
+from rail_world import KINDS, RAIL, RailEncoder
 from skm_primitives.learning.clearance import ClearancePenalty
 from skm_primitives.skills.goal_space import GoalSpace
 from skm_primitives.skills.goals import Goal
@@ -19,7 +19,7 @@ SETS = ((), ("red",), ("blue",), ("red", "blue"))
 MORE = 4
 
 
-class WaryRailBody(RailBody):
+class ClearanceRailEncoder(RailEncoder):
     """To be beside a stop counts as five steps."""
 
     def clearance_steps(self, features):
@@ -29,7 +29,7 @@ class WaryRailBody(RailBody):
 
 WARY = replace(
     RAIL,
-    body="test_clearance:WaryRailBody",
+    encoder="test_clearance:ClearanceRailEncoder",
     objects=ObjectKinds(
         own=1, kinds=KINDS, each=(1, 1), features=3, allowed=SETS, shown=(("red",), ("blue",))
     ),
@@ -37,7 +37,7 @@ WARY = replace(
 
 
 class Told:
-    """A body whose features are the near misses themselves."""
+    """An encoder whose features are the near misses themselves."""
 
     def clearance_steps(self, features):
         return features.astype(np.uint8)
@@ -91,7 +91,9 @@ def test_steps_known_from_an_episode_last_longer_there():
 
 def test_values_are_those_one_can_write_down(tmp_path):
     """Arriving at red beside blue is worth γ^4 where blue must not be touched, and else 1."""
-    learned_on(WARY, 40, update_every=3, slots=2).save(tmp_path / "wary", "test")
+    learned_on(WARY, 40, update_every=3, slots=2, validate_rounds=40).save(
+        tmp_path / "wary", "test"
+    )
     primitives = load_primitives(WARY, tmp_path / "wary")
 
     def worth(red, blue, goal):

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from skm_primitives.learning.moving_targets.learner import (
-    KEPT,
-    PixelTargets,
-    StateReplay,
-    loss,
-    sweep,
-)
+from skm_primitives.learning.graph_backup import KEPT
+from skm_primitives.learning.moving_targets.learner import PixelTargets, left, loss
 from skm_primitives.learning.moving_targets.networks import Outputs, PixelGoals
+from skm_primitives.learning.moving_targets.sweeps import StateReplay, sweep
 from skm_primitives.skills.goals import Goal
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
@@ -38,24 +34,25 @@ def fixed_network(states):
 
 def test_a_sweep_backs_values_up_through_the_whole_board():
     """Where touching anything else rules the goal out, that gives the true distances."""
-    batch = sweep(np.random.default_rng(1), 4)
-    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
+    batch = sweep(np.random.default_rng(1), 4, GOALS)
+    targets = PixelTargets(GOALS, 0.9, 0.0).of_sweep(batch, fixed_network)
     for kind in range(6):
         others = [k for k in range(6) if k != kind]
         goal = GOALS.goals.index(Goal(frozenset(KINDS[kind]), frozenset()))
-        steps = goal_distances(batch.states, [kind], others).astype(float)
+        steps = goal_distances(batch.states[left(batch)], [kind], others).astype(float)
         expected = np.where(steps == UNREACHABLE, 0, 0.9 ** (steps - 1))
         assert np.allclose(targets.best[:, goal], expected, atol=1e-6)
         assert torch.equal(targets.actions[:, :, goal].amax(dim=1), targets.best[:, goal])
 
 
 def test_where_something_else_may_be_touched_the_network_says_what_follows():
-    batch = sweep(np.random.default_rng(1), 2)
-    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
+    batch = sweep(np.random.default_rng(1), 2, GOALS)
+    targets = PixelTargets(GOALS, 0.9, 0.0).of_sweep(batch, fixed_network)
     free = [GOALS.goals.index(Goal(frozenset(k), frozenset(SPEC.constraints))) for k in KINDS]
-    rows, actions = np.nonzero(batch.touched != NOTHING)
+    arrival = batch.target.reshape(len(left(batch)), -1)
+    rows, actions = np.nonzero(batch.states[arrival, COLLECTED] != NOTHING)
     for row, action in zip(rows, actions, strict=True):
-        reached = batch.next_states[batch.arrival[row, action]]
+        reached = batch.states[arrival[row, action]]
         for kind in range(6):
             value = targets.actions[row, action, free[kind]].item()
             if kind == reached[COLLECTED]:
@@ -64,10 +61,10 @@ def test_where_something_else_may_be_touched_the_network_says_what_follows():
                 assert value == pytest.approx(0.9 * (0.1 + 0.01 * reached[AGENT]), abs=1e-6)
 
 
-def test_onward_values_are_those_where_each_kind_is_collected():
-    batch = sweep(np.random.default_rng(2), 2)
-    continuation = PixelTargets(GOALS, 0.9, 0.8).of(batch, fixed_network).onward
-    cells = torch.from_numpy(batch.states[:, OBJECTS].astype(np.float32))
+def test_continuation_values_are_those_where_each_kind_is_collected():
+    batch = sweep(np.random.default_rng(2), 2, GOALS)
+    continuation = PixelTargets(GOALS, 0.9, 0.8).of_sweep(batch, fixed_network).continuation
+    cells = torch.from_numpy(batch.states[left(batch)][:, OBJECTS].astype(np.float32))
     assert torch.allclose(
         continuation, (0.1 + 0.01 * cells)[:, :, None].expand_as(continuation), atol=1e-6
     )
@@ -75,9 +72,9 @@ def test_onward_values_are_those_where_each_kind_is_collected():
 
 def test_the_action_gap_widens_what_is_lost_and_leaves_the_best():
     """A slower action keeps something of its value, one that rules the goal out has none."""
-    batch = sweep(np.random.default_rng(3), 2)
-    plain = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network).actions
-    wide = PixelTargets(GOALS, 0.9, 0.75).of(batch, fixed_network).actions
+    batch = sweep(np.random.default_rng(3), 2, GOALS)
+    plain = PixelTargets(GOALS, 0.9, 0.0).of_sweep(batch, fixed_network).actions
+    wide = PixelTargets(GOALS, 0.9, 0.75).of_sweep(batch, fixed_network).actions
     best = plain.amax(dim=1, keepdim=True)
     assert torch.allclose(wide.amax(dim=1, keepdim=True), best)
     expected = torch.maximum(best - 4 * (best - plain), KEPT * plain)
@@ -92,26 +89,26 @@ def test_a_transition_of_a_replay_is_backed_up_one_step():
     actions = random.integers(4, size=40)
     replay.add(states, actions, board.step(states, actions, random))
     batch = replay.sample(random, 200)
-    targets = PixelTargets(GOALS, 0.9, 0.0).of(batch, fixed_network)
-    touched = batch.touched[:, 0]
+    targets = PixelTargets(GOALS, 0.9, 0.0).of_steps(batch, fixed_network)
+    touched = batch.touched
     assert (touched != NOTHING).any()
     after = 0.1 + 0.01 * batch.next_states[:, AGENT].astype(float)
     expected = GOALS.achieved[touched] + 0.9 * GOALS.alive[touched] * after[:, None]
     assert np.allclose(targets.actions[:, 0], expected, atol=1e-6)
     for kind in range(6):
         expected = np.where(touched == kind, after, after / 2)
-        assert np.allclose(targets.onward[:, kind, 0], expected, atol=1e-6)
+        assert np.allclose(targets.continuation[:, kind, 0], expected, atol=1e-6)
 
 
 def test_outputs_that_are_the_targets_have_the_least_loss():
-    batch = sweep(np.random.default_rng(4), 1)
-    targets = PixelTargets(GOALS, 0.9, 0.5).of(batch, fixed_network)
+    batch = sweep(np.random.default_rng(4), 1, GOALS)
+    targets = PixelTargets(GOALS, 0.9, 0.5).of_sweep(batch, fixed_network)
     shares = (targets.actions / targets.best[:, None]).nan_to_num(0.5).transpose(1, 2)
-    parts = [part.clamp(1e-6, 1 - 1e-6) for part in (targets.best, shares, targets.onward)]
-    least = loss(Outputs(*map(logits, parts)), targets, batch)
+    parts = [part.clamp(1e-6, 1 - 1e-6) for part in (targets.best, shares, targets.continuation)]
+    least = loss(Outputs(*map(logits, parts)), targets)
     for index in range(3):
         other = [part * 0.9 if index == place else part for place, part in enumerate(parts)]
-        assert loss(Outputs(*map(logits, other)), targets, batch) > least + 1e-3
+        assert loss(Outputs(*map(logits, other)), targets) > least + 1e-3
 
 
 def test_action_values_are_shares_of_the_value():

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.moving_targets.skill_report import skill_rates
 from skm_primitives.learning.moving_targets import skills as pixel_serving
-from skm_primitives.learning.moving_targets.learner import (
-    SWEEP_STEPS,
-    PixelLearner,
-    StateReplay,
-    group_scores,
-    success,
-    sweep,
-)
+from skm_primitives.learning.moving_targets.learner import PixelLearner, left
 from skm_primitives.learning.moving_targets.networks import (
     PIXELS,
     SMALL,
@@ -30,6 +23,8 @@ from skm_primitives.learning.moving_targets.networks import (
     parts,
     patches,
 )
+from skm_primitives.learning.moving_targets.sweeps import SWEEP_STEPS, StateReplay, sweep
+from skm_primitives.learning.moving_targets.validation import group_scores, success
 from skm_primitives.learning.training import learner_class
 from skm_primitives.skills.checkpoint import WrongDomainError, load
 from skm_primitives.skills.encoders import averaging
@@ -139,29 +134,28 @@ def test_the_papers_network_gives_values_of_all_goals_and_actions():
         outputs = network(render(boards(2)))
     assert outputs.values.shape == (2, 42)
     assert outputs.action_values().shape == (2, 42, 4)
-    assert outputs.onward.shape == (2, 6, 42)
+    assert outputs.continuation.shape == (2, 6, 42)
 
 
 # Experience
 
 
 def test_a_sweep_holds_every_transition_of_its_boards():
-    batch = sweep(np.random.default_rng(0), 3)
-    assert batch.closed
-    assert batch.actions.size == 3 * SWEEP_STEPS
-    assert (batch.next_states[batch.own] == batch.states).all()
-    for kind in range(6):
-        reached = batch.next_states[batch.collecting[:, kind]]
-        assert (reached[:, COLLECTED] == kind).all()
-        assert (reached[:, AGENT] == batch.states[:, OBJECTS][:, kind]).all()
-    for index, state in enumerate(batch.states):
-        for column, action in enumerate(batch.actions[index]):
-            reached = batch.next_states[batch.arrival[index, column]]
-            stepped = board.step(state[None], np.array([action]), np.random.default_rng(0))[0]
-            assert reached[AGENT] == stepped[AGENT]
-            assert reached[COLLECTED] == stepped[COLLECTED] == batch.touched[index, column]
-            others = [k for k in range(6) if k != stepped[COLLECTED]]
-            assert (reached[OBJECTS][others] == stepped[OBJECTS][others]).all()
+    graph = sweep(np.random.default_rng(0), 3, GOALS)
+    assert graph.action.size == 3 * SWEEP_STEPS
+    assert (graph.states[left(graph), COLLECTED] == NOTHING).all()
+    for source, kind, there in graph.shown:
+        assert graph.states[there, COLLECTED] == kind
+        assert graph.states[there, AGENT] == graph.states[source, OBJECTS][kind]
+    steps = zip(graph.source, graph.action, graph.target, graph.achieved, strict=True)
+    for source, action, target, achieved in steps:
+        state, reached = graph.states[source], graph.states[target]
+        stepped = board.step(state[None], np.array([action]), np.random.default_rng(0))[0]
+        assert reached[AGENT] == stepped[AGENT]
+        assert reached[COLLECTED] == stepped[COLLECTED]
+        assert (achieved == GOALS.achieved[stepped[COLLECTED]]).all()
+        others = [k for k in range(6) if k != stepped[COLLECTED]]
+        assert (reached[OBJECTS][others] == stepped[OBJECTS][others]).all()
 
 
 def test_a_replay_gives_back_the_latest_transitions():
@@ -170,9 +164,7 @@ def test_a_replay_gives_back_the_latest_transitions():
     replay.add(states, np.arange(6) % 4, after)
     assert replay.filled == 4
     batch = replay.sample(np.random.default_rng(0), 50)
-    for state, action, reached in zip(
-        batch.states, batch.actions[:, 0], batch.next_states, strict=True
-    ):
+    for state, action, reached in zip(batch.states, batch.actions, batch.next_states, strict=True):
         source = [i for i in range(2, 6) if (states[i] == state).all()]
         assert len(source) == 1
         assert action == source[0] % 4
@@ -220,12 +212,14 @@ def test_learning_finds_the_values_next_to_objects():
         SPEC, {"boards": 4, "round_updates": 400, "hidden": (256, 64), **quick}
     )
     learner.run_round()
-    batch = sweep(np.random.default_rng(5), 10)
-    values = np.exp(learner.log_values()(batch.states))
+    graph = sweep(np.random.default_rng(5), 10, GOALS)
+    own = left(graph)
+    touched = graph.states[graph.target, COLLECTED].reshape(len(own), -1)
+    values = np.exp(learner.log_values()(graph.states[own]))
     free = [GOALS.goals.index(Goal(frozenset(k), frozenset(SPEC.constraints))) for k in KINDS]
     near, other = [], []
-    for row, action in zip(*np.nonzero(batch.touched != NOTHING), strict=True):
-        goal = free[batch.touched[row, action]]
+    for row, action in zip(*np.nonzero(touched != NOTHING), strict=True):
+        goal = free[touched[row, action]]
         near.append(values[row, goal, action])
         other.append(np.delete(values[row, goal], action).max())
     assert np.mean(near) > np.mean(other) + 0.1
@@ -291,7 +285,7 @@ def test_served_values_are_those_of_the_learned_network(served):
     with torch.no_grad():
         outputs = learner.network(frame[None])
         expected = outputs.action_values()[0].numpy()
-        continuation = torch.sigmoid(outputs.onward)[0].numpy()
+        continuation = torch.sigmoid(outputs.continuation)[0].numpy()
     values = primitives.values(frame, frozenset())
     both = np.maximum(values.move, values.stop)
     power = np.log(0.99) / np.log(learner.settings.gamma)

@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Discrete
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.learning.episode_backup import EpisodeGraph, backed_up, episode_graph
 from skm_primitives.learning.exploration import UntriedActions
 from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
+from skm_primitives.learning.graph_backup import ExperienceGraph, backed_up, episode_graph
 from skm_primitives.learning.replay import Episodes
 from skm_primitives.learning.training import make_learner, train
 from skm_primitives.skills.encoders import ImageEncoder, Shrinking
@@ -70,7 +70,7 @@ class Row(gymnasium.Env):
 gymnasium.register("skm_stepping/Row-v0", entry_point=Row)
 SPEC = DomainSpec("row", "skm_stepping/Row-v0", Row.propositions, Row.constraints, 0.9, 12, {})
 SETTINGS = {"pixels": 12, "patch": 2, "channels": 8, "hidden": (64,), "members": 1, "gamma": 0.8}
-SETTINGS |= {"onward": True, "momentary": True, "sets": "all_but_one", "backup": "episode"}
+SETTINGS |= {"continuation": True, "momentary": True, "sets": "all_but_one", "backup": "episode"}
 SETTINGS |= {"untried": True, "agents": 8, "batch": 192, "update_every": 8, "replay": 6000}
 SETTINGS |= {"learning_rate": 3e-3, "average_rate": 0.1, "action_gap": 0.5}
 SETTINGS |= {"validation_layouts": 4}
@@ -125,7 +125,7 @@ def test_a_way_through_what_must_not_be_touched_is_none(learned):
     assert best[strict] < 0.75 * best[free]
 
 
-def test_onward_values_say_what_lies_behind_what_is_collected_next(learned):
+def test_continuation_values_say_what_lies_behind_what_is_collected_next(learned):
     _, skills = learned
     blue = goal_index(skills, {"blue"}, {"red", "blue"})
     red = list(dict.fromkeys(goal.labels for goal in skills.goals)).index(frozenset({"red"}))
@@ -146,13 +146,13 @@ def test_it_is_served_as_it_was_learned(learned):
     pictures = learner.encoder.features(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
     served = ServedImageNetwork("network", learner.algorithm.served_arrays(), learner.encoder)
     with torch.no_grad():
-        outputs, onward = learner.algorithm.average.both(torch.from_numpy(pictures))
+        outputs, continuation = learner.algorithm.average.both(torch.from_numpy(pictures))
     np.testing.assert_allclose(served(pictures), outputs.numpy(), atol=1e-4)
     values = learner.algorithm.logits(pictures).reshape(2, -1, 2)
     given = skills.action_values(np.stack([seen(0, 2, 5), seen(3, 1, 4)]))
     np.testing.assert_allclose(given, 1 / (1 + np.exp(-values))[:, : given.shape[1]], atol=1e-3)
     np.testing.assert_allclose(
-        served.continuation(pictures), torch.sigmoid(onward).numpy(), atol=1e-5
+        served.continuation(pictures), torch.sigmoid(continuation).numpy(), atol=1e-5
     )
 
 
@@ -180,7 +180,7 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(tmp_path):
 
 def test_values_are_backed_up_through_a_graph_until_nothing_changes():
     """States 0 → 1 → 2 by action 0, which achieves the goal from 2; action 1 goes back to 0."""
-    graph = EpisodeGraph(
+    graph = ExperienceGraph(
         np.zeros((4, 1)),
         np.array([0, 1, 2, 1]),
         np.array([0, 0, 0, 1]),
@@ -261,7 +261,7 @@ def test_room_for_label_sets_grows_and_what_was_learned_stays(tmp_path):
     learner._discover({"labels": np.array([[True, False], [False, True]])})
     assert learner.space.capacity == 4
     assert learner.algorithm is not before
-    assert learner.algorithm.average.onward.shape == (1, 64, 4, 16)
+    assert learner.algorithm.average.continuation.shape == (1, 64, 4, 16)
     old, new = (algorithm.logits(picture)[0, :4] for algorithm in (before, learner.algorithm))
     np.testing.assert_allclose(new, old, atol=1e-6)
     for _ in range(2):

@@ -4,7 +4,7 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.planning.keeping import keeping
+from skm_primitives.planning.feasibility_report import feasibility_report
 from skm_sim import get_domain
 
 
@@ -22,7 +22,9 @@ from skm_sim import get_domain
 )
 def test_what_no_skill_was_learned_for(domain, text, unlearned, blocked):
     spec = get_domain(domain)
-    found = keeping(compile_mission(text, propositions=spec.propositions), load_primitives(spec))
+    found = feasibility_report(
+        compile_mission(text, propositions=spec.propositions), load_primitives(spec)
+    )
     assert found.unlearned == unlearned
     assert blocked in found.blocked
     assert bool(found.blocked) == bool(blocked)

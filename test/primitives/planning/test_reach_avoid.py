@@ -102,7 +102,7 @@ def test_several_constraints_are_learned_with_any_avoid_set_unless_told_otherwis
     assert "sets" not in for_actions({"backup": "episode"}, RING_IMAGE)
     assert for_actions({"sets": "two"}, RING)["sets"] == "two"
     with pytest.raises(SkmError, match="sets=any goes with"):
-        DeepSettings(sets="any", onward=True)
+        DeepSettings(sets="any", continuation=True)
 
 
 def test_steps_later_agree_with_a_plain_search():

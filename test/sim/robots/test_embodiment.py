@@ -58,7 +58,7 @@ def test_an_action_leads_where_it_leads_the_domains_own_robot_wherever_the_arena
 
 @pytest.mark.parametrize("domain", ["safety", "safety_region"])
 def test_the_car_does_the_tasks_by_its_true_pose(domain):
-    """It is no point robot, so that skills which look closely may get lost: see docs/robots.md.
+    """It is no point robot, so that skills which look closely may get lost: see docs/how-to/robots.md.
 
     Of 40 runs 34 and 35 succeed by the true pose (`skm bench robot --tasks 1 2 --starts 20 --seed 3`).
     """
@@ -102,6 +102,6 @@ def test_a_simulator_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "irsim", None)
     bodies = importlib.import_module("skm_sim.robots.simulated")
     with pytest.raises(SkmError, match="pip install"):
-        bodies.make_body("irsim", None, (0.0, 0.0, 0.0))
+        bodies.make_robot_model("irsim", None, (0.0, 0.0, 0.0))
     with pytest.raises(SkmError, match="did you mean 'car'"):
-        bodies.make_body("cat", None, (0.0, 0.0, 0.0))
+        bodies.make_robot_model("cat", None, (0.0, 0.0, 0.0))

@@ -17,7 +17,7 @@ from skm_machine.errors import SkmError
 from skm_primitives.evaluation.options import EvaluationOptions
 from skm_primitives.evaluation.skill_trials import SkillReport
 from skm_primitives.evaluation.task_trials import chosen_primitives
-from skm_primitives.learning.moving_targets.learner import group_scores, success
+from skm_primitives.learning.moving_targets.validation import group_scores, success
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.values import Primitives

@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
+from skm_primitives.learning.dqn import TINY, Arrays, optimiser_arrays, restore_optimiser
+from skm_primitives.learning.graph_backup import KEPT, ExperienceGraph, backed_up, widened
 from skm_primitives.learning.moving_targets.networks import (
     Heads,
     OnStates,
     Outputs,
     PixelGoals,
     make_network,
-    set_weights,
-    weights,
 )
+from skm_primitives.learning.moving_targets.sweeps import (
+    SWEEP_STEPS,
+    BoardSteps,
+    StateReplay,
+    sweep,
+)
+from skm_primitives.learning.moving_targets.validation import (
+    VALIDATION_SEED,
+    LogValues,
+    group_scores,
+    success,
+)
+from skm_primitives.learning.networks import from_arrays, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, ScoreCurve, TrainerSettings
-from skm_primitives.planning.options import REPEAT_STEPS
 from skm_primitives.skills.checkpoint import Card
-from skm_primitives.skills.goals import Goal
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.moving_targets import env as board
-from skm_sim.moving_targets.env import (
-    AGENT,
-    COLLECTED,
-    KINDS,
-    MOVES,
-    NOTHING,
-    NUM_CELLS,
-    OBJECTS,
-    TRANSITIONS,
-    States,
-)
-from skm_sim.moving_targets.spec import MOVING_TARGETS
-from skm_sim.moving_targets.trials import SkillTest, feasible_boards, skill_tests
+from skm_sim.moving_targets.env import COLLECTED, KINDS, MOVES, NOTHING, States
+from skm_sim.moving_targets.trials import skill_tests
 from skm_sim.spec import DomainSpec
 
 # The choices of a run of the learner from pixels.
@@ -132,138 +130,15 @@ class PixelSettings(TrainerSettings):
             raise SkmError(f"action_gap is {self.action_gap}; it must be from 0 to below 1.")
 
 
-# Where the learner from pixels gets its transitions: sweeps of boards, or a replay memory.
+# What is learned towards: the targets of all goals.
 #
-# Both keep states, eight bytes each; frames are made only when a batch is learned from.
-#
-# - A *sweep* uses the simulator's ability to be set to any state: random boards, the agent on
-#   each of their free cells in turn, all four actions. It is experience that no agent could
-#   gather in one life, and it is counted as what it is: every action is one environment step.
-# - A *replay memory* holds what agents lived through, as in the paper.
-
-
-ExperienceArrays = dict[str, NDArray[Any]]
-
-SWEEP_CELLS = NUM_CELLS - len(KINDS)
-"""Cells of a board on which the agent can be: those without an object."""
-SWEEP_STEPS = SWEEP_CELLS * len(MOVES)
-"""Environment steps in the sweep of one board."""
-
-
-@dataclass(frozen=True)
-class BoardSteps:
-    """A batch: from each of n states, k actions."""
-
-    states: States
-    """`(n, 8)`."""
-    actions: IntArray
-    """`(n, k)`."""
-    next_states: States
-    """`(m, 8)`: all the states arrived at; several transitions may share one."""
-    arrival: IntArray
-    """`(n, k)`: which of them each action led to."""
-    own: IntArray | None = None
-    """`(n,)`: where the states themselves are among `next_states`, if they all are: the batch is
-    then closed but for what objects that were collected lead to."""
-    collecting: IntArray | None = None
-    """`(n, kinds)`: of each state, where the one is that collecting each kind next leads to."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether all that can follow is in the batch, until something is collected."""
-        return self.own is not None
-
-    @property
-    def touched(self) -> IntArray:
-        """`(n, k)`: the kind that each action collected, or `NOTHING`."""
-        kinds: IntArray = self.next_states[self.arrival, COLLECTED].astype(np.int64)
-        return kinds
-
-
-def sweep(random: np.random.Generator, boards: int) -> BoardSteps:
-    """Draw boards; return all transitions from all cells of each."""
-    base = np.repeat(board.sample(random, boards)[:, None], NUM_CELLS, axis=1)
-    base[:, :, AGENT] = np.arange(NUM_CELLS)
-    states = base.reshape(-1, base.shape[-1])
-    # A state with the agent on an object stands for having just collected it: it respawns.
-    after = board.collect(states, random)
-    free = np.flatnonzero(after[:, COLLECTED] == NOTHING)
-    first_row = (free - states[free, AGENT])[:, None]
-    actions = np.broadcast_to(np.arange(len(MOVES)), (len(free), len(MOVES)))
-    arrival = first_row + TRANSITIONS[states[free, AGENT]]
-    return BoardSteps(
-        states[free], actions, after, arrival, free, first_row + states[free, OBJECTS]
-    )
-
-
-class StateReplay:
-    """A ring of the latest transitions: state, action, next state."""
-
-    def __init__(self, capacity: int) -> None:
-        self._states = np.zeros((capacity, board.STATE_BYTES), np.uint8)
-        self._actions = np.zeros(capacity, np.uint8)
-        self._next = np.zeros((capacity, board.STATE_BYTES), np.uint8)
-        self.stored = 0
-
-    @property
-    def filled(self) -> int:
-        """How many transitions there are to draw from."""
-        return min(self.stored, len(self._actions))
-
-    def add(self, states: States, actions: IntArray, next_states: States) -> None:
-        """Put transitions in, in place of the oldest if there is no more room."""
-        rows = (self.stored + np.arange(len(states))) % len(self._actions)
-        self._states[rows], self._actions[rows], self._next[rows] = states, actions, next_states
-        self.stored += len(states)
-
-    def sample(self, random: np.random.Generator, count: int) -> BoardSteps:
-        """Draw transitions uniformly."""
-        rows = random.integers(self.filled, size=count)
-        return BoardSteps(
-            self._states[rows],
-            self._actions[rows].astype(np.int64)[:, None],
-            self._next[rows],
-            np.arange(count)[:, None],
-        )
-
-    def arrays(self) -> ExperienceArrays:
-        """Return what is stored, for a checkpoint."""
-        return {
-            "replay/states": self._states[: self.filled],
-            "replay/actions": self._actions[: self.filled],
-            "replay/next": self._next[: self.filled],
-            "replay/stored": np.array(self.stored),
-        }
-
-    def restore(self, arrays: ExperienceArrays) -> None:
-        """Take back what `arrays` gave."""
-        self.stored = int(arrays["replay/stored"])
-        for name in ("states", "actions", "next"):
-            getattr(self, f"_{name}")[: self.filled] = arrays[f"replay/{name}"]
-
-
-# What the learner from pixels learns towards: the targets of all goals, for a batch of
-# transitions.
-#
-# What a step gives is known for every goal at once (`pixel_goals`); what comes after it is not:
-#
-# - **Replay**: after one step the target network says what the rest is worth, as in deep
-#   Q-learning.
-# - **Sweep**: a batch holds all transitions of whole boards, so values are backed up through it
-#   until nothing changes, as in value iteration. The target network is asked only where something
-#   is collected: there the board becomes another one.
+# A sweep is an experience graph: values are backed up through it until nothing changes, as through whole
+# episodes (`graph_backup`), and the target network is asked only where something is collected: there the
+# board becomes another one. A transition of a replay is backed up one step, as in deep Q-learning.
 #
 # Both learn besides the values *continuation* values: the value that each goal will have where a label
 # set is shown next. It is learned once, for all missions, and lets a planner see which of two goals
 # leaves the one after it nearer.
-
-
-KEPT = 0.1
-"""What is left at least of an action's value when its disadvantage is taken off: an action that is
-slower than the best still stands out from one that rules the goal out."""
-
-
-TINY = 1e-6
 
 
 class Targets(NamedTuple):
@@ -272,8 +147,8 @@ class Targets(NamedTuple):
     actions: Tensor
     """`(n, k, goals)`: the values of the actions taken, the gap to the best one widened."""
     best: Tensor | None
-    """`(n, goals)`: the values of the states, where all their actions are in the batch."""
-    onward: Tensor
+    """`(n, goals)`: the values of the states, where all their actions are known."""
+    continuation: Tensor
     """`(n, label sets, goals)`."""
 
 
@@ -286,67 +161,59 @@ class PixelTargets:
         self._gamma = gamma
         self._gap = action_gap
 
-    def of(self, batch: BoardSteps, target: OnStates) -> Targets:
-        """Return the targets for a batch, with a target network to say what comes after it."""
-        with torch.no_grad():
-            return self._of_boards(batch, target) if batch.closed else self._one_step(batch, target)
+    @torch.no_grad()
+    def of_sweep(self, graph: ExperienceGraph, target: OnStates) -> Targets:
+        """Return the targets of the states that are left, with a target network for the others."""
+        kinds = graph.states[:, COLLECTED]
+        ends = np.flatnonzero(kinds != NOTHING)
+        after = torch.sigmoid(target(graph.states[ends]).values)
+        values = torch.zeros(len(kinds), len(MOVES), after.shape[1])
+        values[torch.from_numpy(ends)] = after[:, None]
+        values = backed_up(graph, values, self._gamma, enough=0.0)
+        best, own = values.amax(dim=1), torch.from_numpy(left(graph))
+        there = torch.from_numpy(graph.shown[:, 2].reshape(len(own), -1))
+        actions = widened(values[own], best[own][:, None], self._gap)
+        return Targets(actions, best[own], best[there])
 
-    def _arriving(self, kinds: Tensor, values: Tensor) -> Tensor:
-        """Return what arriving with these kinds collected gives, the states there having values."""
-        return self._achieved[kinds] + self._alive[kinds] * values
-
-    def _of_boards(self, batch: BoardSteps, target: OnStates) -> Targets:
-        assert batch.own is not None
-        assert batch.collecting is not None
-        kinds = torch.from_numpy(batch.next_states[:, COLLECTED].astype("int64"))
-        ends = torch.nonzero(kinds != NOTHING).squeeze(1)
-        after = torch.sigmoid(target(batch.next_states[ends.numpy()]).values)
-        known = torch.zeros(len(kinds), after.shape[1])
-        known[ends] = after
-        onward = known[torch.from_numpy(batch.collecting)]
-        arriving = torch.zeros_like(known)
-        arriving[ends] = self._arriving(kinds[ends], after)
-        own, arrival = torch.from_numpy(batch.own), torch.from_numpy(batch.arrival)
-        for _ in range(NUM_CELLS):
-            values = arriving[arrival]
-            best = values.amax(dim=1)
-            backed_up = self._gamma * best
-            if torch.equal(backed_up, arriving[own]):
-                break
-            arriving[own] = backed_up
-        # The fixed point of advantage learning: every disadvantage, over 1 - gap.
-        lost = best[:, None] - values
-        actions = torch.maximum(best[:, None] - lost / (1 - self._gap), KEPT * values)
-        return Targets(actions, best, onward)
-
-    def _one_step(self, batch: BoardSteps, target: OnStates) -> Targets:
+    @torch.no_grad()
+    def of_steps(self, batch: BoardSteps, target: OnStates) -> Targets:
+        """Return the targets of single transitions, with a target network for what follows."""
         following = target(batch.next_states)
         after = torch.sigmoid(following.values)
-        arrival, touched = torch.from_numpy(batch.arrival), torch.from_numpy(batch.touched)
-        values = self._arriving(touched, after[arrival])
+        touched = torch.from_numpy(batch.touched)
+        values = (self._achieved[touched] + self._alive[touched] * after)[:, None]
         if self._gap > 0:
             here = target(batch.states).action_values().transpose(1, 2)
-            lost = here.amax(dim=1, keepdim=True) - taken(here, batch)
+            lost = here.amax(dim=1, keepdim=True) - taken(here, batch.actions)
             values = torch.maximum(values - self._gap * lost, KEPT * values)
-        onward = torch.sigmoid(following.onward)[arrival[:, 0]]
-        rows = torch.nonzero(touched[:, 0] != NOTHING).squeeze(1)
-        onward[rows, touched[rows, 0]] = after[arrival[rows, 0]]
-        return Targets(values, None, onward)
+        continuation = torch.sigmoid(following.continuation)
+        rows = torch.nonzero(touched != NOTHING).squeeze(1)
+        continuation[rows, touched[rows]] = after[rows]
+        return Targets(values, None, continuation)
 
 
-def loss(outputs: Outputs, targets: Targets, batch: BoardSteps) -> Tensor:
-    """Return how far a network's outputs for a batch are from the targets: the cross-entropy.
+def left(graph: ExperienceGraph) -> IntArray:
+    """Return the states of a sweep that steps leave, in their order."""
+    own: IntArray = graph.source[:: len(MOVES)]
+    return own
 
-    With all actions of a state in the batch, its values and the actions' shares are learned each by
+
+def loss(outputs: Outputs, targets: Targets, actions: IntArray | None = None) -> Tensor:
+    """Return how far a network's outputs are from the targets: the cross-entropy.
+
+    With all actions of a state known, its values and the actions' shares are learned each by
     themselves: not to be sure of the way must not make a goal look farther away.
     """
-    onward = functional.binary_cross_entropy_with_logits(outputs.onward, targets.onward)
+    continuation = functional.binary_cross_entropy_with_logits(
+        outputs.continuation, targets.continuation
+    )
     if targets.best is None:
-        values = taken(outputs.action_values().transpose(1, 2), batch).clamp(TINY, 1 - TINY)
-        return onward + functional.binary_cross_entropy(values, targets.actions)
+        assert actions is not None
+        values = taken(outputs.action_values().transpose(1, 2), actions).clamp(TINY, 1 - TINY)
+        return continuation + functional.binary_cross_entropy(values, targets.actions)
     best = targets.best[:, None]
     return (
-        onward
+        continuation
         + functional.binary_cross_entropy_with_logits(outputs.values, targets.best)
         + functional.binary_cross_entropy_with_logits(
             outputs.shares.transpose(1, 2),
@@ -356,137 +223,10 @@ def loss(outputs: Outputs, targets: Targets, batch: BoardSteps) -> Tensor:
     )
 
 
-def taken(values: Tensor, batch: BoardSteps) -> Tensor:
-    """Return values `(n, actions, goals)` of the actions that were taken, `(n, k, goals)`."""
-    if batch.actions.shape[1] == len(MOVES):
-        return values
-    actions = torch.from_numpy(batch.actions)[:, :, None].expand(-1, -1, values.shape[2])
-    return values.gather(1, actions)
-
-
-# Success of single skills from pixels, on boards that no training saw.
-#
-# Each skill is tried on boards on which it can be done (`skm_sim.moving_targets.trials`),
-# within the 50 steps of a primitive's episode, greedily.
-
-
-LogValues: TypeAlias = Callable[[States], Float32Array]
-"""Logarithms of the action values `(n, goals, actions)` of states."""
-
-VALIDATION_SEED = 90_001
-"""Validation boards are drawn from here; reports use other seeds."""
-
-
-def success(
-    log_values: LogValues,
-    goals: Sequence[Goal],
-    tests: Sequence[SkillTest],
-    count: int,
-    seed: int,
-    steps: int = MOVING_TARGETS.primitive_steps,
-    repeats: float | None = None,
-) -> dict[str, float]:
-    """Return the share of `count` feasible boards on which each skill succeeds.
-
-    Greedily by the network alone; or, with `repeats` the discount of the values, with the memory of an
-    executor (`skm_primitives.planning.options`).
-    """
-    random = np.random.default_rng(seed)
-    states = np.concatenate([feasible_boards(test, count, random) for test in tests])
-    masks = np.repeat(np.stack([_mask(test, goals) for test in tests]), count, axis=0)
-    wanted = _kinds([test.wanted for test in tests], count)
-    forbidden = _kinds([test.forbidden for test in tests], count)
-    done = np.zeros(len(states), np.bool_)
-    going = np.arange(len(states))
-    tries = np.zeros((len(states), NUM_CELLS, len(MOVES)), np.int64)
-    for _ in range(steps):
-        worth = np.where(masks[going][:, :, None], log_values(states[going]), -np.inf).max(axis=1)
-        cells = states[going, AGENT]
-        if repeats is not None:
-            worth = worth + REPEAT_STEPS * np.log(repeats) * tries[going, cells]
-        actions = worth.argmax(axis=1)
-        tries[going, cells, actions] += 1
-        after = board.step(states[going], actions, random)
-        kind = after[:, COLLECTED]
-        states[going] = after
-        tries[going[kind != NOTHING]] = 0  # the board is another one now
-        done[going] = wanted[going, kind]
-        going = going[~wanted[going, kind] & ~forbidden[going, kind]]
-        if not len(going):
-            break
-    rates = done.reshape(len(tests), count).mean(axis=1).tolist()
-    return {test.name: float(rate) for test, rate in zip(tests, rates, strict=True)}
-
-
-def group_scores(tests: Sequence[SkillTest], rates: dict[str, float]) -> dict[str, float]:
-    """Return the mean of each group of skills and the least of all, and their mean: `validation`."""
-    groups = dict.fromkeys(test.group for test in tests)
-    means = {
-        group: float(np.mean([rates[test.name] for test in tests if test.group == group]))
-        for group in groups
-    }
-    return {
-        "validation": float(np.mean(list(rates.values()))),
-        **means,
-        "least": min(rates.values()),
-    }
-
-
-def _kinds(sets: Sequence[tuple[int, ...]], count: int) -> BoolArray:
-    """Return which kinds are in each set (`NOTHING` never is), each row repeated."""
-    rows = np.array([[kind in wanted for kind in range(NOTHING + 1)] for wanted in sets])
-    return np.repeat(rows, count, axis=0)
-
-
-def _mask(test: SkillTest, goals: Sequence[Goal]) -> BoolArray:
-    wanted = {frozenset(KINDS[kind]) for kind in test.wanted}
-    return np.array([goal.labels in wanted and goal.violated == test.violated for goal in goals])
-
-
-# What the scores along the learning curve of Moving Targets are, and what random actions reach.
-
-
-GROUPS: Final = {
-    "kind": ("a kind, such as blue & square", "#3b6fb6", "o"),
-    "colour": ("a colour", "#7a5195", "s"),
-    "shape": ("a shape", "#2a9d8f", "^"),
-    "without": ("a colour, never touching a shape", "#e08e1b", "D"),
-    "only": ("a kind before any other object", "#d1345b", "v"),
-}
-"""Groups of `skill_tests`: what they are, and how they are drawn."""
-
-
-class LearningCurve:
-    """The groups of skills, and the success of random actions on validation boards."""
-
-    groups = GROUPS
-
-    def row(self, scores: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the scores of a validation with the mean of each group of skills."""
-        if all(group in scores for group in GROUPS):
-            return scores
-        tests = skill_tests()
-        means = group_scores(tests, {test.name: scores[test.name] for test in tests})
-        return {"steps": scores["steps"], "cpu_minutes": scores["cpu_minutes"], **means}
-
-    def chance(
-        self, spec: DomainSpec, boards: int, seed: int = VALIDATION_SEED
-    ) -> dict[str, float]:
-        """Return the success of random actions on validation boards, by group of skills."""
-        goals = PixelGoals(spec.constraints, [frozenset(kind) for kind in KINDS])
-        random = np.random.default_rng(0)
-
-        def log_values(states: States) -> Float32Array:
-            # One draw for all goals: the best action is then uniform, whatever goals are asked for.
-            draws = random.random((len(states), 1, len(MOVES)), np.float32)
-            return np.broadcast_to(draws, (len(states), len(goals), len(MOVES)))
-
-        tests = skill_tests()
-        scores = group_scores(tests, success(log_values, goals.goals, tests, boards, seed))
-        return {group: scores[group] for group in GROUPS}
-
-
-CURVE = LearningCurve()
+def taken(values: Tensor, actions: IntArray) -> Tensor:
+    """Return values `(n, actions, goals)` of the actions that were taken, `(n, 1, goals)`."""
+    index = torch.from_numpy(actions)[:, None, None].expand(-1, 1, values.shape[2])
+    return values.gather(1, index)
 
 
 # Algorithm 1 with deep Q-learning, from pixels: the learner of Moving Targets.
@@ -504,9 +244,9 @@ CURVE = LearningCurve()
 #   loses against the best is taken off its target many times over), which leaves the values of
 #   the best actions as they are. The value and the actions' shares of it are outputs of their
 #   own: were they one, not to be sure of the way would make a goal look farther away.
-# - **Onward values** are learned besides: see `pixel_targets`.
+# - **Continuation values** are learned besides.
 # - **Sweeps** (preset `cpu`) instead of one agent's life (preset `paper`): see
-#   `pixel_experience`.
+#   `sweeps`.
 
 
 WARM_UP = 100
@@ -593,17 +333,24 @@ class PixelLearner(DeepLearner):
         settings = self.settings
         if settings.experience == "sweep":
             for _ in range(settings.round_updates):
-                self._update(sweep(random, settings.boards))
+                graph = sweep(random, settings.boards, self.goals)
+                targets = self._targets.of_sweep(graph, self._on_target)
+                self._descend(loss(self._now(graph.states[left(graph)]), targets), graph.achieved)
             return
         # Rounding as a function of the steps so far, so that no remainder has to be remembered.
         owed = (self.steps + self.round_steps) // settings.update_every
         for _ in range(owed - self.steps // settings.update_every):
-            self._update(self.replay.sample(random, settings.batch))
+            batch = self.replay.sample(random, settings.batch)
+            targets = self._targets.of_steps(batch, self._on_target)
+            error = loss(self._now(batch.states), targets, batch.actions)
+            self._descend(error, self.goals.achieved[batch.touched])
 
-    def _update(self, batch: BoardSteps) -> None:
-        """Learn all goals from a batch."""
-        targets = self._targets.of(batch, self._on_target)
-        error = loss(self.network.on_states()(batch.states), targets, batch)
+    def _now(self, states: States) -> Outputs:
+        """Return what the network says of states."""
+        return self.network.on_states()(states)
+
+    def _descend(self, error: Tensor, achieved: BoolArray) -> None:
+        """Take one step downhill, and count the goals that the steps learned from achieved."""
         self.optimiser.zero_grad()
         (error * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
@@ -611,8 +358,7 @@ class PixelLearner(DeepLearner):
             group["lr"] = self._learning_rate()
         self.optimiser.step()
         self.updates += 1
-        counts = np.bincount(batch.touched.ravel(), minlength=NOTHING + 1)
-        self.goal_seen += counts @ self.goals.achieved
+        self.goal_seen += achieved.sum(axis=0)
         if self.updates % self.settings.copy_every == 0:
             self._copy()
 
@@ -651,7 +397,8 @@ class PixelLearner(DeepLearner):
 
     def served_arrays(self) -> Arrays:
         """Return the network in half precision, and how often each goal was achieved."""
-        half = {f"network.{k}": v.astype(np.float16) for k, v in weights(self.network).items()}
+        trained = to_arrays("network", self.network.state_dict())
+        half = {name: value.astype(np.float16) for name, value in trained.items()}
         return {**half, "goal_seen": self.goal_seen.copy()}
 
     def served_details(self) -> dict[str, Any]:
@@ -683,8 +430,8 @@ class PixelLearner(DeepLearner):
     def training_arrays(self) -> Arrays:
         """Return both networks, the optimiser, the replay memory and the counts."""
         return {
-            **{f"network.{name}": value for name, value in weights(self.network).items()},
-            **{f"target.{name}": value for name, value in weights(self.target).items()},
+            **to_arrays("network", self.network.state_dict()),
+            **to_arrays("target", self.target.state_dict()),
             **optimiser_arrays("adam", self.optimiser),
             **self.replay.arrays(),
             "seen": self.goal_seen,
@@ -692,9 +439,8 @@ class PixelLearner(DeepLearner):
 
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what was saved."""
-        for prefix, network in (("network.", self.network), ("target.", self.target)):
-            named = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-            set_weights(network, named)
+        self.network.load_state_dict(from_arrays("network", arrays))
+        self.target.load_state_dict(from_arrays("target", arrays))
         self._on_target = self.target.on_states()
         restore_optimiser("adam", self.optimiser, arrays)
         self.replay.restore(arrays)

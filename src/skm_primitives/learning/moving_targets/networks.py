@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -171,7 +170,7 @@ class Outputs(NamedTuple):
     """`(n, goals)`: the value of each goal, by its best action."""
     shares: Tensor
     """`(n, goals, actions)`: the share of that which each action has; the greatest counts as 1."""
-    onward: Tensor
+    continuation: Tensor
     """`(n, label sets, goals)`: the value that each goal will have where that label set is shown
     next."""
 
@@ -197,17 +196,17 @@ class Heads(NamedTuple):
 
     @property
     def size(self) -> int:
-        """All outputs in a row: values, shares, onward."""
+        """All outputs in a row: values, shares, continuation."""
         return self.goals * (1 + self.actions + self.label_sets)
 
     def split(self, outputs: Tensor) -> Outputs:
         """Return a network's last layer `(n, size)` as what it stands for."""
         sizes = [self.goals * rows for rows in (1, self.actions, self.label_sets)]
-        values, shares, onward = torch.split(outputs, sizes, dim=1)
+        values, shares, continuation = torch.split(outputs, sizes, dim=1)
         return Outputs(
             values,
             shares.view(-1, self.goals, self.actions),
-            onward.view(-1, self.label_sets, self.goals),
+            continuation.view(-1, self.label_sets, self.goals),
         )
 
 
@@ -318,15 +317,3 @@ def make_network(details: Mapping[str, Any], heads: Heads) -> PixelNetwork:
     if details["network"] == "nature":
         return NatureNetwork(heads, hidden)
     return TileNetwork(heads, details["channels"], hidden)
-
-
-def weights(network: PixelNetwork) -> dict[str, Float32Array]:
-    """Return the weights of a network by name, in copies."""
-    return {name: value.numpy().copy() for name, value in network.state_dict().items()}
-
-
-def set_weights(network: PixelNetwork, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Give a network the weights that `weights` gave, in any precision."""
-    network.load_state_dict(
-        {name: torch.from_numpy(value.astype(np.float32)) for name, value in arrays.items()}
-    )

@@ -167,15 +167,15 @@ def _on_frames_torch(
 ) -> OnFrames:
     import torch  # noqa: PLC0415 (only where it is needed)
 
-    from skm_primitives.learning.moving_targets.networks import Heads, make_network, set_weights  # noqa: PLC0415
+    from skm_primitives.learning.moving_targets.networks import Heads, make_network  # noqa: PLC0415
 
     network = make_network(details, Heads(len(goals.label_sets), len(goals), len(MOVES)))
-    set_weights(network, named)
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in named.items()})
 
     def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
         with torch.no_grad():
             found = network(frames)
-            return found.action_values().numpy(), torch.sigmoid(found.onward).numpy()
+            return found.action_values().numpy(), torch.sigmoid(found.continuation).numpy()
 
     return outputs
 

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Kill nodes at random moments of missions, start them again; judge by the recordings what became of it.
+
+    benchmarks/robot/restarts.py --trials 100 --realtime 20
+
+Half of the trials are a tour of twelve stations in the office, half a patrol with an event that comes
+and goes; in each, machine, primitives, the robot's side (`sim`) or all three are killed (SIGKILL) once,
+after a random number of steps, and started again. A mission has gone on if it comes to its end, `skm
+verify` agrees with its one recording, and the machine's moves are one unbroken sequence: nothing twice,
+nothing skipped. Lock-step is the fast clock; `--realtime` of the trials run at 50 steps a second. Prints
+a line a trial, and ends with 1 unless all have gone on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from skm.action import ExecuteMission
+
+from skm_bench.captured_process import CapturedProcess
+from skm_machine.errors import SkmError
+from skm_primitives.recording.files import read_recording, recorded_missions
+from skm_primitives.recording.verification import verify_mission
+from skm_ros.client.events import set_event
+from skm_ros.client.mission_goal import MissionGoal
+from skm_ros.client.monitoring import Heard
+from skm_ros.client.private_domain import private_domain_id, private_environment
+from skm_ros.client.ros_client import RosClient
+
+Result = ExecuteMission.Result
+STATIONS = ("A", "D", "B", "mail", "A", "C", "coffee", "office", "A", "B", "C", "D")
+PATROL = "G F A & G F C & G(call -> F coffee) & G !decoration"
+PATROL_STEPS = 400
+NODES = ("sim", "primitives", "machine")
+WHAT = (("machine",), ("primitives",), ("sim",), NODES)
+PATIENCE_SECONDS = 90.0
+
+
+def tour() -> str:
+    """Return the mission to go to all stations in turn."""
+    text = f"F {STATIONS[-1]}"
+    for station in reversed(STATIONS[:-1]):
+        text = f"F({station} & X {text})"
+    return f"{text} & G !decoration"
+
+
+class System:
+    """The nodes in processes of their own, and what they leave behind."""
+
+    def __init__(self, domain_id: int, folder: Path, *, realtime: bool) -> None:
+        self._domain_id, self.runs = domain_id, folder / "runs"
+        mode = {"mode": "realtime", "rate": 50.0} if realtime else {"mode": "lockstep"}
+        self._parameters = {
+            "sim": {"seed": 3, **mode},
+            "primitives": {},
+            "machine": {"resume": "always", "state_folder": folder / "state", "events": "call"},
+            "recorder": {"folder": self.runs},
+        }
+        self._processes: dict[str, CapturedProcess] = {}
+        for name in self._parameters:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        """Start a node."""
+        command = [
+            sys.executable,
+            "-m",
+            f"skm_ros.nodes.{name}_node",
+            "--ros-args",
+            "-r",
+            "__ns:=/skm",
+        ]
+        for key, value in self._parameters[name].items():
+            command += ["-p", f"{key}:={value}"]
+        self._processes[name] = CapturedProcess(command, private_environment(self._domain_id))
+
+    def kill(self, name: str) -> None:
+        """End a node with no chance to say goodbye."""
+        process = self._processes.pop(name)
+        process.signal_group(signal.SIGKILL)
+        process.stop()
+
+    def close(self) -> None:
+        """End all of it."""
+        for process in self._processes.values():
+            process.stop()
+
+
+def trial(system: System, client: RosClient, heard: Heard, draw: random.Random, kind: str) -> str:
+    """Run one mission with one kill; return what went wrong, else nothing."""
+    patrol = kind == "patrol"
+    goal = ExecuteMission.Goal(mission=PATROL if patrol else tour())
+    goal.max_steps = PATROL_STEPS if patrol else 0
+    mission = MissionGoal(client, goal)
+    mission.wait_ready(PATIENCE_SECONDS)
+    mission.send(PATIENCE_SECONDS)
+    when, victims = draw.randrange(1, 100), draw.choice(WHAT)
+
+    def steps() -> int:
+        state = heard.machine
+        own = state is not None and bytes(state.goal_id.uuid).hex() == mission.goal_id
+        return int(state.mission_steps) if own else -1
+
+    client.spin_until(lambda: steps() >= when or mission.done, PATIENCE_SECONDS)
+    if mission.done:
+        mission.close()
+        over = mission.result.outcome in (Result.ACCEPTED, Result.SATISFIED_SO_FAR)
+        return "over before the kill" if over else f"before the kill: {mission.result.reason}"
+    for name in victims:
+        system.kill(name)
+    for name in victims:
+        system.start(name)
+    what = f"{'+'.join(victims)} at step {when}"
+    if patrol:
+        client.spin_until(lambda: steps() > when + 20 or mission.done, PATIENCE_SECONDS)
+        if not mission.done:
+            for value in (True, False):
+                set_event(client, "call", value, PATIENCE_SECONDS)
+    if not client.spin_until(lambda: mission.done, PATIENCE_SECONDS):
+        mission.cancel()
+        client.spin_until(lambda: mission.done, 10.0)
+        return f"{what}: it did not come to its end"
+    wanted = Result.SATISFIED_SO_FAR if patrol else Result.ACCEPTED
+    result = mission.result
+    mission.close()
+    if result.outcome != wanted:
+        return f"{what}: {result.reason}"
+    problem = judged(system, client, mission.goal_id, patrol=patrol)
+    return f"{what}: {problem}" if problem else ""
+
+
+def judged(system: System, client: RosClient, goal_id: str, *, patrol: bool) -> str:
+    """Return what is wrong with the recording of a mission, else nothing."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        client.take_what_is_there()
+        newest = sorted(system.runs.glob("*.mcap"))[-1:]
+        file = read_recording(newest[0], recover=True) if newest else None
+        missions = [] if file is None else recorded_missions(file)
+        found = [one for one in missions if one.goal_id == goal_id]
+        if file is not None and file.complete and found and found[0].ended is not None:
+            break
+        time.sleep(0.1)
+    else:
+        return "there is no whole recording of it"
+    verification = verify_mission(found[0])
+    if verification.result != "agrees":
+        said = [*verification.disagreements, *verification.missing]
+        return f"verify: {verification.result}: {said[:2]}"
+    moves = [move for move, _ in verification.transitions]
+    if any(before.target != after.source for before, after in pairwise(moves)):
+        return "the machine's moves are no sequence"
+    chain = [(move.source, move.target) for move in moves]
+    if not patrol and chain != [(number, number + 1) for number in range(len(STATIONS))]:
+        return f"stations were done twice or skipped: {chain}"
+    if patrol and not any("call" in state.labels for state in found[0].states):
+        return "the event is not in the recording"
+    for path in system.runs.glob("*.mcap"):
+        path.unlink()
+    return ""
+
+
+def main() -> int:
+    """Run the trials, print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--realtime", type=int, default=20, help="of them in real time")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    draw, failed, done = random.Random(args.seed), 0, 0
+    parts = ((False, args.trials - args.realtime), (True, args.realtime))
+    for realtime, count in parts:
+        if not count:
+            continue
+        with tempfile.TemporaryDirectory() as folder, private_domain_id() as domain_id:
+            system = System(domain_id, Path(folder), realtime=realtime)
+            try:
+                with RosClient(domain_id=domain_id) as client:
+                    heard = Heard(client)
+                    number = 0
+                    while number < count:
+                        kind = ("tour", "patrol")[number % 2]
+                        try:
+                            problem = trial(system, client, heard, draw, kind)
+                        except SkmError as error:
+                            problem = str(error)
+                        if problem == "over before the kill":
+                            continue
+                        number, done, failed = number + 1, done + 1, failed + bool(problem)
+                        clock = "real time" if realtime else "lock-step"
+                        print(f"{done:4} {clock} {kind}: {problem or 'went on'}", flush=True)
+            finally:
+                system.close()
+    print(f"{done - failed} of {done} went on: nothing twice, nothing skipped", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""`skm queue`: the missions that wait for their turn: look at them, take one out, move one."""
+
+from __future__ import annotations
+
+import argparse
+
+from skm_cli.output import print_json
+
+EPILOG = """\
+examples:
+  skm mission "F mail" --queue --priority 5    put a mission in
+  skm queue                                    what is under way, and what waits, in its order
+  skm queue remove 3                           take mission number 3 out; one under way is cancelled
+  skm queue move 3 1                           mission number 3 comes next
+  skm queue clear                              take out all that wait
+
+A higher priority comes first, equals in the order in which they came; none interrupts the mission under
+way. After a mission that was cancelled, or ended by an error, the next one waits for `skm resume`.
+
+exit codes:
+  0  done
+  1  refused: no such mission, or no such place
+  2  nobody answered in time
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `skm queue` to the command."""
+    parser = subparsers.add_parser(
+        "queue",
+        help="the missions that wait: list, remove, move",
+        description="Look at the missions of a running system that wait for their turn, or change them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "what", nargs="?", default="list", choices=("list", "remove", "move", "clear")
+    )
+    parser.add_argument("number", nargs="?", type=int, help="remove, move: of the mission")
+    parser.add_argument("place", nargs="?", type=int, help="move: its new place, from 1 (the next)")
+    add_system_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_system_options(parser: argparse.ArgumentParser) -> None:
+    """Add what commands share that ask the machine one thing."""
+    parser.add_argument(
+        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def ask_to(args: argparse.Namespace, *, pause: bool) -> int:
+    """Ask the machine to pause or to go on, and print what it says: `skm pause`, `skm resume`."""
+    from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
+
+    require_ros()
+    from skm_ros.client.queue import (  # noqa: PLC0415
+        QueueRefusedError,
+        pause_mission,
+        resume_mission,
+    )
+
+    code = 0
+    with RosClient(args.namespace) as client:
+        try:
+            message = (pause_mission if pause else resume_mission)(client, args.timeout)
+        except QueueRefusedError as error:
+            code, message = 1, str(error)
+    if args.json:
+        print_json({"success": code == 0, "message": message})
+    else:
+        print(message)
+    return code
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the machine, and show what is to be done now."""
+    from skm_machine.errors import SkmError  # noqa: PLC0415
+    from skm_ros.client.ros_client import RosClient, require_ros  # noqa: PLC0415
+
+    require_ros()
+    from skm_ros.client.queue import QueueRefusedError, edit_queue  # noqa: PLC0415
+
+    wanted = {"remove": ("number",), "move": ("number", "place")}.get(args.what, ())
+    for name in ("number", "place"):
+        if (getattr(args, name) is None) == (name in wanted):
+            verb = "needs" if name in wanted else "takes no"
+            raise SkmError(f"`skm queue {args.what}` {verb} {name}; see `skm queue --help`.")
+    with RosClient(args.namespace) as client:
+        try:
+            queue = edit_queue(
+                client, args.what, args.number or 0, args.place or 0, timeout=args.timeout
+            )
+        except QueueRefusedError as error:
+            if args.json:
+                print_json({"success": False, "message": str(error)})
+            else:
+                print(f"refused: {error}")
+            return 1
+    if args.json:
+        print_json({"success": True, "message": "", **queue.document()})
+        return 0
+    if queue.paused:
+        print(queue.reason)
+    for one in queue.missions:
+        state = "under way" if one.under_way else f"priority {one.priority}"
+        print(f"{one.number:>4}  {state:<12}  {one.mission}")
+    if not queue.missions:
+        print("nothing is under way, and nothing waits")
+    return 0

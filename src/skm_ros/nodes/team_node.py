@@ -1,0 +1,530 @@
+"""The team node: one mission for several robots, each behind a simulator or bridge of its own.
+
+Relative to its namespace (/skm):
+    offers      execute_mission (skm/ExecuteMission), as the machine node does for one robot
+    publishes   machine_state (skm/MachineState) and mission_log (skm/MissionLog)
+                labels (skm/Labels) of every step: `kitchen` is any robot there, `r1.kitchen` this one
+                action (skm/Action): the stop at the end of a mission, to all robots
+                /diagnostics (diagnostic_msgs/DiagnosticArray)
+For each robot, in the namespace of its name (/r1):
+    subscribes  observation (skm/Observation): the cell that it is in
+    publishes   action (skm/Action)
+
+A step of the team is over when each robot has confirmed its cell: see
+`skm_primitives.execution.team_dispatch`. A robot that is silent for `gone_after` seconds is gone, one
+that does not arrive for `stuck_after` is stuck: it gets no work, and the rest is planned again. Plans
+are made in a thread of their own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rclpy.action import CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from skm.action import ExecuteMission
+from skm.msg import Action, Labels, MachineState, MissionLog, Observation
+
+from skm_machine.errors import SkmError
+from skm_machine.mission import Mission, compile_mission
+from skm_machine.tracker import MissionTracker
+from skm_primitives.execution.team_dispatch import (
+    GONE_SECONDS,
+    STUCK_SECONDS,
+    TeamDispatch,
+    action_to,
+)
+from skm_primitives.execution.team_run import TeamRun, team_mission, team_of
+from skm_primitives.planning.map_domains import building_of
+from skm_primitives.planning.place_graph import cells_of
+from skm_primitives.skills.loading import load_primitives
+from skm_ros import qos
+from skm_ros.conversions import label_values, transition_message
+from skm_ros.graph import robot_names
+from skm_ros.nodes.machine_node import RESULT_SECONDS, MissionServer
+from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_sim.registry import get_domain
+
+Result = ExecuteMission.Result
+WATCH_SECONDS: Final = 0.05
+STATE_SECONDS: Final = 0.2
+"""How often `machine_state` says that the team is alive."""
+
+SETTINGS: Final = (
+    Setting("domain", "hall", "domain on a map: name or folder of `skm map`", fixed=True),
+    Setting("robots", "2", "how many robots, r1, r2, …, or their names with commas", fixed=True),
+    Setting("plan_seconds", 2.0, "CPU seconds for the first plan", low=0.1, high=600.0),
+    Setting(
+        "gone_after",
+        GONE_SECONDS,
+        "seconds of silence after which a robot is gone",
+        low=0.5,
+        high=600.0,
+    ),
+    Setting(
+        "stuck_after",
+        STUCK_SECONDS,
+        "seconds for one cell after which a robot is stuck",
+        low=1.0,
+        high=3600.0,
+    ),
+)
+
+
+@dataclass
+class Robot:
+    """What is heard of one robot."""
+
+    name: str
+    actions: Any
+    seen: Observation | None = None
+    heard_at: float = -1e9
+    answered: tuple[int, int, int] = (0, 0, 0)
+    """Session, episode and step of the state that was answered last."""
+    moving: bool = False
+    """Whether it was sent on, and not stopped since."""
+
+
+@dataclass
+class Execution:
+    """A mission under way, or the last one."""
+
+    handle: ServerGoalHandle
+    mission: Mission | None = None
+    run: TeamRun | None = None
+    dispatch: TeamDispatch | None = None
+    tracker: MissionTracker | None = None
+    outcome: int = Result.UNKNOWN
+    reason: str = ""
+    began_at: float = 0.0
+    planning: bool = True
+    cancelled: bool = False
+    logged: int = 0
+    """Moves of the machine that were logged."""
+
+
+class TeamNode(SkmNode):
+    """Runs one mission of the team at a time; see the module for its interfaces."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        super().__init__("team", SETTINGS, **options)
+        spec = get_domain(self.setting("domain"))
+        skills = load_primitives(spec)
+        cells = cells_of(skills)
+        if cells is None:
+            raise SkmError(f"teams are planned where the world is known, not in {spec.name}")
+        self._domain, self._cells = spec.name, cells
+        self._team = team_of(robot_names(self.setting("robots")), cells, building_of(spec))
+        names = self._team.propositions()
+        self._values_of = label_values(names)
+        self._labels = Labels(session=secrets.randbits(63) + 1, names=list(names))
+        self._entry = MissionLog(domain=spec.name)
+        self._execution: Execution | None = None
+        self._last: Execution | None = None
+        self._thread: threading.Thread | None = None
+        self._then: Callable[[], None] | None = None
+        self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
+        self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
+        self._actions = self.create_publisher(Action, "action", qos.COMMAND)
+        self._robots = [self._connect(name) for name in self._team.names]
+        self._server = MissionServer(
+            self,
+            ExecuteMission,
+            "execute_mission",
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+            goal_service_qos_profile=qos.REQUESTS,
+            result_service_qos_profile=qos.REQUESTS,
+            cancel_service_qos_profile=qos.REQUESTS,
+            result_timeout=RESULT_SECONDS,
+        )
+        self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
+        self.every(STATE_SECONDS, self._publish_state)
+        self.get_logger().info(f"a team of {', '.join(self._team.names)} in {spec.name}")
+
+    def _connect(self, name: str) -> Robot:
+        robot = Robot(name, self.create_publisher(Action, f"/{name}/action", qos.COMMAND))
+        number = self._team.names.index(name)
+
+        def on_observation(message: Observation) -> None:
+            self._on_observation(number, message)
+
+        self.create_subscription(Observation, f"/{name}/observation", on_observation, qos.STATE)
+        return robot
+
+    # Robots
+
+    def _on_observation(self, number: int, message: Observation) -> None:
+        """Take note of where a robot is, and send it on if it may go."""
+        if message.kind != Observation.DISCRETE or not (
+            0 <= message.discrete < len(self._cells.labels)
+        ):
+            self.drop("observation of no cell of the map")
+            return
+        robot, now = self._robots[number], time.monotonic()
+        robot.seen, robot.heard_at = message, now
+        robot.answered = (0, 0, 0)  # what is shown again wants an answer again
+        execution = self._execution
+        if execution is None or execution.dispatch is None:
+            return
+        execution.dispatch.saw(number, message.discrete, now, message.stopped)
+        if not execution.planning:
+            self._advance(execution, now)
+
+    def _send_on(self, execution: Execution) -> None:
+        """Answer the latest state of each robot that may move."""
+        assert execution.dispatch is not None
+        for number, robot in enumerate(self._robots):
+            target = execution.dispatch.target(number)
+            if robot.seen is None:
+                continue
+            if target is None:
+                if robot.moving and robot.seen.period > 0:  # else it would go on as before
+                    self._act(robot, Action.STOP)
+                robot.moving = False
+                continue
+            action = action_to(self._cells.successors, robot.seen.discrete, target)
+            state = robot.seen.session, robot.seen.episode, robot.seen.step
+            if action is not None and state != robot.answered:
+                robot.answered, robot.moving = state, True
+                self._act(robot, Action.DISCRETE, action)
+
+    def _act(self, robot: Robot, kind: int, action: int = 0) -> None:
+        seen = robot.seen
+        if seen is None:
+            return
+        message = Action(kind=kind, discrete=action, header=seen.header)
+        message.session, message.episode, message.step = seen.session, seen.episode, seen.step
+        robot.actions.publish(message)
+
+    @property
+    def _missing(self) -> list[str]:
+        """The robots that have not been heard of late."""
+        now, patience = time.monotonic(), self.setting("gone_after")
+        return [f"/{robot.name}" for robot in self._robots if now - robot.heard_at > patience]
+
+    # Missions
+
+    def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:
+        plain = goal.when in (goal.AS_USUAL, goal.REPLACE) and not goal.repeat
+        free = self._execution is None and self.active
+        return GoalResponse.ACCEPT if plain and free else GoalResponse.REJECT
+
+    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+        handle.execute()
+        execution = self._execution = Execution(handle)
+        self._publish_state()
+        if missing := self._missing:
+            self._finish(execution, Result.REJECTED, f"nothing is heard of {' and '.join(missing)}")
+            return
+        goal = handle.request
+        if goal.reset or goal.horizon == goal.HORIZON_INFINITE:
+            what = "is not reset" if goal.reset else "has missions with an end only"
+            self._finish(execution, Result.REJECTED, f"a team {what}")
+            return
+        starts = [robot.seen.discrete for robot in self._robots if robot.seen is not None]
+        seconds = self.setting("plan_seconds")
+
+        def plan() -> Callable[[], None]:
+            try:
+                mission = team_mission(goal.mission, self._team, goal.format or "auto")
+                run = TeamRun(mission.machine, self._team, starts, seconds)  # type: ignore[arg-type]
+                judged = compile_mission(
+                    goal.mission,
+                    format=goal.format or "auto",
+                    propositions=self._team.propositions(),
+                    horizon="finite",
+                    parts="if large",
+                )
+            except SkmError as error:
+                reason = str(error)
+                return lambda: self._finish(execution, Result.REJECTED, reason)
+            return lambda: self._begin(execution, judged, run)
+
+        self._plan(execution, plan)
+
+    def _plan(self, execution: Execution, work: Callable[[], Callable[[], None]]) -> None:
+        """Work in a thread of its own; what comes of it is done in the node's own."""
+        execution.planning = True
+
+        def in_thread() -> None:
+            try:
+                self._then = work()
+            except Exception as error:
+                reason = f"planning broke off: {error!r}"
+                self._then = lambda: self._finish(execution, Result.ERROR, reason)
+
+        self._thread = threading.Thread(target=in_thread, name="planning", daemon=True)
+        self._thread.start()
+
+    def _begin(self, execution: Execution, mission: Mission, run: TeamRun) -> None:
+        now = time.monotonic()
+        execution.mission, execution.run = mission, run
+        execution.tracker = MissionTracker(mission.machine, ())
+        execution.dispatch = TeamDispatch(
+            run,
+            now,
+            gone_after=self.setting("gone_after"),
+            stuck_after=self.setting("stuck_after"),
+        )
+        if run.outcome:
+            self._finish(execution, Result.REJECTED, run.reason)
+            return
+        execution.began_at = now
+        self._labels.episode += 1
+        self._labels.step = 0
+        self._entry = MissionLog(domain=self._domain)
+        cells = [path[-1] for path in run.paths]
+        execution.tracker.start(self._team.labels(cells))
+        self._show(cells)
+        self._log(execution, MissionLog.BEGAN)
+        for number, robot in enumerate(self._robots):
+            if robot.seen is not None:
+                execution.dispatch.saw(number, robot.seen.discrete, robot.heard_at)
+        self._go_on(execution)
+
+    def _go_on(self, execution: Execution) -> None:
+        """Go on by a plan that has just been made, if there is one."""
+        run, dispatch = execution.run, execution.dispatch
+        assert run is not None
+        assert dispatch is not None
+        if run.outcome:
+            self._end_run(execution)
+            return
+        execution.planning = False
+        dispatch.begin(time.monotonic())
+        self._send_on(execution)
+
+    def _watch(self) -> None:
+        """Take what planning has brought, and look for robots that are gone or stuck."""
+        if self._then is not None:
+            then, self._then = self._then, None
+            then()
+        execution = self._execution
+        if execution is None or execution.planning:
+            return
+        if execution.cancelled:
+            self._finish(execution, Result.CANCELLED, "the client took it back")
+            return
+        self._advance(execution, time.monotonic())
+
+    def _advance(self, execution: Execution, now: float) -> None:
+        """End the step if it is over, plan again if it cannot be, and send robots on."""
+        run, dispatch = execution.run, execution.dispatch
+        assert run is not None
+        assert dispatch is not None
+        goal = execution.handle.request
+        while dispatch.arrived:
+            run.step()
+            self._read(execution)
+            if run.outcome:
+                self._end_run(execution)
+                return
+            if goal.max_steps and len(run.paths[0]) > goal.max_steps:
+                self._finish(execution, Result.TIMED_OUT, f"{goal.max_steps} steps were taken")
+                return
+            dispatch.begin(now)
+        if goal.max_seconds and now - execution.began_at > goal.max_seconds:
+            self._finish(execution, Result.TIMED_OUT, f"{goal.max_seconds:g} s have passed")
+            return
+        if missing := dispatch.missing(now):
+            self._lose(execution, missing)
+        elif dispatch.astray:
+            run.take(dispatch.cells)
+            self._read(execution)
+            self._plan_again(execution, run.plan_again)
+        else:
+            self._send_on(execution)
+
+    def _lose(self, execution: Execution, missing: Mapping[str, str]) -> None:
+        """Give the rest to the others."""
+        run, dispatch = execution.run, execution.dispatch
+        assert run is not None
+        assert dispatch is not None
+        for reason in missing.values():
+            self.counts["robots lost"] += 1
+            self.get_logger().warning(reason)
+        cells = list(dispatch.cells)
+        if cells != [path[-1] for path in run.paths]:
+            run.take(cells)
+            self._read(execution)
+
+        def again() -> None:
+            for name in missing:
+                run.lose(name)
+
+        self._plan_again(execution, again)
+
+    def _plan_again(self, execution: Execution, work: Callable[[], None]) -> None:
+        def plan() -> Callable[[], None]:
+            work()
+            return lambda: self._go_on(execution)
+
+        self.counts["plans made again"] += 1
+        for robot in self._robots:
+            self._act(robot, Action.STOP)
+        self._plan(execution, plan)
+
+    def _read(self, execution: Execution) -> None:
+        """Publish the labels of a step of the team, and let the judge's machine read them."""
+        run, tracker = execution.run, execution.tracker
+        assert run is not None
+        assert tracker is not None
+        cells = [path[-1] for path in run.paths]
+        self._labels.step += 1
+        moves = tracker.moves
+        tracker.update(self._team.labels(cells))
+        self._show(cells)
+        if tracker.moves != moves:
+            self._log(execution, MissionLog.WENT_ON)
+
+    def _show(self, cells: list[int]) -> None:
+        self._labels.header.stamp = self.get_clock().now().to_msg()
+        self._labels.values = self._values_of(self._team.labels(cells))
+        self._all_labels.publish(self._labels)
+
+    def _end_run(self, execution: Execution) -> None:
+        run = execution.run
+        assert run is not None
+        outcomes = {"accepted": Result.ACCEPTED, "failed": Result.FAILED}
+        self._finish(execution, outcomes.get(run.outcome, Result.FAILED), self._why(execution))
+
+    def _why(self, execution: Execution) -> str:
+        """Return why a mission has ended, with what became of robots that were lost."""
+        assert execution.run is not None
+        lost = {} if execution.dispatch is None else execution.dispatch.reasons
+        return "; ".join(filter(None, (execution.run.reason, *lost.values())))
+
+    def _finish(self, execution: Execution, outcome: int, reason: str) -> None:
+        """End a mission with its one result; the robots stand."""
+        execution.outcome, execution.reason = outcome, reason
+        for robot in self._robots:
+            self._act(robot, Action.STOP)
+        stop = Action(kind=Action.STOP, header=self._labels.header)
+        stop.session, stop.episode = self._labels.session, self._labels.episode
+        stop.step = self._labels.step
+        self._actions.publish(stop)
+        result = Result(outcome=outcome, reason=reason, words=reason)
+        if outcome not in (Result.ACCEPTED, Result.CANCELLED):
+            result.error_code, result.error_msg = Result.ERROR_OFFSET + outcome, reason
+        tracker = execution.tracker
+        if tracker is not None:
+            result.steps, result.accepted = tracker.steps, tracker.accepting_visits
+            result.seconds = time.monotonic() - execution.began_at
+            kept = tracker.transitions[-Result.MAX_TRANSITIONS :]
+            result.transitions = [transition_message(move) for move in kept]
+            self._log(execution, MissionLog.ENDED, result.seconds)
+        self._execution, self._last = None, execution
+        if outcome == Result.ACCEPTED:
+            execution.handle.succeed()
+        elif outcome == Result.CANCELLED:
+            execution.handle.canceled()
+        else:
+            execution.handle.abort()
+        self._server.answer(execution.handle, result)
+        self._publish_state()
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        execution = self._execution
+        if execution is None or execution.handle.goal_id != handle.goal_id:
+            return CancelResponse.REJECT
+        execution.cancelled = True
+        return CancelResponse.ACCEPT
+
+    # What is said of it
+
+    def _log(self, execution: Execution, kind: int, seconds: float = 0.0) -> None:
+        entry, goal, tracker = self._entry, execution.handle.request, execution.tracker
+        assert tracker is not None
+        entry.header.stamp = self._labels.header.stamp
+        entry.goal_id, entry.kind, entry.seconds = execution.handle.goal_id, kind, seconds
+        entry.mission, entry.format, entry.horizon = goal.mission, goal.format, "finite"
+        entry.planner, entry.max_steps = "product", goal.max_steps
+        entry.max_seconds = goal.max_seconds
+        entry.session, entry.episode = self._labels.session, self._labels.episode
+        entry.step = self._labels.step
+        entry.mission_steps, entry.accepted = tracker.steps, tracker.accepting_visits
+        entry.state, entry.states = tracker.state, tracker.machine.num_states
+        entry.outcome, entry.reason = execution.outcome, execution.reason
+        moves = tracker.transitions_since(execution.logged)
+        entry.transitions = [transition_message(move) for move in moves]
+        execution.logged = tracker.moves
+        self._logs.publish(entry)
+        entry.number += 1
+
+    def _publish_state(self) -> None:
+        state = MachineState(planner="product")
+        state.header.stamp = self.get_clock().now().to_msg()
+        execution = self._execution or self._last
+        if self._execution is not None:
+            planning = self._execution.tracker is None
+            state.phase = MachineState.PREPARING if planning else MachineState.RUNNING
+        elif missing := self._missing:
+            state.phase = MachineState.WAITING
+            state.waiting_for = " and ".join(missing)
+        else:
+            state.phase = MachineState.IDLE
+        if execution is not None:
+            state.goal_id, state.mission = (
+                execution.handle.goal_id,
+                execution.handle.request.mission,
+            )
+            state.outcome, state.reason = execution.outcome, execution.reason
+            state.words = self._words(execution)
+            if (tracker := execution.tracker) is not None:
+                state.state, state.states = tracker.state, tracker.machine.num_states
+                state.mission_steps, state.accepted = tracker.steps, tracker.accepting_visits
+                state.session, state.episode = self._labels.session, self._labels.episode
+                state.step = self._labels.step
+        self._states.publish(state)
+
+    def _words(self, execution: Execution) -> str:
+        """Say where the team is, for people."""
+        run = execution.run
+        if run is None or run.plan is None:
+            return execution.reason
+        lost = {} if execution.dispatch is None else execution.dispatch.reasons
+        taken = len(run.paths[0]) - 1
+        where = ", ".join(
+            f"{name} in {'+'.join(sorted(self._cells.labels[path[-1]])) or 'no place'}"
+            for name, path in zip(run.team.names, run.paths, strict=True)
+        )
+        return "; ".join((f"step {taken}: {where}", *lost.values()))
+
+    def health(self) -> tuple[bytes, str, Mapping[str, object]]:
+        """Return level, message and values for the diagnostics."""
+        values: dict[str, object] = {
+            robot.name: f"in cell {robot.seen.discrete}" if robot.seen else "not heard of yet"
+            for robot in self._robots
+        }
+        if missing := self._missing:
+            return WARN, f"nothing is heard of {' and '.join(missing)}", values
+        return OK, "idle" if self._execution is None else "on a mission", values
+
+    @property
+    def has_shutdown_grace(self) -> bool:
+        """Whether the result of a mission is still on its way."""
+        return self._last is not None
+
+    def close(self) -> None:
+        """End the mission; the robots stand."""
+        if self._execution is not None:
+            self._finish(self._execution, Result.ERROR, "the team node was stopped")
+
+
+def main() -> int:
+    """Run the node until a signal ends it."""
+    return run_node(TeamNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Missions that outlive the nodes: killed and started again, they go on where they were."""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+from harness import System
+from skm.action import ExecuteMission
+from skm.msg import MachineState
+
+from skm_primitives.recording.files import read_recording, recorded_missions
+from skm_primitives.recording.verification import verify_mission
+from skm_ros.client.private_domain import private_domain_id
+from skm_ros.client.queue import read_queue, resume_mission
+
+Goal, Result = ExecuteMission.Goal, ExecuteMission.Result
+TOUR = "F D"
+for place in ("C", "B", "A", "office", "coffee", "C", "A", "mail", "B", "D", "A"):
+    TOUR = f"F({place} & X {TOUR})"
+TOUR = f"{TOUR} & G !decoration"
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Make a system of an office that keeps its missions, and records them."""
+    made = []
+
+    def make(resume="always", **sim):
+        number = stack.enter_context(private_domain_id())
+        machine = {"resume": resume, "state_folder": str(tmp_path / "state"), "events": "call"}
+        parameters = {
+            "machine": machine,
+            "recorder": {"folder": str(tmp_path / "runs")},
+            "sim": {"seed": 3, **sim},
+        }
+        nodes = ("sim", "primitives", "machine", "recorder")
+        made.append(System(number, order=nodes, parameters=parameters))
+        made[-1].wait_ready()
+        count = made[-1].client.node.count_subscribers
+        made[-1].wait_until(
+            lambda: count("/skm/mission_log") > 0 and count("/skm/labels") > 2, "the recorder"
+        )
+        return made[-1]
+
+    with ExitStack() as stack:
+        yield make
+        for system in made:
+            system.stop()
+
+
+def wait_state(system, state):
+    system.wait_until(lambda: system.states.last.state >= state, f"state {state}")
+
+
+def verified(system, tmp_path, goal):
+    """Return what `skm verify` finds in the recording of a mission, once that is closed."""
+    found = []
+
+    def is_there():
+        found[:] = [
+            mission
+            for path in sorted((tmp_path / "runs").glob("*.mcap"))
+            for mission in recorded_missions(read_recording(path, recover=True))
+            if mission.goal_id == goal.goal_id and mission.ended is not None
+        ]
+        return found and found[0].file.complete
+
+    system.wait_until(is_there, "the recording")
+    assert len(found) == 1, "one run, one file"
+    return verify_mission(found[0])
+
+
+@pytest.mark.parametrize(
+    "killed", [("machine",), ("primitives",), ("sim",), ("machine", "primitives", "sim")]
+)
+def test_a_tour_goes_on_where_it_was(kept, tmp_path, killed):
+    system = kept()
+    goal = system.send(TOUR)
+    wait_state(system, 4)
+    for name in killed:
+        system.kill(name)
+    for name in killed:
+        system.start(name)
+    result = system.finish(goal)
+    assert result.outcome == Result.ACCEPTED, result
+    found = verified(system, tmp_path, goal)
+    assert found.result == "agrees", found.document()
+    states = [(move.source, move.target) for move, _ in found.transitions]
+    assert states == [(number, number + 1) for number in range(len(states))]
+
+
+def test_with_ask_a_person_lets_it_go_on(kept):
+    system = kept(resume="ask")
+    goal = system.send(TOUR)
+    waiting = system.send("F mail", when=Goal.QUEUE, priority=3)
+    wait_state(system, 3)
+    system.kill("machine")
+    system.start("machine")
+    system.wait_until(lambda: "restarted" in goal.queue.reason, "the queue")
+    queue = read_queue(goal.queue)
+    assert "`skm resume`" in queue.reason
+    assert [(one.goal_id, one.under_way) for one in queue.missions] == [
+        (goal.goal_id, True),
+        (waiting.goal_id, False),
+    ]
+    system.wait_until(lambda: system.states.last.phase == MachineState.STOPPED, "the mission")
+    resume_mission(system.client, 60)
+    assert system.finish(goal).outcome == Result.ACCEPTED
+    assert system.finish(waiting).outcome == Result.ACCEPTED
+
+
+def test_a_file_that_is_none_is_refused_with_a_sentence(kept, tmp_path):
+    system = kept()
+    goal = system.send(TOUR)
+    wait_state(system, 2)
+    system.kill("machine")
+    goal.close()
+    system.goals.clear()
+    file = tmp_path / "state" / "missions.json"
+    kept_text = file.read_text("utf-8")
+    told = []
+    for text in (kept_text[:100], json.dumps({**json.loads(kept_text), "version": 99}), "[]"):
+        file.write_text(text, "utf-8")
+        system.start("machine")
+        process = system.processes["machine"]
+        told.append(
+            process.told(r"(the missions of before are not gone on with: .*)", "a sentence")
+        )
+        assert not file.exists()
+        system.kill("machine")
+    assert "is damaged" in told[0]
+    assert "is of version 99" in told[1]
+    assert "is no file of missions" in told[2]
+    system.start("machine")
+    system.wait_ready()

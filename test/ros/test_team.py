@@ -1,0 +1,49 @@
+"""A team of robots over ROS: one mission, a namespace for each robot, and one that is killed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import skm_process
+
+import skm_sim.maps
+from skm_cli.main import main
+from skm_primitives.planning.map_domains import make_map_domain
+
+HALL = Path(skm_sim.maps.__file__).parent / "hall"
+
+
+def run(capsys, *arguments):
+    code = main([*map(str, arguments), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory):
+    """The hall, as a domain."""
+    made = tmp_path_factory.mktemp("maps") / "hall"
+    make_map_domain(HALL / "hall.yaml", HALL / "places.yaml", made, picture=False)
+    return str(made)
+
+
+@pytest.fixture
+def team(domain_id, hall, monkeypatch):
+    """Three simulated robots in the hall, as `skm up` starts them."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain_id))
+    with_three = ("team", "--robots", "3", "--domain", hall, "--respawn", "false")
+    process = skm_process(domain_id, "up", *with_three)
+    yield process
+    process.stop_cleanly()
+
+
+def test_a_team_fulfils_one_mission_and_its_recording_is_judged_again(team, capsys, tmp_path):
+    mission = "F r1.coffee & F(lab & X F store) & F r2.dock & G !wet_floor & G !(r1.lab & r2.lab)"
+    code, document = run(
+        capsys, "mission", mission, "--when-ready", "--timeout", 120, "--record", tmp_path
+    )
+    assert (code, document["outcome"]) == (0, "accepted"), document
+    code, status = run(capsys, "status")
+    assert (status["machine"]["phase"], list(status["nodes"])) == ("idle", ["team"])
+    (recorded,) = tmp_path.glob("*.mcap")
+    code, verdict = run(capsys, "verify", recorded)
+    assert code == 0, verdict
