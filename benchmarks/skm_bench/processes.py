@@ -48,6 +48,9 @@ class BenchSystem:
         self._environment = {**node_environment(), **private_environment(domain_id)}
         given: dict[str, Value] = {"domain": domain, "mission": "none", "mode": "realtime"}
         given |= {"rate": rate, "seed": seed, "render": "none", "picture": ""}
+        given["resume"] = (
+            "never"  # a mission that lost a node has an end, which is what is measured
+        )
         given |= arguments or {}
         further = parameters or {}
         self._nodes = {

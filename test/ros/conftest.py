@@ -9,7 +9,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of a parser that comes with ROS
     import rosidl_generator_py  # noqa: F401
 
-from harness import System
+from harness import System, end_systems
 
 from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.ros_client import RosClient
@@ -60,7 +60,7 @@ def systems(domain_id):
         return made[-1]
 
     yield make
-    _end(made)
+    end_systems(made)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +72,7 @@ def shared_office():
             system.wait_ready()
             yield system
         finally:
-            _end([system])
+            end_systems([system])
 
 
 @pytest.fixture
@@ -81,12 +81,3 @@ def office(shared_office):
     shared_office.wait_ready()
     yield shared_office
     shared_office.tidy()
-
-
-def _end(systems):
-    try:
-        for system in systems:
-            system.stop()
-    finally:
-        for system in systems:
-            system.discard()

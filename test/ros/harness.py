@@ -270,3 +270,13 @@ class Traffic:
         """Forget what has come in so far."""
         for topic in (self.observations, self.labels, self.actions):
             topic.messages.clear()
+
+
+def end_systems(systems):
+    """End all of them cleanly; whatever is not ended by then is killed, so that it disturbs nobody."""
+    try:
+        for system in systems:
+            system.stop()
+    finally:
+        for system in systems:
+            system.discard()

@@ -22,6 +22,7 @@ ONLY_IF_ASKED = {
     "/tf",
     "/tf_static",
     "/skm/amcl_pose",
+    "/skm/assistant",
 }
 """Published or subscribed to only with parameters or packages that the tests do not have."""
 

@@ -4,7 +4,7 @@ import json
 from contextlib import ExitStack
 
 import pytest
-from harness import System
+from harness import System, end_systems
 from skm.action import ExecuteMission
 from skm.msg import MachineState
 
@@ -44,8 +44,7 @@ def kept(tmp_path):
 
     with ExitStack() as stack:
         yield make
-        for system in made:
-            system.stop()
+        end_systems(made)
 
 
 def wait_state(system, state):
@@ -132,4 +131,4 @@ def test_a_file_that_is_none_is_refused_with_a_sentence(kept, tmp_path):
     assert "is of version 99" in told[1]
     assert "is no file of missions" in told[2]
     system.start("machine")
-    system.wait_ready()
+    system.processes["machine"].told("(ready for missions)", "a machine that is ready")
