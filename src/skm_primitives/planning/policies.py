@@ -19,8 +19,9 @@ start on a decoration that it must never enter.
 loss (`solvers.event_game`). When one happens, the machine moves, and the plan is another. Three rules:
 
 - What is pending because the machine left its quiescent states is done first, by the shortest way: a
-robot whose
-  battery is low goes to the charger, and on with its patrol afterwards.
+  robot whose battery is low goes to the charger, and on with its patrol afterwards. Once a round for
+  each machine state: an event that comes back at once would else keep the robot at the charger for ever.
+  What is pending again in the same round is done by the way that forces the round, whatever happens.
 - Where only an event can help, the robot waits for it: in a safe place, as near as can be to where it
   would go on. It never counts on the event.
 - Where every way risks that an event makes the mission fail, the risk is taken. It is told before:
@@ -269,6 +270,10 @@ class ProductPolicy:
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._place = self._counter = 0
         self._labels = frozenset[str]()
+        self._round = 0
+        self._reacted: set[int] = set()
+        """The machine states whose obligations were done first, and done, in this round."""
+        self._reacting: set[int] = set()
         self._moves: dict[tuple[int, Node], tuple[int, int, int]] = {}
         """What `_next_move` has found, by the number of the plan."""
         self._deadlines: Deadlines | None = None
@@ -337,6 +342,9 @@ class ProductPolicy:
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed place, with no visits counted; refuse what cannot be done from here."""
         self._place, self._counter = self.place_of(observation), 0
+        self._round = 0
+        self._reacted.clear()
+        self._reacting.clear()
         if not self.possible[self.mission.machine.initial, self._place, 0]:
             raise UnachievableMissionError(
                 f"the mission cannot be achieved from here (place {int(observation)}), though it can"
@@ -365,6 +373,10 @@ class ProductPolicy:
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
         self._labels = tracker.labels
+        if tracker.accepting_visits != self._round:
+            self._round = tracker.accepting_visits
+            self._reacted.clear()
+            self._reacting.clear()
         return frozenset()
 
     # What to do.
@@ -378,6 +390,9 @@ class ProductPolicy:
         if self.game is not None:
             kept = [o for o in options if self.game.kept[o.target, place, counter]]
             options = tuple(kept) or options
+            if kept and state in self._reacted:
+                ranks = self.game.forced[0]
+                return min(kept, key=lambda o: -1 if o.reward > 0 else ranks[o.target, place, counter])
 
         def value(outcome: Outcome) -> float:
             node = outcome.target, place, counter
@@ -415,7 +430,13 @@ class ProductPolicy:
         here = state, self._place, self._counter
         plan = self._plan(here)
         reaction = self._reaction(here)
-        if reaction is not None:
+        if reaction is None:
+            self._reacted |= self._reacting
+            self._reacting.clear()
+        elif self.game is not None and self.game.kept[here] and state in self._reacted:
+            return self._force(self.game, here)
+        else:
+            self._reacting.add(state)
             action, steps, arrival = reaction.decide(here)
             value = (steps - 1) * math.log(self._gamma)
             goal = int(self._goal_at[arrival])
@@ -432,6 +453,22 @@ class ProductPolicy:
             return Decision(action, goal, plan.value(here), expectation, log_value=value)
         rest = self._may_rest(plan, here)
         return Decision(action, goal, math.exp(value), log_value=value, rest=rest)
+
+    def _force(self, game: EventGame, node: Node) -> Decision:
+        """Return what forces the next round, and where the machine moves next if no event happens."""
+        first, product = game.forcing_action(node), self.product
+        action = first
+        for steps in range(int(game.forced[0][node])):
+            state, place, counter = node
+            place = int(self._world.successors[place, action])
+            reading = product.reading(state, place, counter)
+            node = product.node(int(product.lands(reading)))
+            if node[0] != state or product.pays(reading) > 0:
+                value = steps * math.log(self._gamma)
+                goal = int(self._goal_at[place, counter])
+                return Decision(first, goal, math.exp(value), log_value=value)
+            action = game.forcing_action(node)
+        return Decision(first, -1, 1.0)
 
     def action_at(self, node: Node) -> int:
         """Return what it does at a node, as long as no event happens."""

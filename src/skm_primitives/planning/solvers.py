@@ -617,6 +617,15 @@ class EventGame:
     """In how many steps at most events force failure; `FAR` where it is safe."""
     rounds: tuple[tuple[BoolArray, BoolArray], ...]
     """How `kept` was found: each time where it was to be again, and from where that can be forced."""
+    forced: tuple[IntArray, IntArray]
+    """`[u, place, counter]`: in how many steps at worst the next round can be forced, whatever happens;
+    from being at a node, and from arriving there."""
+
+    def forcing_action(self, node: Node) -> int:
+        """Return what brings the next round nearer, whatever happens; for nodes that are `kept`."""
+        state, place, counter = node
+        ranks = self.forced[1][state, self.product.world.successors[place], counter]
+        return int(np.where(self.allowed[state, place, :, counter], ranks, FAR).argmin())
 
     @cached_property
     def daring(self) -> Product:
@@ -719,7 +728,8 @@ def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]
     kept, rounds = safe, []
     while True:
         again = kept
-        kept = steps_to(freely, done, paid_in(freely, again), every=True)[0] < FAR
+        forced = steps_to(freely, done, paid_in(freely, again), every=True)
+        kept = forced[0] < FAR
         if np.array_equal(kept, again):
             break
         rounds.append((again, kept))
@@ -730,7 +740,7 @@ def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]
         allowed = np.where(region[:, :, None], leads, allowed)
     if world.tried is not None:
         allowed = allowed & world.tried[None, :, :, None]
-    return EventGame(product, kept, safe, allowed, doom, tuple(rounds))
+    return EventGame(product, kept, safe, allowed, doom, tuple(rounds), forced)
 
 
 def _arrivals(product: Product, good: BoolArray, rewarded: BoolArray | None) -> BoolArray:

@@ -93,7 +93,7 @@ from skm_ros.conversions import (
 from skm_ros.event_inbox import Effect, EventInbox
 from skm_ros.nodes.decision_topic import DecisionTopic
 from skm_ros.nodes.mission_queue import SETTING as RESUME
-from skm_ros.nodes.mission_queue import Entry, MissionQueue
+from skm_ros.nodes.mission_queue import MOST_WAITING, Entry, MissionQueue
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.robot_peer import SETTINGS as ROBOT_SETTINGS
@@ -1621,10 +1621,8 @@ class MachineNode(SkmNode):
     # Missions
 
     def _on_goal(self, goal: ExecuteMission.Goal) -> GoalResponse:
-        if not self.active or goal.when > ExecuteMission.Goal.REPLACE:
+        if not self.active:
             return GoalResponse.REJECT
-        if goal.when == ExecuteMission.Goal.QUEUE:
-            return GoalResponse.REJECT if self.queue.full else GoalResponse.ACCEPT
         busy = self._execution is not None and goal.when == ExecuteMission.Goal.AS_USUAL
         if busy and self.setting("on_new_mission") == "reject":
             return GoalResponse.REJECT
@@ -1632,7 +1630,14 @@ class MachineNode(SkmNode):
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         entry, when = self.queue.entry(handle), handle.request.when
-        if when == ExecuteMission.Goal.QUEUE:
+        # A goal that is refused by the protocol comes without a reason: so these are taken and ended.
+        if when > ExecuteMission.Goal.REPLACE:
+            reason = f"when is {when}; it must be AS_USUAL (0), QUEUE (1), ADD (2) or REPLACE (3)"
+            self.refuse(handle, ExecuteMission.Result.REJECTED, reason)
+        elif when == ExecuteMission.Goal.QUEUE and self.queue.full:
+            reason = f"the queue is full: {MOST_WAITING} missions wait"
+            self.refuse(handle, ExecuteMission.Result.REJECTED, reason)
+        elif when == ExecuteMission.Goal.QUEUE:
             self.queue.add(entry)
             self._begin_next()
         elif when == ExecuteMission.Goal.ADD and self._execution is not None:
@@ -1664,6 +1669,7 @@ class MachineNode(SkmNode):
 
     def refuse(self, handle: ServerGoalHandle, outcome: int, reason: str) -> None:
         """End a goal that was never begun."""
+        self.counts[f"missions {OUTCOMES[outcome]}"] += 1
         result = ExecuteMission.Result(outcome=outcome, reason=reason)
         if outcome == ExecuteMission.Result.REJECTED:
             result.error_code, result.error_msg = result.ERROR_OFFSET + outcome, reason

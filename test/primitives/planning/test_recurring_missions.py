@@ -159,6 +159,17 @@ def test_an_event_turns_the_robot_round_in_the_next_step():
     assert not any("office" in move.labels for move in quiet.transitions)
 
 
+@pytest.mark.parametrize("script", ["battery_low@20-", "battery_low~0.5", "battery_low@20-300"])
+def test_an_event_that_comes_back_at_once_does_not_keep_the_robot_from_its_rounds(script):
+    """The mission can be kept whatever happens, so it is: also with a battery that stays low."""
+    low = run_with_events(BATTERY, EventScript(script, seed=1), 600)
+    assert low.outcome == "satisfied so far"
+    rounds = [move.step for move in low.transitions if move.reward > 0]
+    gaps = [after - before for before, after in zip(rounds, [*rounds[1:], 600], strict=True)]
+    assert len(rounds) > 6
+    assert max(gaps) < 120, gaps
+
+
 def test_a_mission_that_needs_an_event_waits_for_it_and_never_counts_on_it():
     text = "F A & (!A U door_open)"
     opened = run_with_events(text, EventScript("door_open@700"), 1000)
