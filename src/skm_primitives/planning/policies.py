@@ -392,7 +392,9 @@ class ProductPolicy:
             options = tuple(kept) or options
             if kept and state in self._reacted:
                 ranks = self.game.forced[0]
-                return min(kept, key=lambda o: -1 if o.reward > 0 else ranks[o.target, place, counter])
+                return min(
+                    kept, key=lambda o: -1 if o.reward > 0 else ranks[o.target, place, counter]
+                )
 
         def value(outcome: Outcome) -> float:
             node = outcome.target, place, counter

@@ -92,8 +92,8 @@ from skm_ros.conversions import (
 )
 from skm_ros.event_inbox import Effect, EventInbox
 from skm_ros.nodes.decision_topic import DecisionTopic
-from skm_ros.nodes.mission_queue import SETTING as RESUME
 from skm_ros.nodes.mission_queue import MOST_WAITING, Entry, MissionQueue
+from skm_ros.nodes.mission_queue import SETTING as RESUME
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.primitives_peer import PrimitivesPeer
 from skm_ros.nodes.robot_peer import SETTINGS as ROBOT_SETTINGS

@@ -29,6 +29,7 @@ from skm_sim.robots.path_follower import (
     follow,
     project,
     remaining,
+    turn_towards,
 )
 from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity
 from skm_sim.robots.walls import Pose, Walls, walls_of
@@ -337,6 +338,8 @@ class CellWalk:
         return self._places.labels_at(*self._point(cell))
 
 
+FACING: Final = 0.05
+"""Radians off where its path leads at which a robot looks that way."""
 KNOWN_WIDTH: Final = 0.15
 """Metres around the map's walls in which a laser sees nothing but them."""
 
@@ -365,17 +368,21 @@ class Drive(RobotDrive):
         """Tell whether what stands ahead is where the path leads; else the robot may turn away."""
         if not self.obstacles.blocked:
             return False
-        x, y, _ = self.tracker.at(now)
-        path = self.walk.path
-        if len(path) < 2:
+        if len(self.walk.path) < 2:
             return True
-        aim_x, aim_y = ahead(
-            project((x, y), path), path, self._config.lookahead_distance + self._chassis.radius
-        )
-        if math.dist((x, y), (aim_x, aim_y)) < END:
-            return False
+        x, y, heading = self.tracker.at(now)
+        off = self._off_aim((x, y, heading))
         # Elsewhere it may turn to, even by a little: what is ahead keeps it from going on until then.
-        return self.obstacles.stands_in_way((x, y, math.atan2(aim_y - y, aim_x - x)))
+        return off is not None and self.obstacles.stands_in_way((x, y, heading + off))
+
+    def _off_aim(self, pose: Pose) -> float | None:
+        """Return by how much the robot has to turn towards where its path leads; None at its end."""
+        x, y, heading = pose
+        path, reach = self.walk.path, self._config.lookahead_distance + self._chassis.radius
+        aim_x, aim_y = ahead(project((x, y), path), path, reach)
+        if math.dist((x, y), (aim_x, aim_y)) < END:
+            return None
+        return math.remainder(math.atan2(aim_y - y, aim_x - x) - heading, math.tau)
 
     def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
         """Take the action to the present state: the path goes on with it."""
@@ -409,6 +416,13 @@ class Drive(RobotDrive):
     def velocity(self, now: float) -> Velocity:
         """Return the command for the next period of a robot that may move."""
         pose = self.tracker.at(now)
+        off = self._off_aim(pose) if self.obstacles.blocked else None
+        if off is not None and not self.obstacles.stands_in_way((*pose[:2], pose[2] + off)):
+            # What is ahead is not where the path leads. Following it would turn only as it drives, and
+            # it may not drive: so it turns first, and goes on once it looks that way.
+            if abs(off) > FACING:
+                return self._commanded(turn_towards(off, self._limits))
+            self.obstacles.blocked = False
         wanted = follow(
             pose, self.walk.path, self._chassis, self._allowed, self._config.lookahead_distance
         )

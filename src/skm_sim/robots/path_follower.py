@@ -130,6 +130,11 @@ def _speed_through(bend: float, chassis: Chassis, limits: Limits) -> float:
     return min(limits.speed, limits.turn * chassis.axle / max(math.sin(bend), 1e-9))
 
 
+def turn_towards(off: float, limits: Limits) -> Velocity:
+    """Return the velocity of a robot that turns where it stands, by so much."""
+    return Velocity(0.0, max(-limits.turn, min(limits.turn, TURN_GAIN * off)))
+
+
 def follow(
     pose: Pose, path: Sequence[Point], chassis: Chassis, limits: Limits, lookahead_distance: float
 ) -> Velocity:
@@ -147,8 +152,7 @@ def follow(
     speed = limits.slowing_speed(max(on_path.left, to_target))
     speed = min(speed, _speed_for_bends(on_path, path, chassis, limits))
     if abs(off) > (AHEAD if chassis.axle else ON_AXLE):
-        turn = max(-limits.turn, min(limits.turn, TURN_GAIN * off))
-        return Velocity(0.0, turn)
+        return turn_towards(off, limits)
     turn = speed * math.sin(off) / (chassis.axle or REACH)
     slowed = min(1.0, limits.turn / abs(turn)) if turn else 1.0
     return Velocity(slowed * speed * math.cos(off), slowed * turn)
