@@ -27,6 +27,7 @@ from skm_primitives.planning.policy import (
     approximate,
     best_option,
 )
+from skm_primitives.planning.reactions import Reactions
 from skm_primitives.planning.safety import log_safety
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import (
@@ -49,7 +50,8 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 #   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
 #   at all.
 # - Obligations that an event has made pending (the machine left its quiescent states) are
-#   discharged first, by the goals that lead back.
+#   discharged first, by the goals that lead back; once a round (`reactions`), then by the goals
+#   that force the round.
 # - Where only an event can help, the robot waits for it.
 
 
@@ -94,6 +96,53 @@ def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
         reward=quiescent[outcomes.target].astype(np.float64),
         passing_reward=np.where(np.isfinite(outcomes.passing_reward), arrived, -np.inf),
         idle_reward=np.where(quiescent, -np.inf, idle),
+    )
+
+
+def forcing_goals(mission: Mission, skills: Skills) -> BoolArray:
+    """Return `[u, g]`: the goals that bring the next round nearer, whatever events happen on the way.
+
+    By the fewest goals: a goal is one if from each state that events can lead to on the way, while the
+    robot shows nothing, arriving is rewarded, or leads to where fewer goals are left.
+    """
+    machine, nothing = mission.machine, frozenset[str]()
+    happening = subsets(mission.events)
+    running = [s for s in range(machine.num_states) if s not in machine.terminal | machine.failure]
+    on_the_way = {
+        state: {o.target for some in happening for o in machine.options(state, nothing | some)}
+        for state in running
+    }
+    while True:
+        further = {
+            s: t.union(*(on_the_way.get(v, {v}) for v in t), {s}) for s, t in on_the_way.items()
+        }
+        if further == on_the_way:
+            break
+        on_the_way = further
+    label_sets = label_sets_of(skills.goals)
+    forced: dict[tuple[int, frozenset[str]], bool] = {}
+    near: set[int] = set()
+    while True:
+        found = {
+            (state, labels)
+            for state in set(running) - near
+            for labels in label_sets
+            if all(
+                v in on_the_way
+                and any(o.reward > 0 or o.target in near for o in machine.options(v, labels | some))
+                for v in on_the_way[state]
+                for some in happening
+            )
+        }
+        if not found:
+            break
+        forced |= dict.fromkeys(found, True)
+        near |= {state for state, _ in found}
+    return np.array(
+        [
+            [forced.get((state, goal.labels), False) for goal in skills.goals]
+            for state in range(machine.num_states)
+        ]
     )
 
 
@@ -192,10 +241,8 @@ class GroundedGoalPolicy:
             clause = blocking_clause(mission, _shown(mission.machine, labels))
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
-        self._obligations = np.full_like(self.weights, -np.inf)
-        if mission.events and mission.machine.quiescent:
-            pending = discharging(outcomes, mission.machine)
-            self._obligations, _ = log_goal_weights(pending, skills, behind)
+        self._reactions = Reactions()
+        self._obligations, self._forced = self._reacting_weights(outcomes, skills, behind)
         self._skills = skills
         self._log_safety = log_safety(mission.machine, outcomes, skills, behind)
         self._state = -1
@@ -210,6 +257,17 @@ class GroundedGoalPolicy:
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
 
+    def _reacting_weights(
+        self, outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return `[u, g]`, log of what goals are worth: for what is pending, and to force the round."""
+        machine = self.mission.machine
+        if not (self.mission.events and machine.quiescent):
+            nothing = np.full_like(self._log_weights, -np.inf)
+            return nothing, nothing
+        pending, _ = log_goal_weights(discharging(outcomes, machine), skills, behind)
+        return pending, np.where(forcing_goals(self.mission, skills), self._log_weights, -np.inf)
+
     def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
         """Return what each goal does to the machine, and what may happen on the way to it."""
         return goal_outcomes(mission.machine, skills)
@@ -222,6 +280,7 @@ class GroundedGoalPolicy:
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin with no goal in pursuit, and nothing tried yet."""
         self._turns.restart()
+        self._reactions.restart()
         self.entered(observation, moved=True)
 
     def entered(self, observation: Any, moved: bool) -> None:  # noqa: ANN401
@@ -240,8 +299,11 @@ class GroundedGoalPolicy:
             lambda o: float(log_sum(np.array(o.reward), self._continuation(o.target))),
         )
 
-    def history(self, tracker: MissionTracker) -> frozenset[str]:  # noqa: ARG002
-        """Return no constraint: the machine knows which violations mattered."""
+    def history(self, tracker: MissionTracker) -> frozenset[str]:
+        """Return no constraint: the machine knows which violations mattered. Rounds are noted."""
+        self._reactions.in_round(tracker.accepting_visits)
+        pending = bool(np.isfinite(self._obligations[tracker.state]).any())
+        self._reactions.comes_first(tracker.state, pending=pending)
         return frozenset()
 
     def _continuation(self, state: int) -> FloatArray:
@@ -266,11 +328,14 @@ class GroundedGoalPolicy:
 
     def _typical_weights(self, state: int) -> FloatArray:
         """Return log of what each goal is worth on average; pending obligations come first."""
-        obligations = self._obligations[state]
-        weights: FloatArray = (
-            obligations if np.isfinite(obligations).any() else self._log_weights[state]
-        )
-        return weights
+        first: FloatArray = self._first(state)
+        return first if np.isfinite(first).any() else self._log_weights[state]
+
+    def _first(self, state: int) -> FloatArray:
+        """Return log of what goals are worth for what is pending in a machine state, if anything is."""
+        forced: FloatArray = self._forced[state]
+        again = self._reactions.were_done(state) and np.isfinite(forced).any()
+        return forced if again else self._obligations[state]
 
     def wanted(self, state: int) -> BoolArray:
         """Return the goals of any worth in a machine state."""
@@ -291,7 +356,7 @@ class GroundedGoalPolicy:
 
     def _weights_here(self, state: int, values: GoalValues) -> FloatArray:
         """Return log of what each goal is worth: as seen from here, or on average."""
-        if values.continuation is None or np.isfinite(self._obligations[state]).any():
+        if values.continuation is None or np.isfinite(self._first(state)).any():
             return self._typical_weights(state)
         states = (state, *self.mission.machine.commitments(state))
         seen = [self._lookahead.log_weights(each, values.continuation) for each in states]

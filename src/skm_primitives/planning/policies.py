@@ -47,6 +47,7 @@ from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.deadlines import Deadlines
 from skm_primitives.planning.policy import Decision, Expectation, best_option, log_of
 from skm_primitives.planning.product import Node, Product, mission_product
+from skm_primitives.planning.reactions import Reactions
 from skm_primitives.planning.solvers import (
     BETTER,
     GAMMA,
@@ -270,10 +271,7 @@ class ProductPolicy:
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._place = self._counter = 0
         self._labels = frozenset[str]()
-        self._round = 0
-        self._reacted: set[int] = set()
-        """The machine states whose obligations were done first, and done, in this round."""
-        self._reacting: set[int] = set()
+        self._reactions = Reactions()
         self._moves: dict[tuple[int, Node], tuple[int, int, int]] = {}
         """What `_next_move` has found, by the number of the plan."""
         self._deadlines: Deadlines | None = None
@@ -342,9 +340,7 @@ class ProductPolicy:
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin in the observed place, with no visits counted; refuse what cannot be done from here."""
         self._place, self._counter = self.place_of(observation), 0
-        self._round = 0
-        self._reacted.clear()
-        self._reacting.clear()
+        self._reactions.restart()
         if not self.possible[self.mission.machine.initial, self._place, 0]:
             raise UnachievableMissionError(
                 f"the mission cannot be achieved from here (place {int(observation)}), though it can"
@@ -373,10 +369,7 @@ class ProductPolicy:
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
         self._labels = tracker.labels
-        if tracker.accepting_visits != self._round:
-            self._round = tracker.accepting_visits
-            self._reacted.clear()
-            self._reacting.clear()
+        self._reactions.in_round(tracker.accepting_visits)
         return frozenset()
 
     # What to do.
@@ -390,7 +383,7 @@ class ProductPolicy:
         if self.game is not None:
             kept = [o for o in options if self.game.kept[o.target, place, counter]]
             options = tuple(kept) or options
-            if kept and state in self._reacted:
+            if kept and self._reactions.were_done(state):
                 ranks = self.game.forced[0]
                 return min(
                     kept, key=lambda o: -1 if o.reward > 0 else ranks[o.target, place, counter]
@@ -432,13 +425,10 @@ class ProductPolicy:
         here = state, self._place, self._counter
         plan = self._plan(here)
         reaction = self._reaction(here)
-        if reaction is None:
-            self._reacted |= self._reacting
-            self._reacting.clear()
-        elif self.game is not None and self.game.kept[here] and state in self._reacted:
-            return self._force(self.game, here)
-        else:
-            self._reacting.add(state)
+        first = self._reactions.comes_first(state, pending=reaction is not None)
+        if reaction is not None:
+            if not first and self.game is not None and self.game.kept[here]:
+                return self._force(self.game, here)
             action, steps, arrival = reaction.decide(here)
             value = (steps - 1) * math.log(self._gamma)
             goal = int(self._goal_at[arrival])

@@ -54,6 +54,13 @@ def test_what_an_event_makes_the_robot_owe_is_done_first_from_the_next_step_on(s
     assert episode.outcome == "satisfied so far"
 
 
+@pytest.mark.parametrize("script", ["battery_low@20-", "battery_low~0.5"])
+def test_an_event_that_comes_back_at_once_does_not_keep_the_robot_from_its_rounds(skills, script):
+    mission = mission_of("G(battery_low -> F region) & G F button", "battery_low")
+    episode, _ = run(skills, mission, script, 500, seed=1)
+    assert episode.accepting_visits > 8
+
+
 def test_without_its_event_the_plan_is_that_of_the_rest(few):
     reactive = mission_of("G(battery_low -> F cylinder) & G F button & G F region", "battery_low")
     plain = mission_of("G F button & G F region")
