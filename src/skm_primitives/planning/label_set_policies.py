@@ -50,8 +50,8 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 #   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
 #   at all.
 # - Obligations that an event has made pending (the machine left its quiescent states) are
-#   discharged first, by the goals that lead back; once a round (`reactions`), then by the goals
-#   that force the round.
+#   discharged first, by the goals that lead back; or, if that keeps the robot from its round
+#   (`reactions`), by the goals that force it.
 # - Where only an event can help, the robot waits for it.
 
 
@@ -99,51 +99,53 @@ def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
     )
 
 
-def forcing_goals(mission: Mission, skills: Skills) -> BoolArray:
-    """Return `[u, g]`: the goals that bring the next round nearer, whatever events happen on the way.
+def forcing_goals(mission: Mission, skills: Skills) -> tuple[BoolArray, FloatArray]:
+    """Return `[u, g]`: the goals that bring the next round nearer, whatever events happen on the way;
 
-    By the fewest goals: a goal is one if from each state that events can lead to on the way, while the
-    robot shows nothing, arriving is rewarded, or leads to where fewer goals are left.
+    and `[u]`: by how many goals the round is forced, infinite where events can prevent it. A goal brings
+    it nearer if from each state that events can lead to on the way, while the robot shows nothing,
+    arriving is rewarded, or leads to where fewer goals are left.
     """
-    machine, nothing = mission.machine, frozenset[str]()
+    machine = mission.machine
     happening = subsets(mission.events)
     running = [s for s in range(machine.num_states) if s not in machine.terminal | machine.failure]
     on_the_way = {
-        state: {o.target for some in happening for o in machine.options(state, nothing | some)}
+        state: {state, *(o.target for some in happening for o in machine.options(state, some))}
         for state in running
     }
     while True:
         further = {
-            s: t.union(*(on_the_way.get(v, {v}) for v in t), {s}) for s, t in on_the_way.items()
+            state: found.union(*(on_the_way.get(each, {each}) for each in found))
+            for state, found in on_the_way.items()
         }
         if further == on_the_way:
             break
         on_the_way = further
-    label_sets = label_sets_of(skills.goals)
-    forced: dict[tuple[int, frozenset[str]], bool] = {}
-    near: set[int] = set()
-    while True:
-        found = {
-            (state, labels)
-            for state in set(running) - near
-            for labels in label_sets
-            if all(
-                v in on_the_way
-                and any(o.reward > 0 or o.target in near for o in machine.options(v, labels | some))
-                for v in on_the_way[state]
-                for some in happening
+
+    def is_nearer(state: int, labels: frozenset[str]) -> bool:
+        return all(
+            each in on_the_way
+            and any(
+                o.reward > 0 or left[o.target] < rank for o in machine.options(each, labels | some)
             )
+            for each in on_the_way[state]
+            for some in happening
+        )
+
+    left = np.full(machine.num_states, math.inf)
+    forces = np.zeros((machine.num_states, len(skills.goals)), np.bool_)
+    for rank in range(1, machine.num_states + 1):
+        label_sets = label_sets_of(skills.goals)
+        found = {
+            state: {labels for labels in label_sets if is_nearer(state, labels)}
+            for state in running
+            if math.isinf(left[state])
         }
-        if not found:
-            break
-        forced |= dict.fromkeys(found, True)
-        near |= {state for state, _ in found}
-    return np.array(
-        [
-            [forced.get((state, goal.labels), False) for goal in skills.goals]
-            for state in range(machine.num_states)
-        ]
-    )
+        for state, sets in found.items():
+            if sets:
+                left[state] = rank
+                forces[state] = [goal.labels in sets for goal in skills.goals]
+    return forces, left
 
 
 def achievable_with_events(mission: Mission, skills: Skills) -> frozenset[int]:
@@ -242,7 +244,7 @@ class GroundedGoalPolicy:
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._new_lookahead = partial(Lookahead, skills, behind, outcomes, anywhere)
         self._reactions = Reactions()
-        self._obligations, self._forced = self._reacting_weights(outcomes, skills, behind)
+        self._obligations, self._forced, self._left = self._reacting(outcomes, skills, behind)
         self._skills = skills
         self._log_safety = log_safety(mission.machine, outcomes, skills, behind)
         self._state = -1
@@ -257,16 +259,20 @@ class GroundedGoalPolicy:
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
 
-    def _reacting_weights(
+    def _reacting(
         self, outcomes: GoalOutcomes, skills: Skills, behind: GoalToGoal
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return `[u, g]`, log of what goals are worth: for what is pending, and to force the round."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return `[u, g]`, log of what goals are worth: for what is pending, and to force the round;
+
+        and what is left of the round in each machine state.
+        """
         machine = self.mission.machine
         if not (self.mission.events and machine.quiescent):
             nothing = np.full_like(self._log_weights, -np.inf)
-            return nothing, nothing
+            return nothing, nothing, np.full(len(nothing), np.inf)
         pending, _ = log_goal_weights(discharging(outcomes, machine), skills, behind)
-        return pending, np.where(forcing_goals(self.mission, skills), self._log_weights, -np.inf)
+        forces, left = forcing_goals(self.mission, skills)
+        return pending, np.where(forces, self._log_weights, -np.inf), left
 
     def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
         """Return what each goal does to the machine, and what may happen on the way to it."""
@@ -301,9 +307,11 @@ class GroundedGoalPolicy:
 
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return no constraint: the machine knows which violations mattered. Rounds are noted."""
-        self._reactions.in_round(tracker.accepting_visits)
+        self._reactions.see(tracker.accepting_visits, tracker.steps)
         pending = bool(np.isfinite(self._obligations[tracker.state]).any())
-        self._reactions.comes_first(tracker.state, pending=pending)
+        left, typical = self._left[tracker.state], self._anywhere[tracker.state] / self._log_gamma
+        steps = float(typical) if math.isfinite(left) else math.inf
+        self._reactions.comes_first(pending=pending, left=float(left), steps=steps)
         return frozenset()
 
     def _continuation(self, state: int) -> FloatArray:
@@ -334,7 +342,7 @@ class GroundedGoalPolicy:
     def _first(self, state: int) -> FloatArray:
         """Return log of what goals are worth for what is pending in a machine state, if anything is."""
         forced: FloatArray = self._forced[state]
-        again = self._reactions.were_done(state) and np.isfinite(forced).any()
+        again = self._reactions.forcing and np.isfinite(forced).any()
         return forced if again else self._obligations[state]
 
     def wanted(self, state: int) -> BoolArray:

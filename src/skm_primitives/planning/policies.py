@@ -19,9 +19,8 @@ start on a decoration that it must never enter.
 loss (`solvers.event_game`). When one happens, the machine moves, and the plan is another. Three rules:
 
 - What is pending because the machine left its quiescent states is done first, by the shortest way: a
-  robot whose battery is low goes to the charger, and on with its patrol afterwards. Once a round for
-  each machine state: an event that comes back at once would else keep the robot at the charger for ever.
-  What is pending again in the same round is done by the way that forces the round, whatever happens.
+  robot whose battery is low goes to the charger, and on with its patrol afterwards; unless that keeps
+  it from its patrol (`reactions`): then by the way that forces the round, whatever happens.
 - Where only an event can help, the robot waits for it: in a safe place, as near as can be to where it
   would go on. It never counts on the event.
 - Where every way risks that an event makes the mission fail, the risk is taken. It is told before:
@@ -369,7 +368,7 @@ class ProductPolicy:
     def history(self, tracker: MissionTracker) -> frozenset[str]:
         """Return no constraint: the machine knows which violations mattered. What is shown is noted."""
         self._labels = tracker.labels
-        self._reactions.in_round(tracker.accepting_visits)
+        self._reactions.see(tracker.accepting_visits, tracker.steps)
         return frozenset()
 
     # What to do.
@@ -383,7 +382,7 @@ class ProductPolicy:
         if self.game is not None:
             kept = [o for o in options if self.game.kept[o.target, place, counter]]
             options = tuple(kept) or options
-            if kept and self._reactions.were_done(state):
+            if kept and self._reactions.forcing:
                 ranks = self.game.forced[0]
                 return min(
                     kept, key=lambda o: -1 if o.reward > 0 else ranks[o.target, place, counter]
@@ -425,10 +424,12 @@ class ProductPolicy:
         here = state, self._place, self._counter
         plan = self._plan(here)
         reaction = self._reaction(here)
-        first = self._reactions.comes_first(state, pending=reaction is not None)
-        if reaction is not None:
-            if not first and self.game is not None and self.game.kept[here]:
+        if self.game is not None:
+            left = float(self.game.forced[0][here]) if self.game.kept[here] else math.inf
+            self._reactions.comes_first(pending=reaction is not None, left=left, steps=left)
+            if self._reactions.forcing:
                 return self._force(self.game, here)
+        if reaction is not None:
             action, steps, arrival = reaction.decide(here)
             value = (steps - 1) * math.log(self._gamma)
             goal = int(self._goal_at[arrival])
