@@ -1,0 +1,53 @@
+"""A robot on its way never stands still without a word: it drives, turns, or says what is in its way."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skm_sim.maps.building import make_building
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
+from skm_sim.robots.drive import DriveConfig, drive_in
+from skm_sim.robots.obstacles import ObstacleMonitor
+from skm_sim.robots.path_follower import END, Chassis
+from skm_sim.robots.pose import REST, Limits, moved
+
+PERIOD, RADIUS = 0.05, 0.3
+START = (-3.9, 0.2, 0.0)
+ANGLES = np.linspace(-math.pi, math.pi, 181)
+
+
+def scan_of(pose, disc):
+    """Return how far each ray goes before it meets a disc; infinite if it does not."""
+    x, y, heading = pose
+    along = np.cos(ANGLES + heading) * (disc[0] - x) + np.sin(ANGLES + heading) * (disc[1] - y)
+    aside = np.cos(ANGLES + heading) * (disc[1] - y) - np.sin(ANGLES + heading) * (disc[0] - x)
+    inside = np.maximum(RADIUS**2 - aside**2, 0.0)
+    return np.where((np.abs(aside) < RADIUS) & (along > 0), along - np.sqrt(inside), np.inf)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_drives_turns_or_says_what_is_in_the_way(seed):
+    random = np.random.default_rng(seed)
+    building = make_building(EXAMPLE_MAP, EXAMPLE_PLACES)
+    chassis, config = Chassis(0.0, 0.2), DriveConfig(PERIOD, filter_gain=1.0)
+    drive = drive_in(building, chassis, Limits(), config)
+    drive.obstacles = ObstacleMonitor(None, chassis.radius)  # nothing but the disc is seen
+    disc = START[0] + random.uniform(0.5, 0.9), START[1] + random.uniform(-0.7, 0.7)
+    pose, now, still = START, 0.0, 0
+    drive.read(pose, REST, now)
+    drive.begin(now)
+    action = int(random.integers(building.floor.moves.shape[1] - 1))
+    drive.take(action, now)
+    for _ in range(200):
+        now += PERIOD
+        drive.scan(scan_of(pose, disc), ANGLES, now)
+        command = drive.velocity(now)
+        pose = moved(pose, command, PERIOD)
+        drive.read(pose, command, now)
+        drive.states(now, resting=False)
+        arrived = math.dist(pose[:2], drive.walk.path[-1]) < END
+        assert math.dist(pose[:2], disc) > RADIUS + chassis.radius
+        idle = abs(command.speed) < 1e-3 and abs(command.turn) < 1e-3
+        still = still + 1 if idle and not arrived and not drive.obstructed(now) else 0
+        assert still < 10, (pose, disc, action)
