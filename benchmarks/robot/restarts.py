@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -91,6 +92,12 @@ class System:
         """End all of it."""
         for process in self._processes.values():
             process.stop()
+
+
+def recorder_listens(client: RosClient) -> bool:
+    """Tell whether the recorder hears all that it needs: machine and monitor listen to some of it, too."""
+    count = client.node.count_subscribers
+    return bool(count("/skm/mission_log") > 0 and count("/skm/labels") > 1)
 
 
 def trial(system: System, client: RosClient, heard: Heard, draw: random.Random, kind: str) -> str:
@@ -184,6 +191,7 @@ def main() -> int:
             try:
                 with RosClient(domain_id=domain_id) as client:
                     heard = Heard(client)
+                    client.spin_until(partial(recorder_listens, client), PATIENCE_SECONDS)
                     number = 0
                     while number < count:
                         kind = ("tour", "patrol")[number % 2]

@@ -11,6 +11,7 @@ from installing import install, skm_with
 from plugin_package import write_plugins
 
 MISSION = "F(left & X F right)"
+BROKEN = ("nobody", "orphan", "wild")
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,22 @@ def test_a_learner_trains_and_resumes_and_its_checkpoints_are_served_by_skills_o
             ["planner 'late' of the package", "failed in lane_plugins.py, line", "never_made"],
         ),
         (
+            ("run", "lane", MISSION, "--planner", "nobody"),
+            ["planner 'nobody' of the package", "chose None", "Decision"],
+        ),
+        (
+            ("run", "lane", MISSION, "--planner", "orphan"),
+            ["planner 'orphan' of the package", "super().__init__(mission, skills)"],
+        ),
+        (
+            ("run", "lane", MISSION, "--planner", "printed"),
+            ["planner 'printed' of the package", "has the name of one of skm's"],
+        ),
+        (
+            ("run", "lane", MISSION, "--planner", "wild"),
+            ["planner 'wild' of the package", "chose the action 99", "Discrete"],
+        ),
+        (
             ("run", "lane", MISSION, "--checkpoint", "foreign"),
             ["skills 'foreign' of the package", "not for the domain 'lane'", "left, right, up"],
         ),
@@ -112,4 +129,4 @@ def test_a_new_process_knows_what_is_installed(place):
         text=True,
         check=True,
     )
-    assert done.stdout.split()[4:] == ["first", "half", "late", "lost"]
+    assert done.stdout.split()[4:] == ["first", "half", "late", "lost", *BROKEN]

@@ -15,6 +15,10 @@ first = "lane_plugins:First"
 half = "lane_plugins:half"
 late = "lane_plugins:Late"
 lost = "lane_plugins.missing:Planner"
+nobody = "lane_plugins:Nobody"
+orphan = "lane_plugins:Orphan"
+printed = "lane_plugins:First"
+wild = "lane_plugins:Wild"
 [project.entry-points."skm.learners"]
 walker = "lane_plugins:Walker"
 [project.entry-points."skm.skills"]
@@ -84,6 +88,21 @@ class Late(First):
 
 def half(mission, skills):
     return object()
+
+
+class Nobody(BasePolicy):
+    def choose(self, state, values):
+        return None
+
+
+class Orphan(BasePolicy):
+    def __init__(self, mission, skills):
+        pass
+
+
+class Wild(BasePolicy):
+    def choose(self, state, values):
+        return Decision(99, 0, 1.0)
 
 
 def skills(spec, checkpoint):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 from gymnasium.spaces import Box
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
+from skm_primitives.planning.base_policy import BasePolicy
 from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, goals_of_mission
 from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
 from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
 from skm_primitives.planning.place_graph import cells_of
 from skm_primitives.planning.policies import ProductPolicy
-from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.policy import Decision, Policy
 from skm_primitives.planning.reach_avoid import ReachAvoidPolicy
-from skm_primitives.skills.values import Skills
+from skm_primitives.skills.values import AnyGoalValues, Skills
 from skm_sim.finite_world import FiniteWorld
 from skm_sim.plugins import PluginError, Plugins
 
@@ -40,6 +43,8 @@ FORMER_NAMES: Final = {"grounded": "product"}
 def check_planner(name: str) -> str:
     """Return the name of a planner; an unknown one raises an error that names the nearest."""
     name = FORMER_NAMES.get(name, name)
+    if name in EVERY_PLANNER and name in INSTALLED.names():
+        raise PluginError(f"{INSTALLED.source(name)} has the name of one of skm's; rename it.")
     if name in EVERY_PLANNER or name in INSTALLED.names():
         return name
     raise SkmError(f"unknown planner '{name}'{did_you_mean(name, planner_names())}")
@@ -93,7 +98,7 @@ def _make_policy(
             f"--possible-only goes with --planner paper: '{planner}' asks for nothing that never shows"
         )
     if planner not in EVERY_PLANNER:
-        return _checked(planner, INSTALLED.call(planner, mission, skills))
+        return _checked(planner, INSTALLED.call(planner, mission, skills), skills)
     if planner == "values":
         return ComposedValuesPolicy(mission, skills)
     if planner in ("paper", "printed"):
@@ -109,7 +114,7 @@ def _make_policy(
     return GroundedGoalPolicy(mission, skills, behind, selected if fewer else None)
 
 
-def _checked(planner: str, policy: Any) -> Policy:  # noqa: ANN401 - of somebody else's package
+def _checked(planner: str, policy: Any, skills: Skills) -> Policy:  # noqa: ANN401 - of another package
     """Return what a planner of another package made, if it has all that a policy has."""
     wanted = [name for name, part in vars(Policy).items() if callable(part) and name[0] != "_"]
     missing = [name for name in wanted if not callable(getattr(policy, name, None))]
@@ -118,8 +123,46 @@ def _checked(planner: str, policy: Any) -> Policy:  # noqa: ANN401 - of somebody
             f"{INSTALLED.source(planner)} gave a {type(policy).__name__} without"
             f" {', '.join(missing)}; derive it from skm_primitives.BasePolicy."
         )
+    if isinstance(policy, BasePolicy) and not hasattr(policy, "skills"):
+        raise PluginError(
+            f"{INSTALLED.source(planner)} has a constructor that does not call"
+            " super().__init__(mission, skills)."
+        )
+    policy.choose = _choosing(planner, policy.choose, skills)
     for name in dir(policy):
         if name[0] != "_" and inspect.ismethod(part := getattr(policy, name)):
             setattr(policy, name, INSTALLED.guarded(planner, part))
     policy.planner = planner
     return policy  # type: ignore[no-any-return]
+
+
+def _choosing(
+    planner: str, choose: Callable[[int, AnyGoalValues], Any], skills: Skills
+) -> Callable[[int, AnyGoalValues], Decision]:
+    """Return the choice of a planner of another package, with what it chooses looked at."""
+    guarded = INSTALLED.guarded(planner, choose)
+
+    def checked(state: int, values: AnyGoalValues) -> Decision:
+        decision = guarded(state, values)
+        if not isinstance(decision, Decision):
+            raise PluginError(
+                f"{INSTALLED.source(planner)} chose {decision!r}; `choose` returns a"
+                " skm_primitives.Decision."
+            )
+        space = skills.action_space
+        action = decision.action if isinstance(space, Box) else int(decision.action)
+        if not space.contains(
+            np.asarray(action, space.dtype) if isinstance(space, Box) else action
+        ):
+            raise PluginError(
+                f"{INSTALLED.source(planner)} chose the action {decision.action!r}, which is not in"
+                f" {space}."
+            )
+        if not -1 <= decision.goal < len(skills.goals):
+            raise PluginError(
+                f"{INSTALLED.source(planner)} pursues goal {decision.goal}; there are"
+                f" {len(skills.goals)}, from 0, and -1 for none."
+            )
+        return decision
+
+    return checked
