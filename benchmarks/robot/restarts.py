@@ -95,7 +95,7 @@ class System:
 
 
 def recorder_listens(client: RosClient) -> bool:
-    """Tell whether the recorder hears all that it needs: machine and monitor listen to some of it, too."""
+    """Tell whether the recorder hears all that it needs; the machine listens to some of it, too."""
     count = client.node.count_subscribers
     return bool(count("/skm/mission_log") > 0 and count("/skm/labels") > 1)
 

@@ -10,6 +10,7 @@ The groups are `skm.domains`, `skm.planners`, `skm.learners` and `skm.skills`: d
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,10 +93,23 @@ class Plugins:
             except SkmError:
                 raise
             except Exception as error:
-                last = traceback.extract_tb(error.__traceback__)[-1]
+                last = _own_frame(error, function)
                 where = f"{Path(last.filename).name}, line {last.lineno}"
                 raise PluginError(
                     f"{self.source(name)} failed in {where}: {said(error)}."
                 ) from error
 
         return call
+
+
+def _own_frame(error: Exception, function: Callable[..., Any]) -> traceback.FrameSummary:
+    """Return the last line of a plugin's own package on the way to an error; else the last of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    module = sys.modules.get(function.__module__.partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return frames[-1]
+    place = str(Path(file).parent) if hasattr(module, "__path__") else file
+    return next(
+        (frame for frame in reversed(frames) if frame.filename.startswith(place)), frames[-1]
+    )

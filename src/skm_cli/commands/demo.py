@@ -47,7 +47,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")
     parser.add_argument("--rate", type=float, help="steps per second in real time (default: 10)")
     parser.add_argument("--seed", type=seed_number, help="seed of the world (default: 92)")
-    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE|NAME[:FILE]",
+        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+    )
     parser.add_argument(
         "--picture", metavar="FILE.svg", help="also as .png (default: runs/demo.svg)"
     )

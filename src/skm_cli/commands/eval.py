@@ -88,7 +88,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="",
         help="safety: random feasible layouts (the default), or the authors' fixed one",
     )
-    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE|NAME[:FILE]",
+        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+    )
     parser.add_argument(
         "--finetuned",
         metavar="FILE",

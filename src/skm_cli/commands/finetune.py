@@ -77,7 +77,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME=VALUE",
         help="any other setting of the learner, such as hold=3 (docs/how-to/few_shot.md)",
     )
-    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE|NAME[:FILE]",
+        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+    )
     parser.add_argument(
         "--out", type=Path, help="checkpoint to write (default: runs/finetune_DOMAIN_TASK)"
     )

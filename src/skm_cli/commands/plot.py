@@ -42,7 +42,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: DOMAIN_KIND.png)"
     )
-    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE|NAME[:FILE]",
+        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+    )
     parser.add_argument(
         "--beside", help="curve: another checkpoint, whose curve is drawn beside it"
     )

@@ -82,7 +82,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--gone", default="", metavar="ROBOT@STEP", help="with --robots: who fails, and when"
     )
-    parser.add_argument("--checkpoint", help="primitives to use instead of the shipped ones")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE|NAME[:FILE]",
+        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+    )
     parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
     parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
     parser.add_argument("--overwrite", action="store_true", help="replace the file at --record")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -46,7 +47,7 @@ def load_primitives(domain: DomainSpec | str, checkpoint: str | Path | None = No
             raise
         name = str(checkpoint).partition(":")[0]
         raise checkpoints.MissingCheckpointError(
-            f"{error} Nor are there installed skills '{name}'{did_you_mean(name, INSTALLED.names())}"
+            f"no installed skills are called '{name}'{did_you_mean(name, INSTALLED.names())} And {error}"
         ) from error
     location = SERVERS.get(card.learner) or spec.server
     if not location and card.learner in INSTALLED.names():
@@ -91,6 +92,8 @@ def _checked(name: str, skills: Any, spec: DomainSpec) -> Primitives:  # noqa: A
             f"{INSTALLED.source(name)} is not for the domain '{spec.name}': they differ in the"
             f" propositions {', '.join(unknown)}."
         )
+    for note in getattr(skills, "notes", ()):
+        print(f"skm: {note}", file=sys.stderr)
     return skills  # type: ignore[no-any-return]
 
 

@@ -1,15 +1,16 @@
 """Skills made of policies that were learned elsewhere, such as those of Stable-Baselines3.
 
-A policy is a function from an observation to an action and a value: γ to the number of steps that its
-goal is away, as it is learned with a reward of 1 on arrival, 0 before, and the domain's discount.
+A policy is a function from an observation to an action and a value, as it is learned with a reward of 1
+on arrival, 0 before, and the domain's discount: 1 where the next step arrives, γ where the next but one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Discrete, Space
@@ -27,6 +28,9 @@ from skm_sim.spec import DomainSpec
 
 SkillPolicy: TypeAlias = Callable[[Any], tuple[Any, float]]
 """From an observation to the action of a skill and its value there, in [0, 1]."""
+LEAST_VALUE: Final = -1.0
+MOST_VALUE: Final = 2.0
+"""Networks err; a value beyond these was not learned with a reward of 1 on arrival."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,7 @@ class PolicySkills:
     """Fits `Primitives`: one policy for each label set that can be gone for; see `of`.
 
     A skill is taken to violate no constraint of the domain on its way. Constraints that the policies do
-    not know of should not be among the domain's.
+    not know of should not be among the domain's: `notes` says which are touched where it was tried.
     """
 
     domain: str
@@ -45,6 +49,8 @@ class PolicySkills:
     goals: tuple[Goal, ...]
     policies: tuple[SkillPolicy, ...]
     world_model: GoalToGoal = field(repr=False)
+    notes: tuple[str, ...] = ()
+    """What people should know: policies that never arrived, and those that touched a constraint."""
 
     @classmethod
     def of(
@@ -64,14 +70,22 @@ class PolicySkills:
         if not policies:
             raise SkmError(f"the domain '{spec.name}' has no policy to make skills of")
         goals = tuple(Goal(_label_set(spec, names)) for names in policies)
-        ways = tuple(policies.values())
         env = spec.make()
         try:
-            values = _between(env, goals, ways, episodes, spec.primitive_steps, seed)
             space = env.action_space
+            ways = tuple(_checked(names, way, space) for names, way in policies.items())
+            tries = [
+                _try(env, goal, way, episodes, spec.primitive_steps, seed)
+                for goal, way in zip(goals, ways, strict=True)
+            ]
         finally:
             env.close()
-        behind = GoalToGoal(values)
+        behind = GoalToGoal(_between(tries, ways))
+        notes = [
+            note
+            for names, goal, tried in zip(policies, goals, tries, strict=True)
+            for note in tried.notes(names, goal, spec)
+        ]
         return cls(
             spec.name,
             spec.propositions,
@@ -81,6 +95,7 @@ class PolicySkills:
             goals,
             ways,
             behind,
+            tuple(notes),
         )
 
     @property
@@ -112,41 +127,92 @@ def _label_set(spec: DomainSpec, names: str) -> frozenset[str]:
     return labels
 
 
-def _between(
+def _checked(names: str, policy: SkillPolicy, space: Space[Any]) -> SkillPolicy:
+    """Return a policy whose answers fit the action space; what is wrong with one is said."""
+
+    def ask(observation: Any) -> tuple[Any, float]:  # noqa: ANN401
+        answer = policy(observation)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise SkmError(
+                f"the policy for '{names}' gave {answer!r}; it gives an action and a value"
+            )
+        action, value = np.asarray(answer[0]), np.asarray(answer[1], np.float64)
+        if value.size != 1 or not LEAST_VALUE <= value.item() <= MOST_VALUE:
+            raise SkmError(
+                f"the policy for '{names}' gave the value {answer[1]!r}; it is one number from 0 to 1: 1"
+                " where the next step arrives, the domain's discount where the one after does"
+            )
+        if isinstance(space, Discrete):
+            fits = action.size == 1 and float(action.item()).is_integer()
+            if fits and space.contains(number := int(action.item())):
+                return number, value.item()
+        elif action.shape == space.shape and np.isfinite(action).all():
+            return action.astype(np.float32), value.item()
+        raise SkmError(
+            f"the policy for '{names}' gave the action {answer[0]!r} of shape {action.shape};"
+            f" the domain's actions are {space}"
+        )
+
+    return ask
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """How a policy did in some episodes."""
+
+    episodes: int
+    steps: int
+    arrivals: tuple[Any, ...]
+    """What was observed where it arrived."""
+    touched: Mapping[str, int]
+    """In how many episodes each proposition was true on the way."""
+
+    def notes(self, names: str, goal: Goal, spec: DomainSpec) -> Iterable[str]:
+        """Yield what people should know."""
+        if not self.arrivals:
+            yield (
+                f"the policy for '{names}' never arrived in {self.episodes} episodes of"
+                f" {self.steps} steps"
+            )
+        for name in sorted(set(spec.constraints) - goal.labels):
+            if count := self.touched.get(name, 0):
+                yield (
+                    f"the policy for '{names}' touched '{name}' on its way in {count} of {self.episodes}"
+                    f" episodes, but skills are taken to avoid all constraints of '{spec.name}'"
+                )
+
+
+def _try(
     env: Any,  # noqa: ANN401 - an environment of the domain
-    goals: tuple[Goal, ...],
-    policies: tuple[SkillPolicy, ...],
-    episodes: int,
-    max_steps: int,
-    seed: int,
-) -> Float32Array:
-    """Return `[g, h]`: the mean value of h where g was achieved; 0 where g never was."""
-    values: Float32Array = np.zeros((len(goals), len(goals)), np.float32)
-    for number, (goal, policy) in enumerate(zip(goals, policies, strict=True)):
-        found = [
-            [worth for _, worth in (other(where) for other in policies)]
-            for where in _arrivals(env, goal, policy, episodes, max_steps, seed)
-        ]
-        if found:
-            values[number] = np.clip(np.mean(found, axis=0), 0.0, 1.0)
-    return values
-
-
-def _arrivals(
-    env: Any,  # noqa: ANN401
     goal: Goal,
     policy: SkillPolicy,
     episodes: int,
     max_steps: int,
     seed: int,
-) -> Iterable[Any]:
-    """Yield what is observed where a policy achieves its goal."""
+) -> _Tried:
+    """Run a policy in some episodes."""
+    arrivals, touched = [], Counter[str]()
     for episode in range(episodes):
         observation, info = env.reset(seed=seed + episode)
+        seen: set[str] = set()
         for _ in range(max_steps):
             if info["labels"] == goal.labels:
-                yield observation
+                arrivals.append(observation)
                 break
             observation, _, terminated, truncated, info = env.step(policy(observation)[0])
-            if (terminated or truncated) and info["labels"] != goal.labels:
-                break
+            if info["labels"] != goal.labels:
+                seen |= info["labels"]
+                if terminated or truncated:
+                    break
+        touched.update(seen)
+    return _Tried(episodes, max_steps, tuple(arrivals), touched)
+
+
+def _between(tries: Sequence[_Tried], policies: Sequence[SkillPolicy]) -> Float32Array:
+    """Return `[g, h]`: the mean value of h where g was achieved; 0 where g never was."""
+    values: Float32Array = np.zeros((len(tries), len(tries)), np.float32)
+    for number, tried in enumerate(tries):
+        found = [[policy(where)[1] for policy in policies] for where in tried.arrivals]
+        if found:
+            values[number] = np.clip(np.mean(found, axis=0), 0.0, 1.0)
+    return values
