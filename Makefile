@@ -32,9 +32,9 @@ setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
 
 # A file each at a time on two cores. The nodes' tests come after the others, since some of them measure
-# time; two files of them at once leave the cores half idle (they wait for processes), one file more so.
-PARALLEL := -n 2 --dist loadfile
-SHARED := $(PARALLEL) --ignore test/ros
+# time. They wait for processes: two files of them at once leave two cores half idle, so three run.
+SHARED := -n 2 --dist loadfile --ignore test/ros
+NODES := -n 3 --dist loadfile test/ros
 
 # What fails runs once more, in new processes, and both runs are printed: a machine that stood still for
 # seconds is no defect, and a defect fails again.
@@ -45,7 +45,7 @@ endef
 .PHONY: test
 test: setup
 	@$(call tests,$(BIN)/python -m pytest $(SHARED))
-	@$(call tests,$(BIN)/python -m pytest $(PARALLEL) test/ros)
+	@$(call tests,$(BIN)/python -m pytest $(NODES))
 
 # What `make test-core` has not run. The core is left out: it may not import ROS (`make lint` checks that),
 # so that ROS in the environment makes no difference to it.
@@ -53,7 +53,7 @@ CORE_TESTS := test/machine test/sim test/primitives test/web
 .PHONY: test-rest
 test-rest: setup
 	@$(call tests,$(BIN)/python -m pytest $(SHARED) $(addprefix --ignore ,$(CORE_TESTS)))
-	@$(call tests,$(BIN)/python -m pytest $(PARALLEL) test/ros)
+	@$(call tests,$(BIN)/python -m pytest $(NODES))
 
 .PHONY: demo
 demo: $(VENV)/.demo
