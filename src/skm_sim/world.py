@@ -41,6 +41,11 @@ class World:
         """What can be done."""
         return self._env.action_space
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether an action is a whole move, so that the robot is at rest between two of them."""
+        return not isinstance(self._env.action_space, Box)
+
     def brake(self) -> Any:  # noqa: ANN401 - an action of the domain
         """Return the action that brings the robot to rest; None where the world itself can wait.
 

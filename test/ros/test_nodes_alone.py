@@ -68,9 +68,14 @@ def test_sim_steps_resets_pauses_and_ends(client, domain_id, processes):
     sim.stop_cleanly()
 
 
-def test_sim_in_real_time_keeps_publishing(client, domain_id, processes):
-    """At a fixed rate a late action means the previous one: the robot moves on by itself."""
-    sim = node_process("sim", domain_id, mode="realtime", rate=50.0, action_timeout=30.0)
+@pytest.mark.parametrize("domain", ["safety", "office"])
+def test_sim_in_real_time_keeps_publishing(client, domain_id, processes, domain):
+    """At a fixed rate a late action means the previous one: the robot moves on by itself.
+
+    But a whole move, from cell to cell, is made once: another one may lead into what is forbidden.
+    """
+    options = {"mode": "realtime", "rate": 50.0, "action_timeout": 30.0, "domain": domain}
+    sim = node_process("sim", domain_id, **options)
     processes.append(sim)
     traffic = Traffic(client)
     assert client.spin_until(lambda: traffic.observations.messages, WAIT)
@@ -78,13 +83,20 @@ def test_sim_in_real_time_keeps_publishing(client, domain_id, processes):
     actions = client.node.create_publisher(Action, "action", qos.COMMAND)
     assert client.spin_until(lambda: actions.get_subscription_count() > 0, WAIT)
     go = Action(session=at.session, episode=at.episode, step=at.step, kind=Action.DISCRETE)
+    if domain == "safety":
+        go.kind, go.continuous = Action.CONTINUOUS, [0.01, 0.0]
+    heard = []
 
     def moves():
         if traffic.observations.last.step == at.step:
             actions.publish(go)  # the simulator may not know of its publisher yet
-        return traffic.observations.last.step >= at.step + 5
+            return False
+        heard.append(traffic.observations.last.step)
+        later = len(traffic.observations.messages) > 40 + traffic.observations.messages.index(at)
+        return later if domain == "office" else heard[-1] >= at.step + 5
 
     assert client.spin_until(moves, WAIT)
+    assert domain == "safety" or max(heard) == at.step + 1
     actions.publish(Action(session=at.session, episode=at.episode, step=at.step))
     sim.stop_cleanly()
 

@@ -10,7 +10,8 @@ Relative to its namespace (/skm):
 
 In lock-step the world waits for the action to the state that was published. In real time it steps at a
 fixed rate; a late action means the previous one, and without a fresh one for two periods (measured on a
-steady clock) the robot is brought to rest: see `skm_sim.robots.command_gate`. The diagnostics count late
+steady clock) the robot is brought to rest: see `skm_sim.robots.command_gate`. Where an action is a whole
+move, from cell to cell, none is made twice: the world waits for the next one. The diagnostics count late
 actions. A state that nobody answers is published again: in real time every period, in lock-step twice a
 second, also while paused. It is a sign of life, and nothing that gets lost can stall lock-step.
 """
@@ -217,6 +218,8 @@ class SimNode(SkmNode):
         self._paused = False
         self._held: Any = None
         """Lock-step: an action that came while paused."""
+        self._move: Any = None
+        """Real time: the move that was asked for and is not made yet, where actions are whole moves."""
         period = 1 / self.setting("rate")
         self._robot = RobotSide(self, CommandGate(period, self.setting("action_timeout")))
         self._gate = self._robot.gate
@@ -277,7 +280,10 @@ class SimNode(SkmNode):
         action = self._robot.due(now)
         assert self._timing is not None
         self._timing.due(self._world.step_number)
-        if controlled and action is None:
+        if self._world.can_wait:
+            # A velocity may be held for a moment; a move that nobody asked for may lead anywhere.
+            action, self._move = self._move if action is not None else None, None
+        if controlled and not self._gate.in_control:
             self.counts["stops for want of an action"] += 1
             self._timing.stopped()
             self._robot.begin_stop(now)
@@ -331,6 +337,7 @@ class SimNode(SkmNode):
         self.counts["actions taken"] += 1
         if self._timing is not None:
             self._gate.take(taken, now)
+            self._move = taken
             self._timing.arrived(action.step, now)
         elif self._paused:
             self._held = taken
