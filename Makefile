@@ -32,14 +32,14 @@ setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
 
 # A file each at a time on two cores. The nodes' tests come after the others, since some of them measure
-# time. They wait for processes: two files of them at once leave two cores half idle, so three run.
+# time: they get no third file beside them.
 SHARED := -n 2 --dist loadfile --ignore test/ros
-NODES := -n 3 --dist loadfile test/ros
+NODES := -n 2 --dist loadfile test/ros
 
-# What fails runs once more, in new processes, and both runs are printed: a machine that stood still for
-# seconds is no defect, and a defect fails again.
+# What fails runs once more, in a new process and with nothing beside it, and both runs are printed: a
+# machine that stood still for seconds is no defect, and a defect fails again.
 define tests
-$(1) || { echo "what failed above runs once more:"; $(1) --last-failed --last-failed-no-failures none; }
+$(1) || { echo "what failed above runs once more:"; $(1) -n 0 --last-failed --last-failed-no-failures none; }
 endef
 
 .PHONY: test

@@ -50,6 +50,7 @@ def test_two_systems_side_by_side(systems):
     quiet = two.states.last
     assert one.run("F A").outcome == RESULT.ACCEPTED
     two.wait_until(lambda: second.observations.messages, "an observation")
+    one.wait_until(lambda: first.observations.messages, "an observation")
     assert two.states.last == quiet
     assert not second.actions.messages
     assert {message.step for message in second.observations.messages} == {0}

@@ -130,8 +130,10 @@ class MissionGoal:
         """Whether the machine was away, and whether it is back and has the mission."""
         self._later_answer: Any = None
         self._asked_at = 0.0
-        self._phase = MachineState.WAITING
-        self._waiting_for = ""
+        self._state: MachineState | None = None
+        """Where the machine was last, since it took this mission or, before that, at all."""
+        self._over_since: float | None = None
+        """When the machine said that this mission is over."""
         self._handle: Any = None
         self._answer: Any = None
         self._alive = True
@@ -139,6 +141,14 @@ class MissionGoal:
         self._lost: ExecuteMission.Result | None = None
         self._away_since: float | None = None
         self._elsewhere_since: float | None = None
+
+    @property
+    def is_told_over(self) -> bool:
+        """Whether the machine's state says, too, that the mission is over; it comes beside the result."""
+        state = self._state
+        return state is not None and (
+            self._over_since is not None or bytes(state.goal_id.uuid).hex() != self.goal_id
+        )
 
     @property
     def goal_id(self) -> str:
@@ -169,7 +179,7 @@ class MissionGoal:
     @property
     def machine_is_ready(self) -> bool:
         """Whether the machine has all that it needs, and no mission under way."""
-        return bool(self._phase == MachineState.IDLE)
+        return self._state is not None and bool(self._state.phase == MachineState.IDLE)
 
     def wait_ready(self, timeout: float, interrupted: Callable[[], bool] = lambda: False) -> None:
         """Wait until the machine is ready for a mission, or until an interrupt."""
@@ -177,7 +187,8 @@ class MissionGoal:
         if interrupted():
             raise KeyboardInterrupt
         if not self.machine_is_ready:
-            what = self._waiting_for or self._client.how_to_start()
+            waits_for = "" if self._state is None else self._state.waiting_for
+            what = waits_for or self._client.how_to_start()
             raise SkmError(f"no machine node was ready for a mission after {timeout:g} s: {what}")
 
     def send(self, timeout: float) -> None:
@@ -199,6 +210,7 @@ class MissionGoal:
         if not self._handle.accepted:
             raise SkmError("the machine node takes no mission now: another one is under way")
         self._answer = self._handle.get_result_async()
+        self._state = None  # it may be that of the mission before
 
     def cancel(self) -> None:
         """Ask the machine to end the mission; its result follows."""
@@ -239,7 +251,9 @@ class MissionGoal:
     def _ask_again(self) -> None:
         """Ask for the result again, of a machine that was started again and has, or had, the mission.
 
-        More than once: a request to a node that has just been started can get lost.
+        That is one that was away and is back, or one that says that the mission is over and has sent no
+        result: a machine can be back before anybody notices that it was away. More than once: a request
+        to a node that has just been started can get lost.
         """
         now, later = time.monotonic(), self._later_answer
         if later is not None and later.done():
@@ -247,7 +261,9 @@ class MissionGoal:
                 self._answer = later
             self._later_answer = None
         late = now - self._asked_at > ANSWER_SECONDS
-        if self._interrupted and self._back and late and not self._answer.done():
+        overdue = self._over_since is not None and now - self._over_since > ANSWER_SECONDS
+        back = self._interrupted and self._back
+        if (back or overdue) and late and not self._answer.done():
             self._asked_at = now
             self._later_answer = self._handle.get_result_async()
 
@@ -262,20 +278,34 @@ class MissionGoal:
             self._on_feedback(message.feedback)
 
     def _on_state(self, state: MachineState) -> None:
-        """Note what the machine is about, and whether that is another goal than this one."""
         self._heard_at = time.monotonic()
-        self._phase, self._waiting_for = state.phase, state.waiting_for
-        waits = self._goal.when in (self._goal.QUEUE, self._goal.ADD) and not self._queued
-        own = self._answer is None or bytes(state.goal_id.uuid).hex() == self.goal_id
-        if own or waits or self.number is not None:
-            self._elsewhere_since = None
-            self._back = self._back or self._interrupted
-        elif self._elsewhere_since is None:
-            self._elsewhere_since = time.monotonic()
+        self._state = state
+        self._look()
 
     def _on_queue(self, queue: MissionQueue) -> None:
         self.queue = queue
         self._queued = self._queued or self.number is not None
+        self._look()
+
+    def _look(self) -> None:
+        """Note what the machine is about, and whether that is another goal than this one.
+
+        Its state and its queue are two topics, which come in any order: either can be the last to say so.
+        """
+        state, now = self._state, time.monotonic()
+        if state is None or self._answer is None:
+            return
+        own = bytes(state.goal_id.uuid).hex() == self.goal_id
+        if not own or state.phase not in (MachineState.IDLE, MachineState.WAITING):
+            self._over_since = None
+        elif self._over_since is None:
+            self._over_since = now
+        waits = self._goal.when in (self._goal.QUEUE, self._goal.ADD) and not self._queued
+        if own or waits or self.number is not None:
+            self._elsewhere_since = None
+            self._back = self._back or self._interrupted
+        elif self._elsewhere_since is None:
+            self._elsewhere_since = now
 
     @property
     def number(self) -> int | None:

@@ -26,6 +26,8 @@ from skm_ros.conversions import OUTCOMES
 READY_SECONDS: Final = 60.0
 """How long nodes may take to start before a mission is refused."""
 ANSWER_SECONDS: Final = 10.0
+STATE_SECONDS: Final = 1.0
+"""How long `wait` waits, at most, for the state that belongs to a result: `status` is to agree with it."""
 SUCCESSES: Final = ("accepted", "satisfied so far")
 
 
@@ -133,7 +135,9 @@ class SkmClient:
             self._ros.take_what_is_there()
         if not self._ros.spin_until(lambda: goal.done, timeout):
             return None
-        self._ros.take_what_is_there()  # the last feedback comes beside the result
+        # The last feedback and state come beside the result, the state not at all from a dead machine.
+        self._ros.take_what_is_there()
+        self._ros.spin_until(lambda: goal.is_told_over, STATE_SECONDS)
         found = goal.result
         goal.close()
         self._goal = None
