@@ -144,7 +144,7 @@ class MissionGoal:
 
     @property
     def is_told_over(self) -> bool:
-        """Whether the machine's state says, too, that the mission is over; it comes beside the result."""
+        """Whether the machine's state, which comes beside the result, says that it is over, too."""
         state = self._state
         return state is not None and (
             self._over_since is not None or bytes(state.goal_id.uuid).hex() != self.goal_id
@@ -290,7 +290,7 @@ class MissionGoal:
     def _look(self) -> None:
         """Note what the machine is about, and whether that is another goal than this one.
 
-        Its state and its queue are two topics, which come in any order: either can be the last to say so.
+        Its state and its queue are two topics, which come in any order: either can be the last.
         """
         state, now = self._state, time.monotonic()
         if state is None or self._answer is None:

@@ -27,7 +27,7 @@ READY_SECONDS: Final = 60.0
 """How long nodes may take to start before a mission is refused."""
 ANSWER_SECONDS: Final = 10.0
 STATE_SECONDS: Final = 1.0
-"""How long `wait` waits, at most, for the state that belongs to a result: `status` is to agree with it."""
+"""How long `wait` waits, at most, for the state of a result: `status` is to agree with it."""
 SUCCESSES: Final = ("accepted", "satisfied so far")
 
 
