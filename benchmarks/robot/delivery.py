@@ -39,6 +39,7 @@ from skm_sim.robots.pose import Limits, Velocity
 ACTIONS = Path(__file__).resolve().parents[2] / "examples" / "delivery" / "delivery.yaml"
 DELIVERY = "F(kitchen & X F(holding_cup & X F(office & !holding_cup)))"
 MISSION = f"{DELIVERY} & G(office -> door_open) & G !wet_floor & G(low_battery -> F dock)"
+SERVERS = ("pick", "place", "open_door")
 PERIOD = 0.05
 MOST_SECONDS = 900.0
 
@@ -47,7 +48,9 @@ class Arm:
     """The servers, the gripper and the door: each third goal of each server aborts, some take long."""
 
     def __init__(self, random: np.random.Generator) -> None:
-        self._random, self._tried = random, Counter[str]()
+        self._random = random
+        # Each server has served others before: the third goal is this robot's first, second or third.
+        self._tried = Counter({name: int(random.integers(3)) for name in SERVERS})
         self._under_way: tuple[int, ActionSpec, float, bool] | None = None
         self.holding_cup = self.door_open = False
         self.skills: ActionSkills | None = None

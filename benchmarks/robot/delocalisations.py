@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What becomes of a robot whose pose is suddenly wrong, in simulated time: the Car in the hall.
 
-At a random moment of a mission its readings jump by 0.5 to 50 m, or freeze; from then on the bridge's
-own logic decides. Judged on the true pose: seconds from the first inconsistent reading until it stands,
-and walls touched from then on.
+At a random moment of a mission its odometry jumps by 0.5 to 50 m, freezes, or comes in another frame;
+from then on the bridge's own logic decides, messages included. Judged on the true pose: seconds from
+the first inconsistent message until it stands, and walls touched from then on.
 
     python benchmarks/robot/delocalisations.py --domain hall --runs 100
 """
@@ -14,9 +14,12 @@ import argparse
 import math
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from nav_msgs.msg import Odometry
 
 from skm_machine.mission import compile_mission
 from skm_primitives.evaluation.robot_trials import DRIVE_CONFIG, LIMITS
@@ -25,14 +28,18 @@ from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import Primitives
+from skm_ros.nodes.pose_sources import OdometrySource
+from skm_ros.robot_messages import fill_pose
 from skm_sim.maps.building import Building
 from skm_sim.maps.spec import load_building
 from skm_sim.registry import get_domain
-from skm_sim.robots.drive import drive_in
+from skm_sim.robots.command_gate import CommandGate
+from skm_sim.robots.drive import Driving, drive_in
 from skm_sim.robots.pose import Velocity
 from skm_sim.robots.simulated import (
     RANGE,
     READING,
+    RobotModel,
     SensorModel,
     SimulatedRobot,
     chassis_of,
@@ -47,8 +54,18 @@ AFTER = 20.0
 MISSION = "G F kitchen & G F lobby & G F office & G !wet_floor"
 
 
+class Messages:
+    """What a source of poses asks of its node: messages come by hand."""
+
+    def create_subscription(self, *_: object) -> None:
+        """Listen to nobody."""
+
+    def drop(self, kind: str, reason: object = "") -> None:
+        """Drop a message."""
+
+
 class FaultyRig(SimulatedRobot):
-    """A rig whose readings go wrong at a moment, and that has a laser."""
+    """A rig whose odometry goes wrong at a moment, and that has a laser."""
 
     fault = ""
     size = 0.0
@@ -56,6 +73,23 @@ class FaultyRig(SimulatedRobot):
     _last: tuple[Pose, Velocity] | None = None
     faulty_since = math.inf
     _scanned = 0.0
+
+    def __init__(
+        self, car: RobotModel, drive: Driving, seed: int, watch: Callable[[Pose], None]
+    ) -> None:
+        super().__init__(car, drive, SensorModel(), seed, watch)
+        node: Any = Messages()
+        self.source = OdometrySource(node, self._on_pose, "odom", frames=["map"])
+        self.lost_after = CommandGate(DRIVE_CONFIG.period, 2 * DRIVE_CONFIG.period).limit
+
+    def _on_pose(self, pose: Pose, velocity: Velocity, _: float, stamp: object) -> None:  # noqa: ARG002
+        self._drive.read(pose, velocity, self.now)
+
+    @property
+    def problem(self) -> str:
+        """Why nobody knows the pose, as the bridge sees it; empty where there is one."""
+        late = self.now - self._drive.tracker.read_at > self.lost_after
+        return f"nothing is heard of the pose: {self.source.problem}" if late else ""
 
     def begin(self, fault: str, shift: Pose) -> None:
         """Let a fault begin with the next reading."""
@@ -75,7 +109,11 @@ class FaultyRig(SimulatedRobot):
         self._last = reading
         self._readings.send(reading, self.now)
         for seen, velocity in self._readings.arrived(self.now):
-            self._drive.read(seen, velocity, self.now)
+            message = Odometry()
+            message.header.frame_id = "odom" if self.fault == "frame" else "map"
+            fill_pose(message.pose.pose, seen)
+            message.twist.twist.linear.x, message.twist.twist.angular.z = velocity
+            self.source._on_odometry(message)
         if self.now - self._scanned >= 0.1:
             self._scanned = self.now
             distances, angles = self._car.scan()
@@ -105,7 +143,7 @@ def run_once(
             if math.isnan(stood_at) and abs(car.speeds[0]) < STANDS:
                 stood_at = rig.now
 
-    rig = FaultyRig(car, drive, SensorModel(), seed, watch)
+    rig = FaultyRig(car, drive, seed, watch)
     entered = []
     while not entered:
         entered = rig.period(DRIVE_CONFIG.period, go=False)
@@ -118,7 +156,7 @@ def run_once(
         if not rig.fault and rig.now > moment and moving:
             angle = float(random.uniform(0, math.tau))
             rig.begin(fault, (size * math.cos(angle), size * math.sin(angle), 0.0))
-        problem = drive.localisation.problem or drive.motion.problem(rig.now)
+        problem = rig.problem or drive.localisation.problem or drive.motion.problem(rig.now)
         if problem:
             reasons[problem.split(":")[0].split("(")[0]] += 1
             drive.motion.rest()
@@ -147,11 +185,11 @@ def main() -> int:
     primitives = load_primitives(spec)
     policy = make_policy(compile_mission(MISSION, propositions=spec.propositions), primitives)
     random = np.random.default_rng(args.seed)
-    times, walls, late = [], 0, 0
+    times, walls, late, kinds = list[float](), 0, 0, Counter[str]()
     seed = args.seed * 10_000
     while len(times) < args.runs:
         seed += 1
-        fault = "freeze" if random.random() < 0.2 else "jump"
+        fault = str(random.choice(["jump", "freeze", "frame"], p=[0.6, 0.2, 0.2]))
         size = float(np.exp(random.uniform(math.log(0.5), math.log(50.0))))
         found = run_once(building, primitives, policy, seed, fault, size)
         if found is None or math.isnan(found[0]):
@@ -162,6 +200,7 @@ def main() -> int:
             continue
         seconds, touched, reasons = found
         times.append(seconds)
+        kinds[fault] += 1
         walls += touched
         late += seconds > 0.5
         if touched or seconds > 0.5:
@@ -172,6 +211,7 @@ def main() -> int:
     print(
         f"{len(times)} faults: at rest after {np.median(times):.2f} s (median), {max(times):.2f} (worst)"
     )
+    print(dict(kinds))
     print(f"later than 0.5 s: {late}; walls touched afterwards: {walls}")
     return 0
 

@@ -50,6 +50,7 @@ from skm_sim.robots.walls import Pose
 PERIOD = 0.2
 MOST_SECONDS = 3600.0
 STUCK_SECONDS = 60.0
+MOST_RECOVERING = 5.0
 MOST_REPLANNED = 5
 KINDS = ("reject", "abort", "hang", "lie_success")
 
@@ -92,9 +93,9 @@ class ModelStack:
                 self._answered.add(number)
                 self.navigation.on_answer(number, goal.accepted, now)
             if goal.feedback is not None:
-                self.navigation.on_feedback(
-                    number, goal.feedback.distance_remaining, goal.feedback.number_of_recoveries
-                )
+                distance = goal.feedback.distance_remaining
+                recoveries = goal.feedback.number_of_recoveries
+                self.navigation.on_feedback(number, distance, recoveries, now)
             if goal.done and goal.accepted and number in self._goals:
                 del self._goals[number]
                 succeeded = goal.status == Status.SUCCEEDED
@@ -134,7 +135,8 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
         occupancy.frame.x,
         occupancy.frame.y,
     )
-    model = Nav2Model(grid, start, Parameters(), faults=faults)
+    parameters = Parameters(robot_radius=building.file.robot_radius)
+    model = Nav2Model(grid, start, parameters, faults=faults)
     stack = ModelStack(model, keeps_out=keeps_out)
     blockages = Blockages(building.floor, 0.27, 60.0)
     stack.navigation = navigation = Navigation(
@@ -145,7 +147,7 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
     run: MissionRun | None = None
     said: tuple[int, int] = (-1, -1)
     ahead: frozenset[int] = frozenset()
-    got_on, replanned, outcome, reason = 0.0, 0, "", ""
+    got_on, tried, recoveries, replanned, outcome, reason = 0.0, 0.0, 0, 0, "", ""
     while not outcome and model.time < MOST_SECONDS:
         for _ in range(round(PERIOD / 0.05)):
             model.step(0.05)
@@ -206,7 +208,10 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
             else:
                 navigation.take(Leg(way.cells, frozenset(way.avoid)))
         navigation.drive(drive.tracker.at(now), now)
-        if now - got_on > STUCK_SECONDS + 60:
+        if navigation.all_recoveries > recoveries or got_on > tried:
+            tried = now
+        recoveries = navigation.all_recoveries
+        if now - tried > STUCK_SECONDS or now - got_on > MOST_RECOVERING * STUCK_SECONDS:
             outcome, reason = (
                 "no progress",
                 f"no new state for {now - got_on:.0f} s: {navigation.trouble}",

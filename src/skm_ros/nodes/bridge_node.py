@@ -398,7 +398,7 @@ class BridgeNode(SkmNode):
     def _connect(self) -> None:
         """Make publishers, subscriptions, services and timers."""
         self._observations = self.create_publisher(Observation, "observation", qos.STATE)
-        self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._all_labels = self.create_publisher(Labels, "labels", qos.LABELS)
         self._markers = None
         if self.setting("render") in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
@@ -604,7 +604,8 @@ class BridgeNode(SkmNode):
             navigation = self._driver.navigation
             status.failure = navigation.failure
             status.distance_remaining = navigation.distance_remaining
-            status.number_of_recoveries = navigation.recoveries
+            status.number_of_recoveries = navigation.all_recoveries
+            status.blocked_by = status.blocked_by or navigation.trouble
         else:
             status.distance_remaining = self._distance(now)
         if self._skills is not None:

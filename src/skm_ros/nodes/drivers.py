@@ -284,7 +284,7 @@ class Nav2Driver:
         feedback = message.feedback
         distance, recoveries = float(feedback.distance_remaining), feedback.number_of_recoveries
         if math.isfinite(distance):
-            self.navigation.on_feedback(number, distance, int(recoveries))
+            self.navigation.on_feedback(number, distance, int(recoveries), time.monotonic())
 
     def _on_result(self, number: int, future: Future) -> None:
         self._handles.pop(number, None)

@@ -435,6 +435,9 @@ KEEP_SECONDS: Final = 1.0
 """How often the steps of a mission are kept of which nothing else changes."""
 LATE_PERIODS: Final = 2.0
 """After so many periods a state, or an answer, is late."""
+MOST_RECOVERING: Final = 5.0
+"""Times `stuck_after` for which the recoveries of a navigation stack count as getting on: it may back
+off in the third of them only, which takes Nav2 a minute and a half."""
 EARLY_PERIODS: Final = 0.25
 """By so much may a state come early: answers are looked at when states come, at the second at last."""
 
@@ -463,6 +466,8 @@ class MissionSteps:
         self._stopped_since = 0.0
         self._waits_for_robot = False
         self.heard_at = self._got_on_at = time.monotonic()
+        self._recoveries, self._tried_at = 0, -math.inf
+        """Recoveries of a navigation stack on the present leg, and when there was one more."""
         self._visited: set[int] = set()
         """Where the robot was since the machine moved last, where that can be counted."""
         self.planning = False
@@ -813,12 +818,17 @@ class MissionSteps:
             patience = max(patience, self._node.setting("peer_timeout"))
         if self._rests or not self._real_time:
             self._got_on_at = now
+        recoveries, before = self._node.robot.status.number_of_recoveries, self._recoveries
+        self._recoveries = recoveries
+        if recoveries > before or self._got_on_at > self._tried_at:
+            self._tried_at = now
         stuck = self._node.setting("stuck_after")
-        if 0 < stuck < now - self._got_on_at:
+        stands, tries = now - self._got_on_at, now - self._tried_at
+        if stuck > 0 and (tries > stuck or stands > MOST_RECOVERING * stuck):
             goal, goals = self.run.goal, self.run.skills.goals
             after = f"it is after {labels_text(goals[goal].labels)}" if goal >= 0 else ""
             why = self.stop_reason or self._node.robot.cause or after
-            self._finish(Result.NO_PROGRESS, f"the robot has not got on for {stuck:g} s: {why}")
+            self._finish(Result.NO_PROGRESS, f"the robot has not got on for {stands:.0f} s: {why}")
             return
         if self.stop_reason:
             waits = self._waits_for_robot or self.planning

@@ -237,7 +237,7 @@ class SimNode(SkmNode):
         self._labels.header = self._observation.header
         self._clock_message = Clock()
         self._observations = self.create_publisher(Observation, "observation", qos.STATE)
-        self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._all_labels = self.create_publisher(Labels, "labels", qos.LABELS)
         self._robot_frame = RobotFrame(self, self.frame(MAP_FRAME), self.frame(FRAME))
         self._clock_ticks = self.create_publisher(Clock, "/clock", qos.CLOCK)
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)

@@ -130,7 +130,7 @@ class TeamNode(SkmNode):
         self._last: Execution | None = None
         self._thread: threading.Thread | None = None
         self._then: Callable[[], None] | None = None
-        self._all_labels = self.create_publisher(Labels, "labels", qos.STATE)
+        self._all_labels = self.create_publisher(Labels, "labels", qos.LABELS)
         self._states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)

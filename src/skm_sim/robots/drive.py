@@ -17,6 +17,7 @@ from skm_sim.arrays import FloatArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import NO_CELL, Floor
 from skm_sim.maps.places import Places
+from skm_sim.robots.legs import SURE
 from skm_sim.robots.localisation import Localisation
 from skm_sim.robots.motion import MotionWatch
 from skm_sim.robots.obstacles import ObstacleMonitor, grown
@@ -433,9 +434,6 @@ EDGE: Final = 0.05
 """Metres beyond a cell's edge at which a robot has left it: noise must not make it go to and fro."""
 
 
-SURE: Final = 0.05
-"""Metres beyond a border at which a robot is in a place for sure: localisers are out by centimetres, and
-a stack that is stopped at once leaves the robot where it is."""
 AROUND: Final = SURE * np.array([(math.cos(a), math.sin(a)) for a in np.arange(8) * math.tau / 8])
 
 
@@ -484,11 +482,11 @@ class GoalDrive(RobotDrive):
         x, y, _ = self.tracker.at(now)
         if not self._begun or math.dist(self._place, (x, y)) > LEAP:
             return [self.begin(now)]
-        sets = self._places.label_sets_along(*self._place, x, y)
-        self._place = x, y
+        before, self._place = self._place, (x, y)
+        sets = self._places.label_sets_along(*before, x, y)
         entered = []
         for labels in sets[:-1]:
-            if labels != self.labels:
+            if labels != self.labels and self._was_sure(before, (x, y), labels):
                 self.labels = labels
                 entered.append(Entered(self.cell, labels))
         cell = self._cell(x, y)
@@ -506,6 +504,18 @@ class GoalDrive(RobotDrive):
         ring = AROUND + np.array([x, y])
         ring = ring[self._floor.cells_at(ring) != NO_CELL]
         return all(self._places.labels_at(*point) == labels for point in ring.tolist())
+
+    def _was_sure(self, before: Point, after: Point, labels: frozenset[str]) -> bool:
+        """Tell whether labels that held between two poses count: an edge that is grazed may be noise."""
+        if labels in self.avoid:
+            return True
+        parts = np.linspace(0.0, 1.0, 2 + math.ceil(math.dist(before, after) / SURE))
+        points = np.array(before) + parts[1:-1, None] * np.subtract(after, before)
+        shown = [self._places.labels_at(*point) == labels for point in points.tolist()]
+        return any(
+            held and self._is_sure(*point, labels)
+            for held, point in zip(shown, points.tolist(), strict=True)
+        )
 
     def _cell(self, x: float, y: float) -> int:
         inside = self._floor.frame.to_inner(np.array([[x, y], self._floor.centres[self.cell]]))

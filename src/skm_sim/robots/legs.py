@@ -35,6 +35,17 @@ SAMPLE: Final = 0.05
 maps."""
 MOST_DEPTH: Final = 40
 """Cells around the end of a way in which the goal is looked for."""
+CLOSE: Final = 0.1
+"""Metres to keep from what is to be avoided where the robot has to come through a place."""
+SURE: Final = 0.05
+"""Metres beyond a border at which a robot is in a place for sure: localisers are out by centimetres, and
+a stack that is stopped at once leaves the robot where it is."""
+NEAR: Final = 1.5
+"""Metres around the end of a way in which it may lead on, and from which it may be approached."""
+MOST_GOALS: Final = 120
+MOST_STARTS: Final = 16
+ENOUGH: Final = 4
+"""Samples of a way in a place that are enough: of such ways the shortest is best."""
 CIRCLE: Final = np.stack([np.cos(a := np.arange(12) * math.tau / 12), np.sin(a)], axis=1)
 
 
@@ -57,6 +68,10 @@ class Route:
     """Where to go, in order; the last is the end."""
     margin: float
     """Metres that the straight ways between them keep from what is to be avoided."""
+    stops: bool = False
+    """Whether each is a goal of its own: one in passing would be left out."""
+    narrow: bool = False
+    """Whether the stack may stop short of where the machine moves, as near to the end as it is."""
 
 
 class LegPlanner:
@@ -74,20 +89,28 @@ class LegPlanner:
         `attempt` is how often the stack has said before that it arrived where the machine did not move:
         then the end lies further on, so that the robot comes through.
         """
-        cells, end = self._to_good_end(leg)
+        cells, end, room = self._to_good_end(leg)
         points = [tuple(point) for point in self._floor.centres[list(cells)].tolist()]
         points[-1] = end
-        if attempt:
-            points[-1] = self._beyond(start, end, attempt, leg.avoid)
+        if attempt or room < self.tolerance:
+            wanted = self._labels([leg.cells[-1]])[0]
+            here = start if attempt else self._approach(start, points)
+            through = self._through(here, end, wanted, leg.avoid, attempt)
+            if attempt and through:
+                poses = tuple(map(_pose, [start, *through[:-1]], through))
+                return Route(poses, CLOSE if leg.avoid else math.inf, stops=True)
+            points[-1:] = through[-1:] or points[-1:]
+        narrow = room < self.tolerance
         if not leg.avoid:
-            return Route((_pose(points[-2] if len(points) > 1 else start, points[-1]),), math.inf)
+            end_pose = _pose(points[-2] if len(points) > 1 else start, points[-1])
+            return Route((end_pose,), math.inf, narrow=narrow)
         for margin in MARGINS:
             bends = self._tight(start, points, leg.avoid, margin)
             if bends is not None:
                 break
         else:  # not even the cells' own way is free: then it is not for the stack to find a better one
             bends, margin = points, 0.0
-        return Route(tuple(map(_pose, [start, *bends[:-1]], bends)), margin)
+        return Route(tuple(map(_pose, [start, *bends[:-1]], bends)), margin, narrow=narrow)
 
     def same_end(self, one: Leg, other: Leg) -> bool:
         """Tell whether two legs end where the same labels hold."""
@@ -132,8 +155,9 @@ class LegPlanner:
 
     # The end
 
-    def _to_good_end(self, leg: Leg) -> tuple[tuple[int, ...], Point]:
-        """Return the way to where a goal is best, and that point: deep in what the last cell shows."""
+    def _to_good_end(self, leg: Leg) -> tuple[tuple[int, ...], Point, float]:
+        """Return the way to where a goal is best, that point, and the room around it: deep in what the
+        last cell shows."""
         last = leg.cells[-1]
         wanted = self._labels([last])[0]
         came_from, queue, room = {last: last}, [last], {}
@@ -150,7 +174,7 @@ class LegPlanner:
         while way[-1] != last:
             way.append(came_from[way[-1]])
         x, y = self._floor.centres[best].tolist()
-        return (*leg.cells[:-1], *reversed(way)), (x, y)
+        return (*leg.cells[:-1], *reversed(way)), (x, y), room[best]
 
     def _labels(self, cells: Sequence[int]) -> list[int]:
         shown: NDArray[np.int64] = (
@@ -170,19 +194,81 @@ class LegPlanner:
                 return part * self.tolerance
         return 0.0
 
-    def _beyond(
-        self, start: Point, end: Point, attempt: int, avoid: Collection[frozenset[str]]
-    ) -> Point:
-        """Return a point behind the end as seen from the robot, on the floor: the way there leads by
-        it."""
-        reach = self.tolerance * attempt
-        ahead = math.atan2(end[1] - start[1], end[0] - start[0]) if start != end else 0.0
-        for turn in (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2, math.pi):
-            point = end[0] + reach * math.cos(ahead + turn), end[1] + reach * math.sin(ahead + turn)
-            free = self._floor.cell_at(*point) != NO_CELL
-            if free and not self.is_forbidden(np.array([point]), avoid, 0.1)[0]:
-                return point
-        return end
+    def _approach(self, start: Point, points: Sequence[Point]) -> Point:
+        """Return a point of the way from which its end is approached."""
+        away = [point for point in points if math.dist(point, points[-1]) > NEAR / 2]
+        return away[-1] if away else start
+
+    def _through(
+        self,
+        start: Point,
+        end: Point,
+        wanted: int,
+        avoid: Collection[frozenset[str]],
+        attempt: int,
+    ) -> list[Point]:
+        """Return a goal on the straight way to which the robot is where the machine moves for sure,
+        however early the stack says that it has arrived; with a place to start from before it, if there
+        is none from here. Empty: there is none.
+
+        With each attempt the stack is taken to arrive earlier: it may err, too.
+        """
+        centres = self._floor.centres
+        near = centres[np.hypot(*(centres - end).T) < NEAR]
+        near = near[:: 1 + len(near) // MOST_GOALS]
+        early = self.tolerance * (1 + 0.25 * max(0, attempt - 1))
+        if found := self._best_through(start, near, early, wanted, avoid):
+            return [found]
+        away = near[np.hypot(*(near - start).T) > max(early, self.tolerance)]
+        for point in map(tuple, away[:: 1 + len(away) // MOST_STARTS].tolist()):
+            if self._in_sight(start, point, avoid, CLOSE if avoid else 0.0) and (
+                found := self._best_through(point, near, early, wanted, avoid)
+            ):
+                return [point, found]
+        return []
+
+    def _best_through(
+        self,
+        start: Point,
+        goals: FloatArray,
+        early: float,
+        wanted: int,
+        avoid: Collection[frozenset[str]],
+    ) -> Point | None:
+        """Return the goal with the longest way through where the machine moves, before it is so near
+        that the stack may stop."""
+        lengths = np.hypot(*(goals - start).T)
+        goals, lengths = goals[lengths > early], lengths[lengths > early]
+        if not len(goals):
+            return None
+        ahead = (goals - start) / lengths[:, None]
+        steps = np.arange(SAMPLE, lengths.max() - early + SAMPLE, SAMPLE)
+        points = np.array(start) + ahead[:, None] * steps[None, :, None]
+        used = steps[None, :] <= (lengths - early)[:, None]
+        flat = points.reshape(-1, 2)
+        on_floor = (self._floor.cells_at(flat) != NO_CELL) | np.tile(
+            steps < self._floor.cell, len(goals)
+        )
+        bad = ~on_floor
+        if avoid:
+            bad |= self.is_forbidden(flat, avoid, CLOSE)
+        bad = bad.reshape(used.shape) & used
+        sure = self.is_sure(flat, wanted).reshape(used.shape) & used
+        through = np.where(bad.any(axis=1), 0, sure.sum(axis=1))
+        best = int(np.lexsort((lengths, -np.minimum(through, ENOUGH)))[0])
+        if not through[best]:
+            return None
+        x, y = goals[best].tolist()
+        return x, y
+
+    def is_sure(self, points: FloatArray, wanted: int) -> BoolArray:
+        """Tell at which points some labels hold, and all around on the floor, too: a localiser errs."""
+        right = (self._places.labels_of(points) @ self._bits) == wanted
+        around = (points[right][:, None] + SURE * CIRCLE).reshape(-1, 2)
+        fits = (self._places.labels_of(around) @ self._bits) == wanted
+        fits |= self._floor.cells_at(around) == NO_CELL
+        right[right] = fits.reshape(-1, len(CIRCLE)).all(axis=1)
+        return np.asarray(right)
 
     # The way
 

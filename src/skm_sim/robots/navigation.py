@@ -30,6 +30,8 @@ ANSWER_SECONDS: Final = 5.0
 """Seconds in which a stack must say whether it takes a goal."""
 SETTLE: Final = 1.5
 """Seconds after an arrival in which the mission must have moved on: a state, a plan and a message."""
+SHORT: Final = 2.0
+"""Times the stack's tolerance from a goal within which it has arrived: its path may end beside the goal."""
 STIRRED: Final = 0.15
 """Metres that a stack must move the robot within its patience: less is a spin, or noise."""
 AHEAD: Final = (0.3, 1.2)
@@ -82,7 +84,8 @@ class Navigation:
         blockages: Blockages,
         patience: float = 30.0,
     ) -> None:
-        """`patience` is for how many seconds the robot may stand while a goal is under way."""
+        """`patience` is for how many seconds the robot may stand while a goal is under way, without a
+        recovery of the stack."""
         self._stack, self.planner, self._floor = stack, planner, floor
         self._blockages, self.patience = blockages, patience
         self._leg: Leg | None = None
@@ -94,7 +97,7 @@ class Navigation:
         self._sent_at = self._next_at = self._stirred_at = -math.inf
         self._arrived_at: float | None = None
         self._place = (0.0, 0.0)
-        self._attempt = self._short = 0
+        self._attempt = self._short = self._before = 0
         self.failure = ""
         """Why the present leg was given up; empty if it was not."""
         self.trouble = ""
@@ -102,6 +105,11 @@ class Navigation:
         self.distance_remaining = 0.0
         self.recoveries = 0
         self.counts: dict[str, int] = dict.fromkeys(("goals", "failed goals", "legs given up"), 0)
+
+    @property
+    def all_recoveries(self) -> int:
+        """The stack's recoveries on the present goal, and goals of the leg that were sent again."""
+        return self.recoveries + self._before
 
     # What the mission asks for
 
@@ -111,7 +119,7 @@ class Navigation:
             self._leg = Leg(leg.cells, self._leg.avoid, leg.target)
             return
         self._forget_goal()
-        self._leg, self._attempt, self._short = leg, 0, 0
+        self._leg, self._attempt, self._short, self._before = leg, 0, 0, 0
         self.failure = self.trouble = ""
         self._next_at = -math.inf
 
@@ -135,6 +143,7 @@ class Navigation:
             self._stack.cancel(self._number)
         self._sent = self._accepted = False
         self._arrived_at = None
+        self._before += self.recoveries
         self.distance_remaining, self.recoveries = 0.0, 0
 
     # What the stack says
@@ -148,9 +157,11 @@ class Navigation:
             self._sent = False
             self._fail("the goal was refused", now)
 
-    def on_feedback(self, number: int, distance: float, recoveries: int) -> None:
-        """Take a goal's feedback."""
+    def on_feedback(self, number: int, distance: float, recoveries: int, now: float) -> None:
+        """Take a goal's feedback; a recovery more is a stack at work, though the robot stands."""
         if number == self._number and self._sent:
+            if recoveries > self.recoveries:
+                self._stirred_at = now
             self.distance_remaining, self.recoveries = distance, recoveries
 
     def on_result(self, number: int, result: Result, now: float) -> None:
@@ -187,13 +198,15 @@ class Navigation:
         self._route = self.planner.route(self._leg, place, self._short)
         self._left, self._place = list(self._route.poses), place
         self._stack.forbid(self._route, self._leg.avoid, place)
-        if self._stack.keeps_out:
+        if self._stack.keeps_out and not self._route.stops:
             self._left = self._left[-1:]
         self._send_next(now)
 
     def _send_next(self, now: float) -> None:
         """Send what is left of the route: all of it, or its next pose to a stack that takes one."""
-        count = len(self._left) if self._stack.goes_through else 1
+        assert self._route is not None
+        together = self._stack.goes_through and not self._route.stops
+        count = len(self._left) if together else 1
         poses, self._left = self._left[:count], self._left[count:]
         self._number += 1
         if not self._stack.send(self._number, poses):
@@ -222,17 +235,29 @@ class Navigation:
             self._fail(reason, now)
 
     def _on_short(self, place: tuple[float, float], now: float) -> None:
-        """Take note that an arrival did not move the mission: go on beyond, so that it does."""
+        """Take note that an arrival did not move the mission: then it has to come through.
+
+        One far from the goal is none: then the same goal is sent again.
+        """
         assert self._route is not None
         gap = math.dist(place, self._route.poses[-1][:2])
         self._arrived_at = None
-        self._short += 1
-        self._fail(f"it is said to have arrived, {gap:.2f} m from the goal", now)
+        self._short += gap <= SHORT * self.planner.tolerance
+        reason = f"it is said to have arrived, {gap:.2f} m from the goal"
+        if self._route.narrow and gap <= SHORT * self.planner.tolerance:
+            reason += (
+                f", where the mission wants it deeper in a place than that has room for a"
+                f" goal_tolerance of {self.planner.tolerance:g} m: make the tolerance smaller, or the"
+                " place larger"
+            )
+        self._fail(reason, now)
 
     def _fail(self, reason: str, now: float) -> None:
         assert self._leg is not None
         self.counts["failed goals"] += 1
         self._attempt += 1
+        self._before += 1 + self.recoveries
+        self.recoveries = 0
         self.trouble = reason
         self._next_at = now + BACKOFF * self._attempt
         if self._attempt >= ATTEMPTS:

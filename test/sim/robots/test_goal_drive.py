@@ -28,3 +28,18 @@ def test_a_place_counts_once_the_robot_is_in_it_for_sure() -> None:
     assert labels_at(drive, EDGE + 0.07, 0.8) == frozenset()
     drive.avoid = frozenset({frozenset({"dock"})})
     assert labels_at(drive, EDGE - 0.01, 1.0) == {"dock"}, "what is to be avoided counts at once"
+
+
+def test_an_edge_that_is_grazed_between_two_poses_may_be_noise() -> None:
+    building = make_building(EXAMPLE_MAP, EXAMPLE_PLACES)
+    drive = GoalDrive(building, Chassis(), Limits(), DriveConfig(0.2, filter_gain=1.0), None)
+    edge = -4 + 0.5 * 0.98  # y at which a chord is 0.2 m long, 1 cm deep in the dock
+    drive.read((-6.8, edge, 0.0), REST, 0.0)
+    drive.states(0.0, resting=False)
+    drive.read((-7.2, edge, 0.0), REST, 0.2)
+    assert not any(state.labels for state in drive.states(0.2, resting=False))
+    drive.read((-7.0, -3.4, 0.0), REST, 0.4)
+    drive.states(0.4, resting=False)
+    drive.read((-6.6, -3.75, 0.0), REST, 0.6)
+    entered = drive.states(0.6, resting=False)
+    assert any(state.labels == {"dock"} for state in entered), "what is crossed counts"

@@ -72,11 +72,40 @@ def test_straight_ways_between_the_bends_keep_from_what_is_to_be_avoided(buildin
     assert len(route.poses) < len(way(building, START, place, WET)) / 3
 
 
-def test_after_an_arrival_that_did_not_count_the_goal_lies_further_on(building):
-    planner, leg = LegPlanner(building, TOLERANCE), Leg(way(building, START, "dock"))
-    first, second = planner.route(leg, START), planner.route(leg, START, 1)
-    assert math.dist(first.poses[-1][:2], second.poses[-1][:2]) == pytest.approx(TOLERANCE)
-    assert math.dist(START, second.poses[-1][:2]) > math.dist(START, first.poses[-1][:2])
+def stops_within(planner, start, poses, early):
+    """Return where a robot that goes straight from goal to goal stops, so early before each."""
+    points = [start]
+    for x, y, _ in poses:
+        length = math.dist(points[-1], (x, y))
+        part = max(0.0, 1 - early / length)
+        before = points[-1]
+        points.append((before[0] + part * (x - before[0]), before[1] + part * (y - before[1])))
+    return points
+
+
+@pytest.mark.parametrize("angle", np.arange(0, math.tau, 0.7))
+def test_after_an_arrival_that_did_not_count_the_way_leads_through_the_place(building, angle):
+    """The dock is a circle of 0.5 m around (-7, -4): the robot stands at its edge, on any side."""
+    planner, leg = LegPlanner(building, 0.5), Leg(way(building, START, "dock"))
+    start = -7 + 0.52 * math.cos(angle), -4 + 0.52 * math.sin(angle)
+    if building.floor.cell_at(*start) < 0:
+        return
+    wanted = planner._labels([leg.cells[-1]])[0]
+    for attempt in (1, 2, 3):
+        route = planner.route(leg, start, attempt)
+        stops = stops_within(planner, start, route.poses, 0.5)
+        track = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(stops)])
+        assert planner.is_sure(track, wanted).any()
+
+
+def test_a_place_without_room_for_the_tolerance_is_come_through_at_once(building):
+    planner, leg = LegPlanner(building, 0.6), Leg(way(building, START, "dock"))
+    route = planner.route(leg, START)
+    assert route.narrow
+    cells = building.floor.centres[list(leg.cells)]
+    before = tuple(cells[np.hypot(*(cells - cells[-1]).T) > 0.75][-1])
+    track = np.linspace(*stops_within(planner, before, route.poses, 0.6), 50)
+    assert planner.is_sure(track, planner._labels([leg.cells[-1]])[0]).any()
 
 
 class Stack:
@@ -172,6 +201,19 @@ def test_whatever_goes_wrong_is_tried_again_with_limits_then_given_up(
     assert blocked
     assert building.floor.cell_at(*START) not in blocked
     assert not navigation.blockages.cells(now + 61), "what is in the way may go away"
+
+
+def test_a_stack_that_recovers_is_given_time_but_not_for_ever(building, navigation, stack):
+    navigation.take(Leg(way(building, START, "lab"), frozenset(), "lab"))
+    number = accepted(navigation, stack, 0.0)
+    for recoveries in range(1, 7):
+        navigation.on_feedback(number, 5.0, recoveries, 20.0 * recoveries)
+        navigation.drive(POSE, 20.0 * recoveries + 19.0)
+    assert not navigation.trouble
+    assert navigation.all_recoveries == 6
+    navigation.drive(POSE, 151.0)
+    assert "not moved for 30 s" in navigation.trouble
+    assert navigation.all_recoveries == 7, "to send it again is a recovery, too"
 
 
 def test_a_goal_that_failed_once_is_done_at_the_second_try(building, navigation, stack):
