@@ -511,10 +511,9 @@ class GoalDrive(RobotDrive):
             return True
         parts = np.linspace(0.0, 1.0, 2 + math.ceil(math.dist(before, after) / SURE))
         points = np.array(before) + parts[1:-1, None] * np.subtract(after, before)
-        shown = [self._places.labels_at(*point) == labels for point in points.tolist()]
         return any(
-            held and self._is_sure(*point, labels)
-            for held, point in zip(shown, points.tolist(), strict=True)
+            self._places.labels_at(x, y) == labels and self._is_sure(x, y, labels)
+            for x, y in points.tolist()
         )
 
     def _cell(self, x: float, y: float) -> int:

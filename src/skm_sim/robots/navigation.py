@@ -31,7 +31,7 @@ ANSWER_SECONDS: Final = 5.0
 SETTLE: Final = 1.5
 """Seconds after an arrival in which the mission must have moved on: a state, a plan and a message."""
 SHORT: Final = 2.0
-"""Times the stack's tolerance from a goal within which it has arrived: its path may end beside the goal."""
+"""Times the tolerance from a goal within which a stack has arrived: its path may end beside the goal."""
 STIRRED: Final = 0.15
 """Metres that a stack must move the robot within its patience: less is a spin, or noise."""
 AHEAD: Final = (0.3, 1.2)
