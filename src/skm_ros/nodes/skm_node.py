@@ -35,6 +35,7 @@ from rclpy.timer import Timer
 from skm_machine.errors import did_you_mean
 from skm_ros import qos
 from skm_ros.executor import LowPriorityGroup
+from skm_ros.nodes.bonds import ManagerBond
 
 NAMESPACE: Final = "/skm"
 """The namespace of the nodes unless remapped (`--ros-args -r __ns:=/robot1`)."""
@@ -92,6 +93,17 @@ LIFECYCLE: Final = Setting(
 )
 
 
+BOND: Final = Setting(
+    "bond_heartbeat_period",
+    0.1,
+    "managed nodes, where bondpy is installed: seconds between heartbeats for the lifecycle manager; 0:"
+    " no bond",
+    low=0.0,
+    high=1.0,
+    fixed=True,
+)
+
+
 class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
     """A node in skm's namespace, with declared settings and a diagnostic status every second.
 
@@ -113,13 +125,14 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         self._warned_at = -WARNING_SECONDS
         self.counts: Counter[str] = Counter()
         """What has happened so far, for the diagnostics: dropped messages by reason, and so on."""
-        declared = (*settings, LIFECYCLE)
+        declared = (*settings, LIFECYCLE, BOND)
         self._settings = {setting.name: setting for setting in declared}
         self.add_on_set_parameters_callback(self._check_parameters)
         for setting in declared:
             self.declare_parameter(setting.name, self._given(setting), setting.descriptor())
         self.active = not self.setting("lifecycle")
         """Whether the node takes part; a managed one does so between activate and deactivate."""
+        self._bond = ManagerBond(self, self.setting("bond_heartbeat_period"))
         if not self.active:
             LifecycleNodeMixin.__init__(self)
         self._diagnostics = self.create_publisher(
@@ -240,11 +253,13 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to take part."""
         self.active = True
+        self._bond.form()
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take part no more, until activated again; what is under way ends."""
         self.active = False
+        self._bond.break_()
         self.close()
         return super().on_deactivate(state)
 
@@ -263,6 +278,11 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
 
     def close(self) -> None:
         """Say what must be said before the node goes; the context is still up."""
+
+    def destroy_node(self) -> None:
+        """Go, the bond before the node."""
+        self._bond.break_()
+        super().destroy_node()
 
     def drop(self, kind: str, reason: object = "") -> None:
         """Count a message that is not acted on under its kind, and warn about it now and then."""

@@ -82,6 +82,8 @@ class LegPlanner:
         self._occupancy = building.occupancy
         names = self._places.names
         self._bits: IntArray = 1 << np.arange(len(names), dtype=np.int64)
+        self._near: dict[tuple[frozenset[frozenset[str]], float], BoolArray] = {}
+        """Cells that are within a margin of what is to be avoided."""
 
     def route(self, leg: Leg, start: Point, attempt: int = 0) -> Route:
         """Return the goals of a leg from where the robot is.
@@ -111,6 +113,39 @@ class LegPlanner:
         else:  # not even the cells' own way is free: then it is not for the stack to find a better one
             bends, margin = points, 0.0
         return Route(tuple(map(_pose, [start, *bends[:-1]], bends)), margin, narrow=narrow)
+
+    def widest(self, route: Route, avoid: frozenset[frozenset[str]], start: Point) -> float:
+        """Return the margin that a stack which finds its own way can keep from what is to be avoided."""
+        floor, centres = self._floor, self._floor.centres
+        first, last = floor.nearest_cell(*start)[0], floor.nearest_cell(*route.poses[-1][:2])[0]
+        ends = np.hypot(*(centres - start).T) < 2 * MASK_MARGIN
+        ends |= np.hypot(*(centres - route.poses[-1][:2]).T) < 2 * MASK_MARGIN
+        for margin in MARGINS:
+            if margin <= route.margin:
+                break
+            if (avoid, margin) not in self._near:
+                self._near[avoid, margin] = self.is_forbidden(centres, avoid, margin)
+            shut = self._near[avoid, margin] & ~(ends & ~self._near_of(avoid))
+            if self._joined(first, last, shut):
+                return margin
+        return route.margin
+
+    def _near_of(self, avoid: frozenset[frozenset[str]]) -> BoolArray:
+        """Return which cells are in what is to be avoided."""
+        if (avoid, 0.0) not in self._near:
+            self._near[avoid, 0.0] = self._shows(self._floor.centres, avoid)
+        return self._near[avoid, 0.0]
+
+    def _joined(self, first: int, last: int, shut: BoolArray) -> bool:
+        """Tell whether a way leads from cell to cell through none that is shut."""
+        reached = np.zeros(len(shut), np.bool_)
+        reached[first] = True
+        front = np.array([first])
+        while len(front) and not reached[last]:
+            after = np.unique(self._floor.moves[front])
+            front = after[~reached[after] & ~shut[after]]
+            reached[front] = True
+        return bool(reached[last])
 
     def same_end(self, one: Leg, other: Leg) -> bool:
         """Tell whether two legs end where the same labels hold."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -32,6 +32,8 @@ SETTLE: Final = 1.5
 """Seconds after an arrival in which the mission must have moved on: a state, a plan and a message."""
 SHORT: Final = 2.0
 """Times the tolerance from a goal within which a stack has arrived: its path may end beside the goal."""
+STOPPING: Final = 0.4
+"""Seconds from a look at the robot until it stands, if its goal is cancelled then: two periods."""
 STIRRED: Final = 0.15
 """Metres that a stack must move the robot within its patience: less is a spin, or noise."""
 AHEAD: Final = (0.3, 1.2)
@@ -97,6 +99,10 @@ class Navigation:
         self._sent_at = self._next_at = self._stirred_at = -math.inf
         self._arrived_at: float | None = None
         self._place = (0.0, 0.0)
+        self._seen = -math.inf, (0.0, 0.0)
+        self._kept_away = False
+        """Whether the robot has been away from what is to be avoided since the goal was sent: one that
+        begins close to it may leave."""
         self._attempt = self._short = self._before = 0
         self.failure = ""
         """Why the present leg was given up; empty if it was not."""
@@ -181,23 +187,35 @@ class Navigation:
     def drive(self, pose: Pose, now: float) -> None:
         """Send the leg's goal when it is time, and look after the one under way."""
         place = pose[:2]
+        ahead, self._seen = self._ahead_of(place, now), (now, place)
         if math.dist(place, self._place) > STIRRED:
             self._place, self._stirred_at = place, now
         if self._leg is None or self.failure:
             return
         if self._sent:
-            self._watch(place, now)
+            self._watch(place, ahead, now)
         elif self._arrived_at is not None:
             if now - self._arrived_at > SETTLE:
                 self._on_short(place, now)
         elif now >= self._next_at:
             self._send(place, now)
 
+    def _ahead_of(self, place: Point, now: float) -> Point:
+        """Return where the robot would be before it could be stopped."""
+        before, (x, y) = self._seen
+        parts = STOPPING / (now - before) if 0 < now - before < 1 else 0.0
+        return place[0] + parts * (place[0] - x), place[1] + parts * (place[1] - y)
+
     def _send(self, place: tuple[float, float], now: float) -> None:
         assert self._leg is not None
         self._route = self.planner.route(self._leg, place, self._short)
+        avoid = self._leg.avoid
+        if avoid and self._stack.keeps_out:
+            margin = self.planner.widest(self._route, avoid, place)
+            self._route = replace(self._route, margin=margin)
         self._left, self._place = list(self._route.poses), place
-        self._stack.forbid(self._route, self._leg.avoid, place)
+        self._kept_away = not avoid or not self._is_near(place)
+        self._stack.forbid(self._route, avoid, place)
         if self._stack.keeps_out and not self._route.stops:
             self._left = self._left[-1:]
         self._send_next(now)
@@ -215,7 +233,18 @@ class Navigation:
         self.counts["goals"] += 1
         self._sent, self._sent_at, self._stirred_at = True, now, now
 
-    def _watch(self, place: tuple[float, float], now: float) -> None:
+    @property
+    def _guard(self) -> float:
+        """Metres from what is to be avoided at which a goal is taken back."""
+        return 0.0 if self._route is None else min(0.5 * self._route.margin, 0.15)
+
+    def _is_near(self, place: Point) -> bool:
+        """Tell whether a place is closer to what is to be avoided than it should be."""
+        assert self._leg is not None
+        points = np.array([place])
+        return bool(self.planner.is_forbidden(points, self._leg.avoid, self._guard)[0])
+
+    def _watch(self, place: Point, ahead: Point, now: float) -> None:
         """Take back a goal that is not answered, gets nowhere, or leads into what is to be avoided."""
         assert self._leg is not None
         assert self._route is not None
@@ -225,10 +254,12 @@ class Navigation:
         elif self._accepted and now - self._stirred_at > self.patience:
             reason = f"the robot has not moved for {self.patience:g} s"
         elif self._leg.avoid and math.isfinite(self._route.margin):
-            guard = min(0.5 * self._route.margin, 0.15)
-            points = np.array([place])
-            if guard > 0 and self.planner.is_forbidden(points, self._leg.avoid, guard)[0]:
-                reason = f"it comes within {guard:.2f} m of what must be avoided"
+            near = self._is_near(place)
+            if near and self._kept_away:
+                reason = f"it comes within {self._guard:.2f} m of what must be avoided"
+            elif self.planner.is_forbidden(np.array([ahead]), self._leg.avoid)[0]:
+                reason = f"it would be in what must be avoided within {STOPPING:g} s"
+            self._kept_away = self._kept_away or not near
         if reason:
             self._stack.cancel(self._number)
             self._sent = self._accepted = False

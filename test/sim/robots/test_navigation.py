@@ -249,6 +249,24 @@ def test_a_stack_that_comes_near_what_must_be_avoided_is_stopped(building, navig
     assert "must be avoided" in navigation.trouble
 
 
+def test_a_stack_that_backs_into_what_must_be_avoided_is_stopped(building, navigation, stack):
+    """It begins close to it, as after a goal that was taken back: it may leave, but not go in."""
+    navigation.take(Leg(way(building, START, "office", WET), WET, "office"))
+    number, edge = 0, -1.2 - 0.55
+    for tick in range(10):
+        navigation.drive((edge - 0.06 - 0.02 * tick, -0.3, 0.0), 0.2 * tick)
+        number = number or stack.sent[-1][0]
+        navigation.on_answer(number, True, 0.2 * tick)
+    assert not stack.cancelled
+    for tick in range(10, 20):
+        navigation.drive((edge - 0.26 + 0.03 * (tick - 10), -0.3, 0.0), 0.2 * tick)
+        if stack.cancelled:
+            break
+    assert stack.cancelled == [number]
+    assert edge - 0.26 + 0.03 * (tick - 10) < edge - 0.05
+    assert "must be avoided" in navigation.trouble
+
+
 def test_a_stack_that_keeps_out_by_itself_gets_a_mask_and_one_pose(building, navigation, stack):
     stack.keeps_out = True
     navigation.take(Leg(way(building, START, "lab", WET), WET, "lab"))
