@@ -2,6 +2,7 @@
 
 import sys
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 import rclpy
@@ -21,7 +22,7 @@ class Managed(SkmNode):
 class Bond:
     """bondpy's, as its documentation has it: what is done with it."""
 
-    made = []
+    made: ClassVar = []
 
     def __init__(self, topic, id, node):
         self.about, self.started, self.ended = (topic, id), False, False

@@ -1,7 +1,7 @@
 """The bond that a lifecycle manager keeps with the nodes that it manages, where bondpy is installed.
 
-Nav2's manager takes a node that it has activated for dead if no heartbeat of it comes on the topic `bond`
-(relative to the manager's namespace), with the node's name. Here the node's side of it: formed by
+Nav2's manager takes a node that it has activated for dead if no heartbeat of it comes on the topic
+`bond` (relative to the manager's namespace), with the node's name. Here the node's side of it: formed by
 activate, broken by deactivate. bondpy comes with an installed ROS 2 and is on no registry; without it
 the manager needs `bond_timeout: 0.0`.
 """
