@@ -1,11 +1,12 @@
 """Measure plans of missions in parts: against the exact product, and with many places on a large map.
 
-    python benchmarks/large_missions.py random --count 500 [--first 120]
+    python benchmarks/large_missions.py random --count 500 [--first 120] [--maps A.yaml B.yaml]
     python benchmarks/large_missions.py places --count 50 --seconds 10 --long 600
 
-`random` draws conjunctions of 3 to 12 clauses on three maps and compares each plan with the shortest way
-in machine × cells, where that product fits; each mission has its own seed, so that a run that was broken
-off goes on with `--first`. `places` visits many places on the hall in cells of 0.1 m (about 11,000), and
+`random` draws conjunctions of 3 to 12 clauses on three maps (of map_server; those that are not given are
+the hall, with other places and cells) and compares each plan with the shortest way in machine × cells,
+where that product fits; each mission has its own seed, so that a run that was broken off goes on with
+`--first`. `places` visits many places on the hall in cells of 0.1 m (about 11,000), and
 compares a plan with the best that a long search finds.
 """
 
@@ -26,6 +27,7 @@ from skm_primitives.planning.product import mission_product
 from skm_primitives.planning.solvers import Lengths
 from skm_sim.finite_world import FiniteWorld
 from skm_sim.maps.building import Building, make_building
+from skm_sim.maps.occupancy import read_map
 from skm_sim.maps.places import Circle, Places, PlacesFile
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall" / "hall.yaml"
@@ -48,15 +50,19 @@ MOST_STATES = 600
 
 
 def random_building(
-    rng: Random, count: int, cell: float, radius: float, size: tuple[float, ...]
+    rng: Random, count: int, cell: float, radius: float, size: tuple[float, ...], map_file: Path
 ) -> Building:
-    """Return the hall with places drawn at random."""
-    shapes = {
-        f"p{i}": (Circle(rng.uniform(-7.5, 7.5), rng.uniform(-4.6, 4.6), rng.choice(size)),)
-        for i in range(count)
-    }
+    """Return a map with places drawn at random, where a robot can be."""
+    occupancy = read_map(map_file)
+    row, column = np.nonzero(occupancy.free)
+    inner = (np.stack([column, row], axis=1) + 0.5) * occupancy.resolution
+    free = occupancy.frame.to_frame(inner).tolist()
+    shapes = {}
+    for i in range(count):
+        x, y = rng.choice(free)
+        shapes[f"p{i}"] = (Circle(x, y, rng.choice(size)),)
     file = PlacesFile(Places(shapes), cell=cell, robot_radius=radius, neighbours=8)
-    return make_building(HALL, file)
+    return make_building(map_file, file)
 
 
 def cells_of_building(building: Building) -> Cells:
@@ -88,13 +94,14 @@ class Tally:
         )
 
 
-def random_conjunctions(first: int, count: int, seconds: float) -> None:
+def random_conjunctions(first: int, count: int, seconds: float, files: list[Path]) -> None:
     """Compare plans with the exact product."""
     rng = Random(29)
+    files = [*files, *[HALL] * 3][:3]
     maps = [
-        random_building(rng, 10, 0.25, 0.22, (0.3,)),
-        random_building(rng, 10, 0.5, 0.15, (0.3, 0.6, 1.2)),
-        random_building(rng, 12, 0.4, 0.2, (0.5, 0.9)),
+        random_building(rng, 10, 0.25, 0.22, (0.3,), files[0]),
+        random_building(rng, 10, 0.5, 0.15, (0.3, 0.6, 1.2), files[1]),
+        random_building(rng, 12, 0.4, 0.2, (0.5, 0.9), files[2]),
     ]
     tally = Tally()
     for number in range(first, count):
@@ -160,7 +167,7 @@ def exact_steps(text: str, cells: Cells, start: int) -> float | None:
 
 def many_places(count: int, seconds: float, long: float) -> None:
     """Visit many places on a large map, with little and with much time."""
-    building = random_building(Random(50), count, 0.1, 0.15, (0.3,))
+    building = random_building(Random(50), count, 0.1, 0.15, (0.3,), HALL)
     cells = cells_of_building(building)
     names = [name for name in building.places.names if name not in building.unreachable]
     machine = in_parts(parse(" & ".join(f"F {name}" for name in names)))
@@ -179,8 +186,9 @@ if __name__ == "__main__":
     parser.add_argument("--first", type=int, default=0, help="the first of the random missions")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--long", type=float, default=600.0)
+    parser.add_argument("--maps", type=Path, nargs="+", default=[], help="up to three")
     args = parser.parse_args()
     if args.what == "random":
-        random_conjunctions(args.first, args.count, args.seconds)
+        random_conjunctions(args.first, args.count, args.seconds, args.maps)
     else:
         many_places(args.count, args.seconds, args.long)

@@ -1,10 +1,11 @@
 """A team of robots that move at their own pace, through the steps of one plan.
 
 A step of the team is over when each robot has confirmed its cell. Until then some robots are there and
-others are not, in any order. So a robot is let go only if its move keeps clear of where every other
-robot is and of where it goes, and if no order of arrivals shows labels that lose the mission; the rest
-waits for the others. A robot from which nothing is heard is gone, one that does not arrive in time is
-stuck: both keep their labels and get no work. A robot that is found elsewhere makes the team plan again.
+others are not, in any order. So a robot is let go only if its way keeps clear of where every other robot
+may be, and if no order of arrivals shows labels that lose the mission; the rest waits for the others. A
+robot from which nothing is heard is gone, one that does not arrive in time is stuck: both keep their
+labels and get no work. Those that are under way arrive, and the team plans again from there, as it does
+when a robot is found elsewhere.
 """
 
 from __future__ import annotations
@@ -40,13 +41,21 @@ class TeamDispatch:
         """Why robots get no work any more."""
         self._heard = [now] * len(self.cells)
         self._stopped = [""] * len(self.cells)
-        self._going: set[int] = set()
+        self._going: dict[int, float] = {}
+        """Robots that were let go in this step, and when."""
+        self._lost: set[int] = set()
+        """Robots that are found to be gone or stuck, and that the plan does not know of yet."""
         self._began = now
 
     def begin(self, now: float) -> None:
         """Begin the next step of the plan."""
         self._began = now
         self._going.clear()
+
+    def replanned(self, now: float) -> None:
+        """Begin with a plan that knows which robots are lost."""
+        self._lost.clear()
+        self.begin(now)
 
     @property
     def targets(self) -> list[int]:
@@ -58,28 +67,24 @@ class TeamDispatch:
         self.cells[robot] = cell
         self._heard[robot], self._stopped[robot] = now, stopped
 
-    def target(self, robot: int) -> int | None:
+    def target(self, robot: int, now: float) -> int | None:
         """Return where a robot may go now; None: it is there, or has to wait."""
         here, there = self.cells[robot], self.targets[robot]
-        if here == there or self.run.team.names[robot] in self.run.team.gone:
+        if here == there or robot in self._lost or self.run.team.names[robot] in self.run.team.gone:
             return None
-        if robot not in self._going and not self._may_go(robot):
+        if robot not in self._going and (self.interrupted or not self._may_go(robot)):
             return None
-        self._going.add(robot)
+        self._going.setdefault(robot, now)
         return there
 
     def _may_go(self, robot: int) -> bool:
+        """Tell whether a way keeps clear of all others, whenever they are where on theirs."""
         team, targets = self.run.team, self.targets
         here, there = self.cells[robot], targets[robot]
         for other, at in enumerate(self.cells):
-            if other == robot:
-                continue
-            ends = {at, targets[other]} if other in self._going else {at}
-            moves = [(end, end) for end in ends]
-            if other in self._going:
-                moves.append((at, targets[other]))
-            for came, to in moves:
-                if bool(team.too_close(here, there, came, to)):
+            if other != robot:
+                to = targets[other] if other in self._going else at
+                if bool(team.too_close(here, there, *team.ends(other, at, to))):
                     return False
         return self._harmless({*self._going, robot})
 
@@ -98,37 +103,62 @@ class TeamDispatch:
     def missing(self, now: float) -> dict[str, str]:
         """Return the robots that are gone or stuck now, and were not before, each with the reason."""
         found: dict[str, str] = {}
-        for robot, name in enumerate(self.run.team.names):
-            if name in self.run.team.gone:
-                continue
+        names, gone = self.run.team.names, self.run.team.gone
+        working = [r for r, name in enumerate(names) if name not in gone and r not in self._lost]
+        for robot in working:
+            name = names[robot]
+            under_way = robot in self._going and self.cells[robot] != self.targets[robot]
             if now - self._heard[robot] > self.gone_after:
                 found[name] = f"nothing is heard of {name}"
-            elif robot in self._going and now - self._began > self.stuck_after:
+            elif under_way and now - self._going[robot] > self.stuck_after:
                 why = f": {self._stopped[robot]}" if self._stopped[robot] else ""
                 found[name] = f"{name} is stuck{why}"
         if not found and not self._going and now - self._began > self.stuck_after:
-            waiting = [
-                n for r, n in enumerate(self.run.team.names) if self.cells[r] != self.targets[r]
-            ]
+            waiting = [names[r] for r in working if self.cells[r] != self.targets[r]]
             found = {
-                name: f"{name} cannot go without meeting another robot" for name in waiting[:1]
+                name: f"{name} cannot go without meeting another robot, or losing the mission"
+                for name in waiting[:1]
             }
         self.reasons.update(found)
+        self._lost |= {names.index(name) for name in found}
         return found
 
     @property
     def arrived(self) -> bool:
-        """Whether the step is over: each robot that has work has confirmed its cell."""
+        """Whether the step is over: each robot has confirmed its cell."""
         return self.cells == self.targets
 
     @property
-    def astray(self) -> bool:
-        """Whether a robot is neither where the step began nor where it is to end."""
-        began = (path[-1] for path in self.run.paths)
-        return any(
-            cell not in (before, after)
-            for cell, before, after in zip(self.cells, began, self.targets, strict=True)
+    def interrupted(self) -> bool:
+        """Whether the plan cannot be followed any further: robots are lost, or somewhere else."""
+        return bool(self._lost) or any(map(self._is_astray, range(len(self.cells))))
+
+    @property
+    def settled(self) -> bool:
+        """Whether no robot is under way that may still arrive: then it can be planned again."""
+        return not any(
+            self.cells[robot] != self.targets[robot]
+            for robot in self._going
+            if robot not in self._lost and not self._is_astray(robot)
         )
+
+    def _is_astray(self, robot: int) -> bool:
+        """Tell whether a robot is neither where the step began nor where it is to end."""
+        return self.cells[robot] not in (self.run.paths[robot][-1], self.targets[robot])
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The robots that the plan does not know to be lost."""
+        return tuple(self.run.team.names[robot] for robot in sorted(self._lost))
+
+    @property
+    def halted(self) -> dict[str, int]:
+        """Where lost robots were going that have not arrived."""
+        return {
+            self.run.team.names[robot]: self.targets[robot]
+            for robot in sorted(self._lost & self._going.keys())
+            if self.cells[robot] != self.targets[robot]
+        }
 
 
 def action_to(successors: IntArray, cell: int, target: int) -> int | None:

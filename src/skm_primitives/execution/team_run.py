@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from skm_primitives.planning.teams import (
     TeamPlanner,
     collisions,
 )
-from skm_sim.arrays import FloatArray
+from skm_sim.arrays import FloatArray, IntArray
+from skm_sim.maps.building import Building
 
 
 def team_mission(text: str, team: Team, format: str = "auto") -> Mission:
@@ -85,21 +86,19 @@ class TeamRun:
         if self.plans == 1:
             self.first_plan = self.plan
 
-    def lose(self, name: str, cells: Sequence[int] | None = None) -> None:
-        """Take note that a robot is gone or stuck: it keeps its labels, and gets no work.
+    def lose(self, *names: str, halted: Mapping[str, int] | None = None) -> None:
+        """Take note that robots are gone or stuck: they keep their labels, and get no work.
 
-        `cells`: where the robots are, if that is not where the last step ended.
+        `halted`: where those were going that may stand between two cells.
         """
-        if name not in self.team.names:
-            raise SkmError(f"there is no robot '{name}'{did_you_mean(name, self.team.names)}")
-        self.team = replace(self.team, gone=self.team.gone | {name})
-        if cells is not None and list(cells) != [path[-1] for path in self.paths]:
-            self.take(cells)
-        if not self.outcome:
-            self._plan(AGAIN_SECONDS)
-
-    def plan_again(self) -> None:
-        """Plan from where the robots are now: they have left the plan."""
+        for name in names:
+            if name not in self.team.names:
+                raise SkmError(f"there is no robot '{name}'{did_you_mean(name, self.team.names)}")
+        self.team = replace(
+            self.team,
+            gone=self.team.gone | set(names),
+            halted={**self.team.halted, **(halted or {})},
+        )
         if not self.outcome:
             self._plan(AGAIN_SECONDS)
 
@@ -156,9 +155,45 @@ def run_team(run: TeamRun, gone: Mapping[str, int] | None = None) -> TeamEpisode
     return run.episode
 
 
-def team_of(names: Sequence[str], cells: Cells, building: Any | None) -> Team:  # noqa: ANN401
-    """Return a team in a world; in a building its robots keep their radii apart."""
+def team_of(
+    names: Sequence[str],
+    cells: Cells,
+    building: Building | None,
+    *,
+    margin: float = 0.0,
+    asynchronous: bool = False,
+) -> Team:
+    """Return a team in a world; in a building its robots keep their radii apart, and a margin."""
     if building is None:
-        return Team(tuple(names), cells)
+        return Team(tuple(names), cells, asynchronous=asynchronous)
     centres: FloatArray = np.asarray(building.floor.centres)
-    return Team(tuple(names), cells, centres, building.file.robot_radius)
+    return Team(
+        tuple(names),
+        replace(cells, successors=plain_moves(building, cells.successors)),
+        centres,
+        building.file.robot_radius,
+        margin,
+        asynchronous=asynchronous,
+    )
+
+
+LOOKED_AT: Final = 9
+"""Points of a move, its ends among them, at which it is looked what shows."""
+
+
+def plain_moves(building: Building, successors: IntArray) -> IntArray:
+    """Return moves without those that pass a place which shows at neither of their ends.
+
+    A team is judged on its cells: what a robot shows on its way must not be something else.
+    """
+    centres, labels = np.asarray(building.floor.centres), building.labels
+    count, actions = successors.shape
+    before = np.repeat(np.arange(count), actions)
+    after = successors.reshape(-1)
+    passed = np.zeros((len(after), labels.shape[1]), np.bool_)
+    for share in np.linspace(0.0, 1.0, LOOKED_AT)[1:-1].tolist():
+        points = (1 - share) * centres[before] + share * centres[after]
+        passed |= building.places.labels_of(points)
+    hidden = (passed & ~labels[before] & ~labels[after]).any(axis=1)
+    found: IntArray = np.where(hidden, before, after).reshape(count, actions)
+    return found

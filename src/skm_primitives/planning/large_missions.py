@@ -25,6 +25,7 @@ from skm_machine.errors import UnachievableMissionError
 from skm_machine.factored import FactoredMachine, Parts
 from skm_machine.recurrence import AcceptanceMark
 from skm_primitives.planning.place_graph import FAR, Cells, PlaceGraph
+from skm_primitives.planning.place_order import PlaceOrders
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 BEST_SECONDS: Final = 10.0
@@ -111,6 +112,10 @@ class _Tables:
         """`[part]`: whether steps that show nothing move it, as deadlines do."""
         self.alike: BoolArray = (self.target == self.target[:, :, :1]).all(axis=1)
         """`[part, class]`: whether a class is to a part as if nothing showed."""
+        self.passable: BoolArray = np.ones(len(classes), np.bool_)
+        """`[class]`: what may show at all; the rest loses the mission, however it stands."""
+        for number in range(len(parts)):
+            self.passable[self._never(number)] = False
         self._memo: dict[bytes, After] = {}
 
     def _first_state(self, part: int, initial: int) -> int:
@@ -128,17 +133,25 @@ class _Tables:
         alike = same.all() and (lost == self.lost[part, after]).all()
         return after if alike and not entered.any() and not self.fresh[part].any() else initial
 
-    def _drifts(self, part: int) -> bool:
-        """Tell whether a step that shows nothing can move a part."""
+    def _reached(self, part: int) -> list[int]:
+        """Return the states that a part can come into."""
         reached, stack = {self.first[part]}, [self.first[part]]
         while stack:
-            state = stack.pop()
-            if self.target[part, state, 0] != state or self.lost[part, state, 0]:
-                return True
-            more = set(self.target[part, state].tolist()) - reached
+            more = set(self.target[part, stack.pop()].tolist()) - reached
             reached |= more
             stack += more
-        return False
+        return sorted(reached)
+
+    def _drifts(self, part: int) -> bool:
+        """Tell whether a step that shows nothing can move a part."""
+        reached = self._reached(part)
+        lost = self.lost[part, reached, 0].any()
+        return bool(lost or (self.target[part, reached, 0] != reached).any())
+
+    def _never(self, part: int) -> BoolArray:
+        """`[class]`: what loses a part in all of its states."""
+        found: BoolArray = np.asarray(self.lost[part, self._reached(part)].all(axis=0))
+        return found
 
     def after(self, parts: IntArray) -> After:
         """Return what each class does in a tuple: the next tuples, which are lost, which are paid."""
@@ -213,7 +226,9 @@ class _Bounds:
         member = np.array([[name in labels for labels in classes] for name in self.names], np.bool_)
         member = member.reshape(len(self.names), len(classes))
         self._at = [np.flatnonzero(row[graph.junction_class]) for row in member]
-        free = graph.free_ways.copy()
+        free = graph.shortest_ways(tables.passable)
+        self.ways: FloatArray = free.copy()
+        """`[junction, junction]`: the shortest ways that do not lose the mission at once."""
         np.fill_diagonal(free, 0.0)
         count = len(self.names)
         self.to: FloatArray = np.full((len(graph.junctions), count), FAR)
@@ -409,16 +424,16 @@ class _Search:
         self.plan_parts: list[Parts] = []
         self.order: list[int] = []
         """The classes of the events of the best plan."""
+        self._orders: dict[tuple[int, ...], _Orders] = {}
         self.deadline = math.inf
         self.first_seconds = 0.0
+        self.free = graph.ways_from(np.array([start]), tables.passable[graph.class_of])[0]
+        """`[junction]`: the shortest ways from the start that do not lose the mission at once."""
 
     def best(self, began: float, seconds: float) -> Plan:
         """Search until the plan is known to be optimal, or the time is up."""
         self.began, self.deadline = began, began + seconds
-        free = self.graph.ways_from(
-            np.array([self.start]), np.ones_like(self.graph.class_of, bool)
-        )[0]
-        there = [free[at].min(initial=FAR) for at in self.bounds._at]
+        there = [self.free[at].min(initial=FAR) for at in self.bounds._at]
         at_least = self.bounds.from_start(self.parts, np.array(there))
         width, proved = FIRST_BEAM, False
         while (now := time.process_time()) < self.deadline:
@@ -694,41 +709,69 @@ class _Search:
     # Better orders of the same events.
 
     def _improve(self, until: float) -> None:
-        """Move and turn parts of the order of events, while that makes it shorter; then shake it."""
+        """Move and turn parts of the order of events, while that makes it shorter; then shake it.
+
+        First by the ways between places alone, whatever happens there: that is quick. As long as the
+        best order of that kind is not as short as the mission allows, also event by event.
+        """
+        orders = self._place_orders()
+        now = time.process_time()
+        shortest = self._reorder(orders, now + (until - now) / 2)
+        if self.length <= shortest:
+            self._reorder(orders, until)
+            return
         rng = np.random.default_rng(0)
-        ways = self._class_ways()
-        # By the distances of places alone: quick, and most orders that are short by them work.
-        self._try(shorter_order(self.order, ways))
-        order = self._local_optimum(self.order, ways, until)
+        order = self._local_optimum(self.order, orders, until)
         while time.process_time() < until and len(order) > 3:
             first, second = sorted(rng.choice(len(order) + 1, 2, replace=False).tolist())
             third = int(rng.integers(second, len(order) + 1))
             shaken = order[:first] + order[second:third] + order[first:second] + order[third:]
             length = self.length
-            if not math.isfinite(self._try(shorter_order(shaken, ways))):
-                self._local_optimum(shaken, ways, until)
+            self._local_optimum(shaken, orders, until)
             if self.length < length:
-                order = self.order = self._local_optimum(self.order, ways, until)
+                order = self.order = self._local_optimum(self.order, orders, until)
 
-    def _class_ways(self) -> FloatArray:
-        """Return `[class, class]`: steps between their nearest cells; 0 stands for the start."""
-        count = len(self.classes)
-        found: FloatArray = np.zeros((count, count))
-        free = self.graph.free_ways
-        for a, here in enumerate(self.classes):
-            for b, there in enumerate(self.classes):
-                if len(there) and b:
-                    rows = free[np.ix_(here, there)] if a else self.first[there][None]
-                    found[a, b] = rows.min(initial=1e6)
-        return found
+    def _place_orders(self) -> _Orders:
+        """Return what measures orders of the classes of the best plan's events."""
+        classes = tuple(sorted(set(self.order)))
+        if classes not in self._orders:
+            self._orders[classes] = _Orders(self, classes)
+        return self._orders[classes]
 
-    def _local_optimum(self, order: list[int], ways: FloatArray, until: float) -> list[int]:
+    def _reorder(self, orders: _Orders, until: float) -> float:
+        """Improve the order by the ways between places; return how long the best is by these."""
+        order, length = orders.improved(self.order, until)
+        if length < self.length:
+            cells, here = list[int](), self.start
+            passable = np.flatnonzero(self.tables.passable).tolist()
+            for junction in orders.junctions(order):
+                there = int(self.graph.junctions[junction])
+                cells += self.graph.path(here, there, passable)
+                here = there
+            self._accept(cells, order)
+            if self.length > length:
+                self._try(order)
+        return length
+
+    def works(self, order: Sequence[int]) -> bool:
+        """Tell whether events in this order may do; where parts count steps, nobody knows."""
+        parts = self.parts
+        for number in order if not self.drifts else ():
+            after = self.tables.after(parts)
+            if after.lost[number]:
+                return False
+            if after.paid[number]:
+                return True
+            parts = after.target[:, number].copy()
+        return self.drifts
+
+    def _local_optimum(self, order: list[int], orders: _Orders, until: float) -> list[int]:
         """Return an order that no single move makes shorter, as far as the time allows.
 
-        A move is tried only where it is shorter by the distances of places; then exactly.
+        A move is tried only where it is shorter by the ways between places; then exactly.
         """
         order = list(order)
-        length = self._estimate(order, ways)
+        length = orders.length(order)
         exact = self._try(order)
         improved = True
         while improved:
@@ -736,19 +779,14 @@ class _Search:
             for changed in _moves(order):
                 if time.process_time() > until:
                     return order
-                estimate = self._estimate(changed, ways)
-                if estimate > length + ESTIMATE_SLACK:
+                estimate = orders.length(changed)
+                if estimate >= min(exact, length + ESTIMATE_SLACK):
                     continue
                 found = self._try(changed)
                 if found < exact or (found == exact and estimate < length):
                     order, length, exact, improved = changed, estimate, found, True
                     break
         return order
-
-    @staticmethod
-    def _estimate(order: list[int], ways: FloatArray) -> float:
-        stops = np.array([0, *order])
-        return float(ways[stops[:-1], stops[1:]].sum())
 
     def _try(self, order: list[int]) -> float:
         """Return how many steps an order of events takes; infinite if it does not work.
@@ -791,51 +829,38 @@ class _Search:
             self.length = bound
 
 
+class _Orders:
+    """Orders of events, named by classes of labels."""
+
+    def __init__(self, search: _Search, classes: Sequence[int]) -> None:
+        self._number = {name: index for index, name in enumerate(classes)}
+        self._classes = classes
+        self._orders = PlaceOrders(
+            [search.classes[number] for number in classes],
+            search.free,
+            search.bounds.ways,
+            lambda order: search.works([classes[index] for index in order]),
+        )
+
+    def _indices(self, order: Sequence[int]) -> list[int]:
+        return [self._number[name] for name in order]
+
+    def length(self, order: Sequence[int]) -> float:
+        """Return how many steps an order takes, whatever happens on the way."""
+        return float(self._orders.lengths(np.array([self._indices(order)]))[0])
+
+    def improved(self, order: Sequence[int], until: float) -> tuple[list[int], float]:
+        """Return the best order that is found until a CPU time, and its length."""
+        found, length = self._orders.improved(self._indices(order), until)
+        return [self._classes[index] for index in found], length
+
+    def junctions(self, order: Sequence[int]) -> list[int]:
+        """Return the junction of each event in an order by which it is as short as it can be."""
+        return self._orders.junctions(self._indices(order))
+
+
 ESTIMATE_SLACK: Final = 2.0
-"""Steps by which a move may look longer, by the distances of places, and still be tried exactly:
-which cell of a place is entered matters by about so much."""
-
-
-def shorter_order(order: Sequence[int], ways: FloatArray) -> list[int]:
-    """Return an order that no 2-opt or or-opt move makes shorter by the ways between places.
-
-    The way begins at place 0 and is open at its end. What a move changes is looked up, not summed again.
-    """
-    stops = [0, *order]
-    rows: list[list[float]] = ways.tolist()
-    while (better := _shorter_by_a_move(stops, rows)) is not None:
-        stops = better
-    return stops[1:]
-
-
-def _shorter_by_a_move(stops: list[int], rows: list[list[float]]) -> list[int] | None:
-    """Return the first order that one move makes shorter; None: there is none."""
-    count = len(stops)
-
-    def way(a: int, b: int) -> float:
-        return rows[stops[a]][stops[b]] if b < count else 0.0
-
-    for i in range(1, count - 1):
-        turned = 0.0  # what turning the stops from i to j changes within them
-        for j in range(i + 1, count):
-            turned += way(j, j - 1) - way(j - 1, j)
-            change = way(i - 1, j) - way(i - 1, i) + turned
-            if j + 1 < count:
-                change += way(i, j + 1) - way(j, j + 1)
-            if change < -1e-9:
-                return stops[:i] + stops[i : j + 1][::-1] + stops[j + 1 :]
-    for size in (1, 2, 3):
-        for i in range(1, count - size + 1):
-            j = i + size - 1
-            gain = way(i - 1, i) + way(j, j + 1) - (way(i - 1, j + 1) if j + 1 < count else 0.0)
-            if gain <= 0:
-                continue
-            for k in (*range(i - 1), *range(j + 1, count)):
-                if way(k, i) + way(j, k + 1) * (k + 1 < count) - way(k, k + 1) < gain - 1e-9:
-                    moved, rest = stops[i : j + 1], stops[:i] + stops[j + 1 :]
-                    after = (k if k < i else k - size) + 1
-                    return rest[:after] + moved + rest[after:]
-    return None
+"""Steps by which a move may look longer, by the ways between places, and still be tried exactly."""
 
 
 def _moves(order: list[int]) -> Iterator[list[int]]:

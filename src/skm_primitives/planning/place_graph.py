@@ -102,14 +102,17 @@ class PlaceGraph:
             return self.ways
         return np.minimum(self.ways, self.ways_from(self.junctions, through=inside))
 
-    @cached_property
-    def free_ways(self) -> FloatArray:
+    def shortest_ways(self, passable: BoolArray | None = None) -> FloatArray:
         """`[junction, junction]`: steps of the shortest way, whatever it passes: no way is shorter.
 
-        Every way is put together from those that pass no junction (Floyd and Warshall).
+        `passable[class]`: what may be passed at all; None: everything. Every way is put together from
+        those that pass no junction (Floyd and Warshall).
         """
         found = self.inner_ways.astype(np.float32)  # steps are exact in it, and it is twice as fast
-        for middle in range(len(found)):
+        middles: BoolArray = np.ones(len(found), np.bool_)
+        if passable is not None:
+            middles = passable[self.junction_class]
+        for middle in np.flatnonzero(middles).tolist():
             np.minimum(found, found[:, middle, None] + found[middle], out=found)
         return found.astype(np.float64)
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,10 @@ REALISED: Final = 12
 """Schedules that are laid out in space and time."""
 
 
+Cell: TypeAlias = IntArray | int
+"""A cell, or many."""
+
+
 @dataclass(frozen=True, eq=False)
 class Team:
     """Robots in one world: their names, and how much room they need."""
@@ -54,8 +58,14 @@ class Team:
     positions: FloatArray | None = None
     """`[cell, 2]`: the centres of cells in metres; None: robots only must not share or swap cells."""
     radius: float = 0.0
+    margin: float = 0.0
+    """Metres that a robot may stray from its way: so much more room is kept around each."""
     gone: frozenset[str] = frozenset()
     """Robots that do not move any more: they keep their labels, and get no work."""
+    asynchronous: bool = False
+    """Whether robots may begin and end a step at any time: then their whole ways are kept apart."""
+    halted: Mapping[str, int] = field(default_factory=dict)
+    """Where robots that are gone were going from their cells: they stand anywhere between."""
     moves: IntArray = field(init=False)
     """`[cell, action]`: where each action leads, to stay among them."""
 
@@ -78,25 +88,56 @@ class Team:
                 shown |= {name, f"{robot}.{name}"}
         return frozenset(shown)
 
-    def too_close(
-        self, a: IntArray | int, to_a: IntArray | int, b: IntArray | int, to_b: IntArray | int
-    ) -> BoolArray:
-        """Tell whether two robots that move at the same time meet, swap, or come too close."""
+    def ends(self, robot: int, came: Cell, to: Cell) -> tuple[Cell, Cell]:
+        """Return between which cells a robot is in a step: one that is gone may stand between two."""
+        between = self.halted.get(self.names[robot])
+        return (came, to) if between is None else (to, np.full_like(to, between))
+
+    def too_close(self, a: Cell, to_a: Cell, b: Cell, to_b: Cell) -> BoolArray:
+        """Tell whether two robots that move in one step meet, swap, or come too close."""
         a, to_a, b, to_b = (np.asarray(cells) for cells in (a, to_a, b, to_b))
-        found: BoolArray = np.asarray((to_a == to_b) | ((to_a == b) & (to_b == a)))
+        if self.asynchronous:
+            found: BoolArray = np.asarray((to_a == to_b) | (to_a == b) | (to_b == a))
+        else:
+            found = np.asarray((to_a == to_b) | ((to_a == b) & (to_b == a)))
         if self.positions is None or self.radius <= 0:
             return found
         where = self.positions
         gap = where[a] - where[b]
-        change = where[to_a] - where[to_b] - gap
-        square = (change**2).sum(axis=-1)
-        share = np.clip(-(gap * change).sum(axis=-1) / np.where(square > 0, square, 1.0), 0.0, 1.0)
-        nearest = np.sqrt(((gap + share[..., None] * change) ** 2).sum(axis=-1))
+        if self.asynchronous:
+            nearest = _nearest_points(where[a], where[to_a], where[b], where[to_b])
+        else:
+            change = where[to_a] - where[to_b] - gap
+            nearest = np.sqrt((_from_origin(gap, change) ** 2).sum(axis=-1))
         # A robot that begins too close may move away, not nearer.
         before = np.sqrt((gap**2).sum(axis=-1))
-        limit = np.minimum(2 * self.radius, before)
+        limit = np.minimum(2 * (self.radius + self.margin), before)
         close: BoolArray = np.asarray(found | (nearest < limit - 1e-9))
         return close
+
+
+def _from_origin(start: FloatArray, way: FloatArray) -> FloatArray:
+    """Return the point nearest to the origin of each straight way, given by its start and length."""
+    square = (way**2).sum(axis=-1)
+    share = np.clip(-(start * way).sum(axis=-1) / np.where(square > 0, square, 1.0), 0.0, 1.0)
+    found: FloatArray = start + share[..., None] * way
+    return found
+
+
+def _nearest_points(a: FloatArray, to_a: FloatArray, b: FloatArray, to_b: FloatArray) -> FloatArray:
+    """Return how close two straight ways come, at whatever time each point is passed; 0: they cross."""
+    ends = (a - b, to_b - b), (to_a - b, to_b - b), (b - a, to_a - a), (to_b - a, to_a - a)
+    found = np.min([(_from_origin(-point, way) ** 2).sum(axis=-1) for point, way in ends], axis=0)
+
+    def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
+        turn: FloatArray = (q - p)[..., 0] * (r - p)[..., 1] - (q - p)[..., 1] * (r - p)[..., 0]
+        return turn
+
+    apart_a = side(a, to_a, b) * side(a, to_a, to_b)
+    apart_b = side(b, to_b, a) * side(b, to_b, to_a)
+    crossing = (apart_a < 0) & (apart_b < 0)
+    nearest: FloatArray = np.where(crossing, 0.0, np.sqrt(found))
+    return nearest
 
 
 def collisions(team: Team, paths: Sequence[Sequence[int]]) -> int:
@@ -387,7 +428,10 @@ def _within(
             keep = np.ones(len(after), np.bool_)
             for other in range(robot):
                 came, to = cells[owner], after
-                keep &= ~team.too_close(came[:, robot], to[:, robot], came[:, other], to[:, other])
+                ends = [
+                    team.ends(number, came[:, number], to[:, number]) for number in (robot, other)
+                ]
+                keep &= ~team.too_close(*ends[0], *ends[1])
             after, owner = after[keep], owner[keep]
         kinds = np.stack([planner.kind[r][after[:, r]] for r in range(robots)], axis=1)
         rows = np.concatenate([state[owner][:, None], kinds], axis=1)
@@ -489,7 +533,7 @@ class _Schedules:
         names = {name for kinds in planner.kinds for labels in kinds for name in labels}
         places = {planner.place(name)[0] for name in names}
         self._graph = PlaceGraph(self.team.cells, places, self.starts[0])
-        self._between: FloatArray = self._graph.free_ways.copy()
+        self._between: FloatArray = self._graph.shortest_ways()
         np.fill_diagonal(self._between, 0.0)
         anywhere = np.ones(len(self.team.cells.labels), np.bool_)
         self._from_start = self._graph.ways_from(np.array(self.starts), anywhere)
@@ -871,7 +915,7 @@ class _Timetable:
                 came = to = path[-1]
             else:
                 continue
-            if bool(self.team.too_close(cell, after, came, to)):
+            if bool(self.team.too_close(cell, after, *self.team.ends(other, came, to))):
                 return False
         return True
 

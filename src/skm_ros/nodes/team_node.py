@@ -60,6 +60,14 @@ STATE_SECONDS: Final = 0.2
 SETTINGS: Final = (
     Setting("domain", "hall", "domain on a map: name or folder of `skm map`", fixed=True),
     Setting("robots", "2", "how many robots, r1, r2, …, or their names with commas", fixed=True),
+    Setting(
+        "margin",
+        0.1,
+        "metres that a robot may stray from its way: so much more room is kept around each",
+        low=0.0,
+        high=5.0,
+        fixed=True,
+    ),
     Setting("plan_seconds", 2.0, "CPU seconds for the first plan", low=0.1, high=600.0),
     Setting(
         "gone_after",
@@ -121,7 +129,13 @@ class TeamNode(SkmNode):
         if cells is None:
             raise SkmError(f"teams are planned where the world is known, not in {spec.name}")
         self._domain, self._cells = spec.name, cells
-        self._team = team_of(robot_names(self.setting("robots")), cells, building_of(spec))
+        self._team = team_of(
+            robot_names(self.setting("robots")),
+            cells,
+            building_of(spec),
+            margin=self.setting("margin"),
+            asynchronous=True,
+        )
         names = self._team.propositions()
         self._values_of = label_values(names)
         self._labels = Labels(session=secrets.randbits(63) + 1, names=list(names))
@@ -180,11 +194,11 @@ class TeamNode(SkmNode):
         if not execution.planning:
             self._advance(execution, now)
 
-    def _send_on(self, execution: Execution) -> None:
+    def _send_on(self, execution: Execution, now: float) -> None:
         """Answer the latest state of each robot that may move."""
         assert execution.dispatch is not None
         for number, robot in enumerate(self._robots):
-            target = execution.dispatch.target(number)
+            target = execution.dispatch.target(number, now)
             if robot.seen is None:
                 continue
             if target is None:
@@ -301,8 +315,9 @@ class TeamNode(SkmNode):
             self._end_run(execution)
             return
         execution.planning = False
-        dispatch.begin(time.monotonic())
-        self._send_on(execution)
+        now = time.monotonic()
+        dispatch.replanned(now)
+        self._send_on(execution, now)
 
     def _watch(self) -> None:
         """Take what planning has brought, and look for robots that are gone or stuck."""
@@ -336,42 +351,33 @@ class TeamNode(SkmNode):
         if goal.max_seconds and now - execution.began_at > goal.max_seconds:
             self._finish(execution, Result.TIMED_OUT, f"{goal.max_seconds:g} s have passed")
             return
-        if missing := dispatch.missing(now):
-            self._lose(execution, missing)
-        elif dispatch.astray:
-            run.take(dispatch.cells)
-            self._read(execution)
-            self._plan_again(execution, run.plan_again)
+        for name, reason in dispatch.missing(now).items():
+            self.counts["robots lost"] += 1
+            self.get_logger().warning(reason)
+            self._act(self._robots[self._team.names.index(name)], Action.STOP)
+        if dispatch.interrupted and dispatch.settled:
+            self._plan_again(execution)
         else:
-            self._send_on(execution)
+            self._send_on(execution, now)
 
-    def _lose(self, execution: Execution, missing: Mapping[str, str]) -> None:
-        """Give the rest to the others."""
+    def _plan_again(self, execution: Execution) -> None:
+        """Give the work of lost robots to the others, from where everyone is."""
         run, dispatch = execution.run, execution.dispatch
         assert run is not None
         assert dispatch is not None
-        for reason in missing.values():
-            self.counts["robots lost"] += 1
-            self.get_logger().warning(reason)
-        cells = list(dispatch.cells)
-        if cells != [path[-1] for path in run.paths]:
-            run.take(cells)
+        lost, halted = dispatch.lost, dispatch.halted
+        if dispatch.cells != [path[-1] for path in run.paths]:
+            run.take(dispatch.cells)
             self._read(execution)
+        if run.outcome:
+            self._end_run(execution)
+            return
 
-        def again() -> None:
-            for name in missing:
-                run.lose(name)
-
-        self._plan_again(execution, again)
-
-    def _plan_again(self, execution: Execution, work: Callable[[], None]) -> None:
         def plan() -> Callable[[], None]:
-            work()
+            run.lose(*lost, halted=halted)
             return lambda: self._go_on(execution)
 
         self.counts["plans made again"] += 1
-        for robot in self._robots:
-            self._act(robot, Action.STOP)
         self._plan(execution, plan)
 
     def _read(self, execution: Execution) -> None:
