@@ -41,6 +41,8 @@ HORIZON: Final = 400
 """Steps by which a leg may take longer than without other robots."""
 LAYING: Final = 0.3
 """The share of the time that is left for laying schedules out in space and time."""
+SHAKES: Final = 10
+"""Times that a schedule is shaken in vain, for each task, before it counts as good as can be found."""
 REALISED: Final = 12
 """Schedules that are laid out in space and time."""
 
@@ -568,10 +570,12 @@ class _Schedules:
         tasks = self._tasks()
         route = self._inserted(tasks)
         route = self._local_optimum(route, until)
-        best = route
-        while time.process_time() < until:
+        best, in_vain = route, 0
+        patience = SHAKES * (1 + len(tasks))
+        while time.process_time() < until and in_vain < patience:
             shaken = self._shaken(best)
             found = self._local_optimum(shaken, until)
+            in_vain = 0 if self.score(found).cost < self.score(best).cost - 1e-9 else in_vain + 1
             if self.score(found).cost <= self.score(best).cost:
                 best = found
         working = [(r, s) for r, s in self._scores.items() if math.isfinite(s.steps)]

@@ -304,7 +304,9 @@ class CellWalk:
                 entered.append(Entered(self.cell, labels))
         changed = sets[-1] != self.labels
         self.labels = sets[-1]
-        if self._advance(x, y, math.inf if changed else self._horizon) or changed:
+        # Without a horizon a cell counts when the robot is there, whatever shows on the way.
+        horizon = math.inf if changed and self._horizon > 0 else self._horizon
+        if self._advance(x, y, horizon) or changed:
             entered.append(Entered(self.cell, self.labels))
         return entered
 
