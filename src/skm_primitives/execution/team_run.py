@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from skm_primitives.planning.teams import (
     TeamPlanner,
     collisions,
 )
-from skm_sim.arrays import FloatArray, IntArray
+from skm_sim.arrays import FloatArray
 from skm_sim.maps.building import Building
 
 
@@ -169,31 +168,9 @@ def team_of(
     centres: FloatArray = np.asarray(building.floor.centres)
     return Team(
         tuple(names),
-        replace(cells, successors=plain_moves(building, cells.successors)),
+        cells,
         centres,
         building.file.robot_radius,
         margin,
         asynchronous=asynchronous,
     )
-
-
-LOOKED_AT: Final = 9
-"""Points of a move, its ends among them, at which it is looked what shows."""
-
-
-def plain_moves(building: Building, successors: IntArray) -> IntArray:
-    """Return moves without those that pass a place which shows at neither of their ends.
-
-    A team is judged on its cells: what a robot shows on its way must not be something else.
-    """
-    centres, labels = np.asarray(building.floor.centres), building.labels
-    count, actions = successors.shape
-    before = np.repeat(np.arange(count), actions)
-    after = successors.reshape(-1)
-    passed = np.zeros((len(after), labels.shape[1]), np.bool_)
-    for share in np.linspace(0.0, 1.0, LOOKED_AT)[1:-1].tolist():
-        points = (1 - share) * centres[before] + share * centres[after]
-        passed |= building.places.labels_of(points)
-    hidden = (passed & ~labels[before] & ~labels[after]).any(axis=1)
-    found: IntArray = np.where(hidden, before, after).reshape(count, actions)
-    return found

@@ -359,6 +359,8 @@ def _joint_search(
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return paths of the fewest steps; None if there are too many joint states, or no time.
 
+    Raises an `UnachievableMissionError` where all joint states have been looked at in vain.
+
     Breadth first, for a limit that is raised until a plan fits in: states that cannot be done by then
     are left out, by the farthest place that still has to be visited.
     """
@@ -369,11 +371,27 @@ def _joint_search(
         return None
     for limit in range(int(max(1, far)), int(max(1, far)) + 200):
         found, cut = _within(planner, starts, limit, tuples, numbered, deadline)
-        if found is not None or not cut:
+        if found is not None:
             return found
         if cut is math.inf:
             return None
+        if not cut:
+            raise _unachievable(planner.team)
     return None
+
+
+def _unachievable(team: Team) -> UnachievableMissionError:
+    standing = f", while {_and(sorted(team.gone))} where {_it(team.gone)}" if team.gone else ""
+    again = " any more" if team.gone else " by this team from here"
+    return UnachievableMissionError(f"the mission cannot be achieved{again}{standing}")
+
+
+def _it(names: Collection[str]) -> str:
+    return "it is" if len(names) == 1 else "they are"
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'stands' if len(names) == 1 else 'stand'}"
 
 
 def _far(planner: TeamPlanner, cells: IntArray, tuples: Sequence[Parts]) -> FloatArray:

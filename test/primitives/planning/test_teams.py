@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from test_large_missions import building, cells_of_building
 from skm_machine import SkmError, compile_mission, holds, parse
 from skm_machine.errors import MissionError
 from skm_machine.factored import in_parts
-from skm_primitives.execution.team_run import TeamRun, run_team, team_mission, team_of
+from skm_primitives.execution.team_dispatch import TeamDispatch
+from skm_primitives.execution.team_run import (
+    TeamRun,
+    run_team,
+    team_mission,
+    team_of,
+)
 from skm_primitives.planning.place_graph import Cells
 from skm_primitives.planning.teams import Team, TeamPlanner, collisions
 
@@ -162,3 +169,59 @@ def test_robots_that_begin_too_close_are_refused(hall):
     beside = int(team.moves[cell, 1])
     with pytest.raises(SkmError, match="r1 and r2 begin too close"):
         TeamPlanner(team_mission("F p0", team).machine, team).plan([cell, beside, 700, 1200])
+
+
+def test_robots_of_their_own_pace_keep_their_whole_ways_apart():
+    _, cells = grid("....\n....")
+    centres = np.array([(x, y) for y in (0, 1) for x in range(4)], float)
+    together = Team(("r1", "r2"), cells, centres, 0.3)
+    apart = replace(together, asynchronous=True)
+    assert not together.too_close(0, 1, 1, 2), "one follows the other"
+    assert apart.too_close(0, 1, 1, 2), "the first may be there before the second has left"
+    assert not apart.too_close(0, 1, 2, 3)
+    crossing = Team(("r1", "r2"), cells, centres, 0.01, asynchronous=True)
+    assert crossing.too_close(0, 5, 4, 1), "their ways cross, whoever is there first"
+    assert replace(apart, margin=0.3).too_close(0, 1, 2, 3)
+
+
+class Corridor:
+    """A run of two robots in a corridor of six cells, and its dispatch at time 0."""
+
+    def __init__(self, mission, starts):
+        moves = np.array([[max(0, c - 1), min(5, c + 1)] for c in range(6)])
+        cells = Cells(moves, tuple(map(frozenset, ("a", "", "", "", "", "b"))))
+        team = Team(("r1", "r2"), cells, asynchronous=True)
+        self.run = TeamRun(team_mission(mission, team).machine, team, starts)
+        self.dispatch = TeamDispatch(self.run, 0.0, gone_after=3.0, stuck_after=20.0)
+
+
+def test_a_step_is_over_when_each_robot_has_confirmed_its_cell():
+    corridor = Corridor("F r1.a & F r2.b", [2, 3])
+    run, dispatch = corridor.run, corridor.dispatch
+    assert [dispatch.target(0, 0.0), dispatch.target(1, 0.0)] == [1, 4]
+    dispatch.saw(0, 1, 1.0)
+    assert not dispatch.arrived
+    dispatch.saw(1, 4, 2.0)
+    assert dispatch.arrived
+    run.step()
+    dispatch.begin(2.0)
+    assert dispatch.target(1, 2.0) == 5
+
+
+def test_who_is_under_way_arrives_before_it_is_planned_again():
+    corridor = Corridor("F r1.a & F b", [2, 3])
+    run, dispatch = corridor.run, corridor.dispatch
+    assert [dispatch.target(0, 0.0), dispatch.target(1, 0.0)] == [1, 4]
+    dispatch.saw(0, 2, 4.0)
+    assert dispatch.missing(4.0) == {"r2": "nothing is heard of r2"}
+    assert dispatch.interrupted
+    assert not dispatch.settled
+    assert dispatch.target(0, 4.0) == 1, "it goes on to its cell"
+    dispatch.saw(0, 1, 5.0)
+    assert dispatch.settled
+    assert dispatch.halted == {"r2": 4}, "it stands somewhere on its way"
+    run.take(dispatch.cells)
+    run.lose(*dispatch.lost, halted=dispatch.halted)
+    assert run.outcome == "impossible", "r2 stands in the only way to b"
+    assert run.reason == "the mission cannot be achieved any more, while r2 stands where it is"
+    assert run.team.ends(1, 3, 3) == (3, 4)
