@@ -89,7 +89,7 @@ class Robot:
             building,
             chassis_of("car"),
             Limits(speed=speed, turn=3.0),
-            DriveConfig(period=PERIOD, latency=0.02, horizon=0.0),
+            DriveConfig(period=PERIOD, latency=0.02, horizon=0.0, exact=True),
         )
         car = Car(walls_of(building.occupancy), pose)
         self._drive, self.pose, self.killed = drive, pose, False

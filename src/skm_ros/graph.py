@@ -134,6 +134,10 @@ class System:
 
         return get_domain(str(values["domain"])).demo_task.formula
 
+    def space(self, namespace: str | None) -> str:
+        """Return the namespace of the system's own nodes; robots of a team have others."""
+        return "/" + (namespace or self.namespace).strip("/")
+
     def nodes(
         self, given: Mapping[str, Value], namespace: str | None = None
     ) -> list[NodeDescription]:
@@ -142,14 +146,14 @@ class System:
         In a namespace other than the default one, the clock is moved into it.
         """
         values = self.values(given)
-        space = "/" + (namespace or self.namespace).strip("/")
+        space = self.space(namespace)
         moved = [] if space == self.namespace else [("/clock", f"{space.rstrip('/')}/clock")]
         nodes = []
         everyone = {**self.members, **self.besides}
         asked = {
             name: member
             for name, member in everyone.items()
-            if "when" not in member or _is_asked_for(values[member["when"]])
+            if "when" not in member or _is_wanted(member, values)
         }
         changed = {n for n, value in values.items() if value != self.arguments[n].default}
         for name, member in asked.items():
@@ -190,7 +194,7 @@ class System:
         """Return a node for each robot of a team, in a namespace of its own, with a seed of its own."""
         alone = replace(
             self,
-            members={name: {k: v for k, v in member.items() if k not in ("each", "when")}},
+            members={name: {k: v for k, v in member.items() if k not in ("each", "when", "only")}},
             besides={},
         )
         found = []
@@ -214,6 +218,12 @@ def robot_names(robots: Value) -> tuple[str, ...]:
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith("$")
+
+
+def _is_wanted(member: Mapping[str, Any], values: Mapping[str, Value]) -> bool:
+    """Tell whether a node's argument `when` is set, and to one of those that it is there for."""
+    value = values[member["when"]]
+    return _is_asked_for(value) and ("only" not in member or value in member["only"])
 
 
 def _is_asked_for(value: Value) -> bool:

@@ -48,7 +48,7 @@ def _start(context: LaunchContext, system: System) -> list[Node | ExecuteProcess
         )
         for node in nodes
     ]
-    command = mission_command(system, given, nodes[0].namespace)
+    command = mission_command(system, given, system.space(namespace))
     if command:
         actions.append(ExecuteProcess(cmd=command, name="mission", output="screen"))
     return actions

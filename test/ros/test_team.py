@@ -9,6 +9,8 @@ from harness import skm_process
 import skm_sim.maps
 from skm_cli.main import main
 from skm_primitives.planning.map_domains import make_map_domain
+from skm_primitives.recording.files import read_recording
+from skm_web import Hub, RunView
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall"
 
@@ -47,3 +49,13 @@ def test_a_team_fulfils_one_mission_and_its_recording_is_judged_again(team, caps
     (recorded,) = tmp_path.glob("*.mcap")
     code, verdict = run(capsys, "verify", recorded)
     assert code == 0, verdict
+    robots, ways = set(), set()
+    hub = Hub()
+    view = RunView(hub)
+    for message in read_recording(recorded).messages("markers"):
+        view.on_markers(message.value)
+        robots.add(len(hub.value("robot")["shapes"]))
+        ways |= {shape["group"] for shape in hub.value("scene")["shapes"]}
+    view.close()
+    assert max(robots) == 3, "the page shows all robots"
+    assert {"way of r1", "way of r2", "way of r3"} <= ways, "each with its plan"

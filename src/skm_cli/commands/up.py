@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}
     keep_token(given)
     nodes = system.nodes(given, args.namespace)
-    mission = mission_command(system, given, nodes[0].namespace)
+    mission = mission_command(system, given, system.space(args.namespace))
     if args.single_process:
         return run_here(nodes, mission)
     return run_processes(nodes, mission, respawn=bool(system.values(given)["respawn"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -106,6 +107,13 @@ class TeamRun:
         """Where each robot is after the next step of the plan."""
         assert self.plan is not None
         return [path[self._at + 1] for path in self.plan.paths]
+
+    def way(self, robot: int) -> list[int]:
+        """Return the cells that a robot is still to go through by the plan, each once in a row."""
+        if self.plan is None or self.outcome:
+            return []
+        path = self.plan.paths[robot][self._at :]
+        return [after for before, after in pairwise(path) if before != after]
 
     def would_lose(self, cells: Sequence[int]) -> bool:
         """Tell whether a mission is lost if the robots show what these cells show."""

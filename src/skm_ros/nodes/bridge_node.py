@@ -255,6 +255,12 @@ SETTINGS: Final = (
         low=0.0,
         high=5.0,
     ),
+    Setting(
+        "exact",
+        False,
+        "whether a cell counts only when the robot is there, as it has to in a team; horizon is 0 then",
+        fixed=True,
+    ),
     Setting("margin", 0.1, "metres to keep from constraints", low=0.0, high=2.0),
     Setting(
         "render",
@@ -425,7 +431,8 @@ class BridgeNode(SkmNode):
             get("pose_trust"),
             get("pose_delay"),
             get("scan_margin"),
-            get("horizon"),
+            0.0 if get("exact") else get("horizon"),
+            get("exact"),
             get("margin"),
             get("step_seconds"),
         )

@@ -5,6 +5,7 @@ Relative to its namespace (/skm):
     publishes   machine_state (skm/MachineState) and mission_log (skm/MissionLog)
                 labels (skm/Labels) of every step: `kitchen` is any robot there, `r1.kitchen` this one
                 action (skm/Action): the stop at the end of a mission, to all robots
+                markers (visualization_msgs/MarkerArray): all robots, each with its way, if `render` asks
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
 For each robot, in the namespace of its name (/r1):
     subscribes  observation (skm/Observation): the cell that it is in
@@ -30,6 +31,7 @@ from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, MissionLog, Observation
+from visualization_msgs.msg import MarkerArray
 
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission, compile_mission
@@ -47,9 +49,12 @@ from skm_primitives.skills.loading import load_primitives
 from skm_ros import qos
 from skm_ros.conversions import label_values, transition_message
 from skm_ros.graph import robot_names
+from skm_ros.markers import marker_array
 from skm_ros.nodes.machine_node import RESULT_SECONDS, MissionServer
 from skm_ros.nodes.node_process import run_node
+from skm_ros.nodes.sim_node import MAP_FRAME
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
+from skm_sim.maps.scene import team_scene
 from skm_sim.registry import get_domain
 
 Result = ExecuteMission.Result
@@ -66,6 +71,13 @@ SETTINGS: Final = (
         "metres that a robot may stray from its way: so much more room is kept around each",
         low=0.0,
         high=5.0,
+        fixed=True,
+    ),
+    Setting(
+        "render",
+        "none",
+        "what to publish for people: markers for RViz, the page and pictures (or all), or nothing",
+        choices=("none", "image", "markers", "all"),
         fixed=True,
     ),
     Setting("plan_seconds", 2.0, "CPU seconds for the first plan", low=0.1, high=600.0),
@@ -129,10 +141,11 @@ class TeamNode(SkmNode):
         if cells is None:
             raise SkmError(f"teams are planned where the world is known, not in {spec.name}")
         self._domain, self._cells = spec.name, cells
+        self._building = building_of(spec)
         self._team = team_of(
             robot_names(self.setting("robots")),
             cells,
-            building_of(spec),
+            self._building,
             margin=self.setting("margin"),
             asynchronous=True,
         )
@@ -148,6 +161,10 @@ class TeamNode(SkmNode):
         self._states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
+        self._markers = None
+        self._marked: tuple[object, ...] = ()
+        if self.setting("render") in ("markers", "all") and self._building is not None:
+            self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
         self._robots = [self._connect(name) for name in self._team.names]
         self._server = MissionServer(
             self,
@@ -163,6 +180,7 @@ class TeamNode(SkmNode):
         )
         self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
         self.every(STATE_SECONDS, self._publish_state)
+        self.every(STATE_SECONDS, self._publish_markers)
         self.get_logger().info(f"a team of {', '.join(self._team.names)} in {spec.name}")
 
     def _connect(self, name: str) -> Robot:
@@ -492,6 +510,28 @@ class TeamNode(SkmNode):
                 state.session, state.episode = self._labels.session, self._labels.episode
                 state.step = self._labels.step
         self._states.publish(state)
+
+    def _publish_markers(self) -> None:
+        """Show where the robots are, and the way that each is to go, if that has changed."""
+        if self._markers is None or self._building is None:
+            return
+        run = None if self._execution is None else self._execution.run
+        seen = {robot.name: robot.seen.discrete for robot in self._robots if robot.seen}
+        planned = run is not None and not (self._execution and self._execution.planning)
+        taken = len(run.paths[0]) if run is not None else 0
+        marked = tuple(seen.items()), taken, planned, None if run is None else run.plans
+        if marked == self._marked:
+            return
+        self._marked = marked
+        centres = [tuple(point) for point in self._building.floor.centres.tolist()]
+        ways = {
+            name: [centres[cell] for cell in run.way(number)] if planned and run is not None else []
+            for number, name in enumerate(self._team.names)
+        }
+        robots = {name: centres[cell] for name, cell in seen.items()}
+        scene = team_scene(self._building, robots, ways)
+        stamp = self.get_clock().now().to_msg()
+        self._markers.publish(marker_array(scene, self.frame(MAP_FRAME), stamp))
 
     def _words(self, execution: Execution) -> str:
         """Say where the team is, for people."""

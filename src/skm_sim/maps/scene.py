@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +20,13 @@ COLOURS: Final = (
 FORBIDDEN: Final = (0.80, 0.25, 0.22)
 WALL: Final = (0.35, 0.38, 0.42, 1.0)
 ROBOT: Final = (0.11, 0.44, 0.85, 1.0)
+ROBOTS: Final = (
+    ROBOT[:3], (0.85, 0.37, 0.01), (0.12, 0.55, 0.24), (0.60, 0.20, 0.60), (0.75, 0.60, 0.10),
+    (0.20, 0.60, 0.65),
+)  # fmt: skip
+"""Colours of a team's robots."""
+MOST_DOTS: Final = 200
+"""Dots of a robot's way that are shown."""
 MOST_WALLS: Final = 600
 
 
@@ -34,6 +42,27 @@ def building_scene(building: Building, pose: tuple[float, float]) -> list[Shape]
     radius = building.file.robot_radius
     robot = Shape("robot", "cylinder", (*pose, 0.15), (2 * radius, 2 * radius, 0.3), ROBOT)
     return [*_fixed(building), robot]
+
+
+def team_scene(
+    building: Building,
+    robots: Mapping[str, tuple[float, float]],
+    ways: Mapping[str, Sequence[tuple[float, float]]],
+) -> list[Shape]:
+    """Return the shapes of a building with several robots, and the way that each is to go, as dots."""
+    radius = building.file.robot_radius
+    plans, bodies, names = list[Shape](), list[Shape](), list[Shape]()
+    for number, (name, (x, y)) in enumerate(robots.items()):
+        colour = ROBOTS[number % len(ROBOTS)]
+        bodies.append(
+            Shape("robot", "cylinder", (x, y, 0.15), (2 * radius, 2 * radius, 0.3), (*colour, 1.0))
+        )
+        text = (0.0, 0.0, 1.2 * radius)
+        names.append(Shape("name", "text", (x, y, 0.4), text, (0.1, 0.1, 0.1, 1.0), text=name))
+        size = (0.5 * radius, 0.5 * radius, 0.02)
+        for place in ways.get(name, ())[:MOST_DOTS]:
+            plans.append(Shape(f"way of {name}", "cylinder", (*place, 0.02), size, (*colour, 0.6)))
+    return [*_fixed(building), *plans, *names, *bodies]
 
 
 @lru_cache(maxsize=4)

@@ -67,6 +67,9 @@ class DriveConfig:
     """Metres to keep from what is not on the map."""
     horizon: float = 0.5
     """Metres ahead of the robot at which a cell may count as reached: see `cell_walk`."""
+    exact: bool = False
+    """Whether a cell counts as reached only when the robot is there, also where a place is entered: what
+    robots of a team have to know of each other. With no horizon."""
     margin: float = 0.1
     """Metres to keep from constraints: see `clear_ways`."""
     step: float = 0.4
@@ -231,13 +234,17 @@ class CellWalk:
         *,
         horizon: float,
         arrival: float = 0.05,
+        exact: bool = False,
     ) -> None:
-        """`arrival` is how near to a cell's point the robot has reached it, if its labels hold."""
+        """`arrival` is how near to a cell's point the robot has reached it, if its labels hold.
+
+        `exact`: a cell does not count as reached before that where its place is entered.
+        """
         self._floor = floor
         self._places = places
         self._ways = ways
         self._horizon = horizon
-        self._arrival = arrival
+        self._arrival, self._exact = arrival, exact
         self._target = NO_CELL
         self.cell = NO_CELL
         self.labels: frozenset[str] = frozenset()
@@ -304,9 +311,8 @@ class CellWalk:
                 entered.append(Entered(self.cell, labels))
         changed = sets[-1] != self.labels
         self.labels = sets[-1]
-        # Without a horizon a cell counts when the robot is there, whatever shows on the way.
-        horizon = math.inf if changed and self._horizon > 0 else self._horizon
-        if self._advance(x, y, horizon) or changed:
+        soon = changed and not self._exact
+        if self._advance(x, y, math.inf if soon else self._horizon) or changed:
             entered.append(Entered(self.cell, self.labels))
         return entered
 
@@ -540,7 +546,7 @@ def drive_in(building: Building, chassis: Chassis, limits: Limits, config: Drive
         margin=config.margin,
         walls=(building.occupancy, chassis.radius),
     )
-    walk = CellWalk(floor, places, ways, horizon=config.horizon)
+    walk = CellWalk(floor, places, ways, horizon=config.horizon, exact=config.exact)
     known = known_walls(building)
     return Drive(walk, chassis, limits, config, known, localisation_in(building, chassis))
 
