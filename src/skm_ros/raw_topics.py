@@ -17,7 +17,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
 from skm_machine.errors import SkmError
@@ -104,8 +104,12 @@ class RawListener:
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
         )
         self._topics = [*self._topics, _Topic(key, subscription, leads)]
-        if len(self._topics) == 1:
+        if not self._thread.is_alive():
             self._thread.start()
+
+    def unsubscribe(self, key: Any) -> None:  # noqa: ANN401
+        """Listen to a topic no more; the thread lets go of it when it looks for new ones."""
+        self._topics = [topic for topic in self._topics if topic.key != key]
 
     def close(self) -> None:
         """Take what has come until now, and end the thread."""
@@ -119,7 +123,9 @@ class RawListener:
         try:
             while not self._closed and self._node.context.ok():
                 if topics is not self._topics:
-                    topics, all_at = self._topics, 0.0
+                    before, topics, all_at = topics, self._topics, 0.0
+                    for gone in (topic for topic in before if topic not in topics):
+                        self._node.destroy_subscription(gone.subscription)
                     leading = [topic for topic in topics if topic.leads]
                     by_handle = {topic.subscription.handle.pointer: topic for topic in topics}
                     waiting = _rclpy.WaitSet(len(topics), 0, 0, 0, 0, 0, self._node.context.handle)
@@ -176,6 +182,29 @@ FOLLOWING: Final = re.compile(
 """What is said together with labels, an action or an entry of the log, or does not matter so soon."""
 
 
+def _weakest(offered: list[QoSProfile]) -> QoSProfile:
+    """Return what every publisher of a topic can serve: no more than the one that offers least."""
+    reliable = all(one.reliability == ReliabilityPolicy.RELIABLE for one in offered)
+    latched = all(one.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in offered)
+    return QoSProfile(
+        depth=DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+def _misses(asked: QoSProfile, offered: list[QoSProfile]) -> bool:
+    """Tell whether a subscription asks for more than a publisher offers that has come since."""
+    least = _weakest(offered)
+    return (
+        asked.reliability == ReliabilityPolicy.RELIABLE
+        and least.reliability != ReliabilityPolicy.RELIABLE
+    ) or (
+        asked.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        and least.durability != DurabilityPolicy.TRANSIENT_LOCAL
+    )
+
+
 class RawTopics:
     """Subscriptions to bytes; what they bring is given on in a thread of its own.
 
@@ -194,22 +223,29 @@ class RawTopics:
     ) -> None:
         self._node, self._listen, self._note = node, listen, note
         self._take_one, self._done = take, done
-        self._known: set[str] = set()
+        self._known: dict[str, QoSProfile] = {}
+        """What each topic is subscribed to with."""
+        self._fixed: set[str] = set()
+        self._keys: dict[str, Any] = {}
         self._listener = RawListener(node, self._take)
         for name, kind, profile in TOPICS:
             self._subscribe(node.resolve_topic_name(name), kind, profile)
+        self._fixed.update(self._known)
 
     def look(self) -> None:
         """Look what else is published in the namespace."""
         space = self._node.get_namespace().rstrip("/") + "/"
         for name, kinds in self._node.get_topic_names_and_types():
-            if name.startswith(space) and name not in self._known and not LEFT_OUT.search(name):
-                offered = self._node.get_publishers_info_by_topic(name)
-                if offered:
-                    self._subscribe(name, short_name(kinds[0]), offered[0].qos_profile)
+            if not name.startswith(space) or name in self._fixed or LEFT_OUT.search(name):
+                continue
+            offered = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
+            if offered and (name not in self._known or _misses(self._known[name], offered)):
+                self._subscribe(name, short_name(kinds[0]), _weakest(offered))
 
     def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
-        self._known.add(name)
+        if name in self._keys:
+            self._listener.unsubscribe(self._keys[name])
+        self._known[name] = profile
         package, _, short = kind.partition("/")
         try:
             schema_text(kind)
@@ -220,7 +256,9 @@ class RawTopics:
         asked = QoSProfile(
             depth=DEPTH, reliability=profile.reliability, durability=profile.durability
         )
-        key, leads = (name, self._listen(name, kind)), not FOLLOWING.search(name)
+        topic = self._keys[name][1] if name in self._keys else self._listen(name, kind)
+        self._keys[name] = key = (name, topic)
+        leads = not FOLLOWING.search(name)
         self._listener.subscribe(name, message_class, asked, key, leads=leads)
 
     def _take(self, batch: Batch) -> None:

@@ -204,6 +204,14 @@ class TopicRecorder:
         """How many files are being written."""
         return len(self._runs)
 
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """Topics that have said something so far, without their namespace."""
+        with self._lock:
+            return tuple(
+                sorted(name.rsplit("/", 1)[1] for name, one in self._topics.items() if one.recent)
+            )
+
     def hears(self, *names: str) -> bool:
         """Tell whether somebody publishes these topics, so that nothing of a new mission is missed."""
         resolve, count = self._node.resolve_topic_name, self._node.count_publishers

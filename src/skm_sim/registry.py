@@ -75,7 +75,7 @@ def _load_folder(name: str) -> DomainSpec:
     raise DomainError(
         f"unknown domain '{name}'{did_you_mean(name, domain_names())}"
         " A domain of your own is written package.module:ATTRIBUTE; one on a map is the folder"
-        " that `skm map` made."
+        " that `skm map` made (one to try: `skm map --example --out hall`)."
     )
 
 

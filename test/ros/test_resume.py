@@ -10,6 +10,7 @@ from skm.msg import MachineState
 
 from skm_primitives.recording.files import read_recording, recorded_missions
 from skm_primitives.recording.verification import verify_mission
+from skm_ros.client.monitoring import Heard
 from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.queue import read_queue, resume_mission
 
@@ -36,10 +37,14 @@ def kept(tmp_path):
         nodes = ("sim", "primitives", "machine", "recorder")
         made.append(System(number, order=nodes, parameters=parameters))
         made[-1].wait_ready()
-        count = made[-1].client.node.count_subscribers
-        made[-1].wait_until(
-            lambda: count("/skm/mission_log") > 0 and count("/skm/labels") > 2, "the recorder"
-        )
+        heard = Heard(made[-1].client)
+
+        def records():
+            status = heard.diagnostics.get("recorder")
+            values = {} if status is None else {one.key: one.value for one in status.values}
+            return {"labels", "machine_state"} <= set(values.get("heard", "").split(", "))
+
+        made[-1].wait_until(records, "the recorder")
         return made[-1]
 
     with ExitStack() as stack:
@@ -83,7 +88,7 @@ def test_a_tour_goes_on_where_it_was(kept, tmp_path, killed):
     result = system.finish(goal)
     assert result.outcome == Result.ACCEPTED, result
     found = verified(system, tmp_path, goal)
-    assert found.result == "agrees", found.document()
+    assert found.result == "agrees", json.dumps(found.document())
     states = [(move.source, move.target) for move, _ in found.transitions]
     assert states == [(number, number + 1) for number in range(len(states))]
 

@@ -61,7 +61,11 @@ class RecorderNode(SkmNode):
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
         recorder = self._recorder
-        values = {"files": len(recorder.files), "messages": recorder.messages}
+        values = {
+            "files": len(recorder.files),
+            "messages": recorder.messages,
+            "heard": ", ".join(recorder.heard),
+        }
         busy = recorder.open_files > 0
         return OK, "recording a mission" if busy else "waiting for a mission", values
 

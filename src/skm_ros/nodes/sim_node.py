@@ -351,11 +351,15 @@ class SimNode(SkmNode):
             return "action while the node is not active"
         if world.ended:
             return "action after the end of the episode"
-        if not self._lockstep:
-            return self._gate.problem(action.step, world.step_number, now)
+        if not self._lockstep and (
+            problem := self._gate.problem(action.step, world.step_number, now)
+        ):
+            return problem
         if self._gate.stopped:
             return "action while the robot is stopped"
-        return "" if action.step == world.step_number else "action to another step"
+        # A velocity may come a little late; a whole move is one from the place it was chosen for.
+        whole = self._lockstep or world.can_wait
+        return "action to another step" if whole and action.step != world.step_number else ""
 
     def _step(self, action: Any) -> None:  # noqa: ANN401 - an action of the domain
         self._world.step(action)
