@@ -33,9 +33,9 @@ STATE: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_L
 deep enough for a machine that is held up for seconds. Transient local: a machine that starts late
 knows where the robot is. Whoever publishes them for the machine must offer the same."""
 
-LABELS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1000)
+LABELS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 4000)
 """`labels`, from whoever publishes them: small, and the evidence of recordings. A recorder that gets no
-turn for a second or two on a busy machine still hears all of a mission in lock-step."""
+turn for some seconds on a busy machine still hears all of a mission in lock-step."""
 
 COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 10)
 """`action`. Reliable, since lock-step waits for it and a stop must arrive; volatile, since an old

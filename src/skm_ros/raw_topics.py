@@ -196,13 +196,11 @@ def _weakest(offered: list[QoSProfile]) -> QoSProfile:
 def _misses(asked: QoSProfile, offered: list[QoSProfile]) -> bool:
     """Tell whether a subscription asks for more than a publisher offers that has come since."""
     least = _weakest(offered)
-    return (
-        asked.reliability == ReliabilityPolicy.RELIABLE
-        and least.reliability != ReliabilityPolicy.RELIABLE
-    ) or (
-        asked.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        and least.durability != DurabilityPolicy.TRANSIENT_LOCAL
+    pairs = (
+        (asked.reliability, least.reliability, ReliabilityPolicy.RELIABLE),
+        (asked.durability, least.durability, DurabilityPolicy.TRANSIENT_LOCAL),
     )
+    return any(wanted == most and given != most for wanted, given, most in pairs)
 
 
 class RawTopics:
