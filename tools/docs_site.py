@@ -8,6 +8,7 @@ is made anew by every build, so none can be out of date.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -66,11 +67,17 @@ def commands() -> str:
     parser = build_parser()
     texts = ["# Commands\n\nWhat `skm COMMAND --help` prints. `skm help` lists the commands.\n"]
     texts.append(f"## skm\n\n```text\n{parser.format_help()}```\n")
-    (found,) = (action for action in parser._actions if hasattr(action, "_name_parser_map"))
+    inner = _inner_parsers(parser)
     for name in COMMANDS:
-        command = found._name_parser_map[name]  # type: ignore[attr-defined]
-        texts.append(f"## skm {name}\n\n```text\n{command.format_help()}```\n")
+        texts.append(f"## skm {name}\n\n```text\n{inner[name].format_help()}```\n")
+        for what, command in _inner_parsers(inner[name]).items():
+            texts.append(f"### skm {name} {what}\n\n```text\n{command.format_help()}```\n")
     return "\n".join(texts)
+
+
+def _inner_parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found = (act for act in parser._actions if isinstance(act, argparse._SubParsersAction))
+    return {name: command for action in found for name, command in action.choices.items()}
 
 
 def exit_codes() -> str:
@@ -105,7 +112,9 @@ def json_keys() -> str:
             "standard output. These are the "
             "keys of each, read from a document that was made while this page was built. "
             "`[]` is an item of a list. "
-            "The [exit code](exit_codes.md) is the same as without `--json`.\n"
+            "The [exit code](exit_codes.md) is the same as without `--json`. A command that could not "
+            "do its work prints `error` with `kind`, `message` and `exit_code`, for a formula also "
+            "`text` and `position`.\n"
         ]
         for title, arguments in examples:
             said = io.StringIO()

@@ -57,6 +57,9 @@ OWN: Final = {
         2: "the mission cannot be read, or nothing publishes labels",
         4: "labels were missed: unknown",
     },
+    "pause": {0: "it is paused", 2: "nobody answered in time"},
+    "resume": {0: "it goes on", 1: "nothing was paused", 2: "nobody answered in time"},
+    "doctor": {0: "nothing has to be mended", 1: "something has"},
     "status": {
         0: "ready for a mission, or running one",
         1: "not ready: a node is missing, or waits for another",

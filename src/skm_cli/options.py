@@ -52,7 +52,7 @@ def add_keeping_options(parser: argparse.ArgumentParser) -> None:
 ON = {"nargs": "?", "const": "true", "metavar": "true|false"}
 
 
-def add_web_options(parser: argparse.ArgumentParser) -> None:
+def add_web_options(parser: argparse._ActionsContainer) -> None:
     """Add `--web` and what goes with it; what is not said is as config/graph.yaml has it."""
     parser.add_argument("--web", **ON, help="serve the page: the run in a browser")  # type: ignore[arg-type]
     add_address_options(parser)
@@ -70,7 +70,7 @@ def add_web_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_address_options(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+def add_address_options(parser: argparse._ActionsContainer, *, read_only: bool = True) -> None:
     """Add where the page is served, and whether it only shows."""
     parser.add_argument(
         "--host",

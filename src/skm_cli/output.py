@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
@@ -22,11 +23,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+MOST_COLUMNS = 10_000
+"""Of a line in a pipe: no line is cut."""
+
+
 def console() -> Console:
-    """Return the console for results that people read."""
+    """Return the console for results that people read; in a pipe no line is cut."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(highlight=False)
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if told else MOST_COLUMNS)
 
 
 def error_console() -> Console:
@@ -89,6 +95,17 @@ def plain_table(title: str, headers: Sequence[str], *, wrap: bool = True) -> Tab
     for index, header in enumerate(headers):
         table.add_column(header, justify="right" if index else "left", no_wrap=not (wrap or index))
     return table
+
+
+def whole_lines(table: Table) -> None:
+    """Print a table whose lines are as long as they are: in a pipe, and on a narrow terminal, too."""
+    import io  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+
+    text = io.StringIO()
+    Console(file=text, width=MOST_COLUMNS, highlight=False).print(table)
+    print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
 
 def seed_number(text: str) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
@@ -60,6 +64,36 @@ def run_recorder(
         events=tuple(dict.fromkeys((*events, *spec.events))),
         overwrite=args.overwrite,
     )
+
+
+@contextmanager
+def interrupts_between_steps(
+    wanted: bool, step: Callable[[], None]
+) -> Iterator[Callable[..., None]]:
+    """Hold Ctrl-C back until the next step is whole, so that a recording ends as it should.
+
+    Yields what a run calls after every step, which calls `step`. A second Ctrl-C does not wait.
+    """
+    asked: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    def after_step(*_: object) -> None:
+        step()
+        if asked:
+            raise KeyboardInterrupt
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield after_step
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield after_step
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # Pictures of a run of `skm run`, as the demo draws them: .png, .svg or, step by step, .gif.

@@ -1,13 +1,17 @@
 """`skm mission`, `skm status` and `skm up` as people run them: output, exit codes, Ctrl-C."""
 
+import io
 import json
 import signal
+from types import SimpleNamespace
 
 import pytest
 from harness import System, skm_process
+from rich.console import Console
 from skm.action import ExecuteMission
 
 from skm_cli.main import main
+from skm_cli.reports.mission import Progress
 from skm_ros.client.private_domain import private_domain_id
 
 OFFICE = ("--domain", "office", "--mode", "lockstep", "--seed", 3)
@@ -260,3 +264,24 @@ def test_a_mission_whose_machine_grows_too_large_is_refused(office, skm):
     code, out, _ = skm(office.domain_id, "mission", mission, "--json")
     assert code == 2
     assert "grows too large" in json.loads(out)["reason"]
+
+
+def feedback(step, target, state=0, accepted=0):
+    return SimpleNamespace(
+        **{"phase": 1, "RUNNING": 1, "mission_steps": step, "accepted": accepted},
+        **{"words": f"{target}, {step}", "target": target, "state": state},
+    )
+
+
+def test_progress_is_one_line_on_a_terminal_and_a_line_a_leg_elsewhere():
+    shown = {}
+    for terminal in (True, False):
+        text = io.StringIO()
+        progress = Progress(Console(file=text, force_terminal=terminal, width=60))
+        for step in range(10):
+            progress.show(feedback(step, "coffee" if step < 5 else "office", state=step // 5))
+        progress.clear()
+        shown[terminal] = text.getvalue()
+    assert shown[True].count("\n") == 0
+    assert shown[True].count("\r") == 11
+    assert shown[False].splitlines() == ["  step 0     coffee, 0", "  step 5     office, 5"]

@@ -150,7 +150,9 @@ def run(args: argparse.Namespace) -> int:
             return _tell_number(client, mission, args)
         if keeper is not None:
             keeper.wants(mission.goal_id)
-        if not _follow(client, mission, interrupts, args.timeout):
+        followed = _follow(client, mission, interrupts, args.timeout)
+        progress.clear()
+        if not followed:
             print("skm: left before the result came", file=sys.stderr)
             return 130
         client.take_what_is_there()

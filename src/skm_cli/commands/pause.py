@@ -7,8 +7,13 @@ import argparse
 from skm_cli.commands.queue import add_system_options, ask_to
 
 EPILOG = """\
+examples:
+  skm pause
+  skm pause --namespace /robot1
+
 The mission goes on with `skm resume`. What is true meanwhile still counts: a mission fails if what it
-forbids happens. To stop a robot in danger, use its own stop, or the service `stop` (docs/ros.md).
+forbids happens. To stop a robot in danger, use its own stop, or the service `stop`
+(docs/reference/ros.md).
 
 exit codes:
   0  it is paused

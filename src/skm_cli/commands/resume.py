@@ -7,6 +7,10 @@ import argparse
 from skm_cli.commands.queue import add_system_options, ask_to
 
 EPILOG = """\
+examples:
+  skm resume
+  skm resume --namespace /robot1 --json
+
 To drop the mission instead: `skm queue`, then `skm queue remove NUMBER`.
 
 exit codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +99,8 @@ def run(args: argparse.Namespace) -> int:
     """Run one episode and report it."""
     from skm_cli.mission_files import mission_text  # noqa: PLC0415
     from skm_cli.reports.run import print_run, run_document  # noqa: PLC0415
-    from skm_cli.run_files import Film, run_recorder  # noqa: PLC0415
+    from skm_cli.run_files import Film, interrupts_between_steps, run_recorder  # noqa: PLC0415
     from skm_cli.team_run import run_a_team  # noqa: PLC0415
-    from skm_machine.analysis import counterexample_text  # noqa: PLC0415
     from skm_machine.events import EventScript, check_events  # noqa: PLC0415
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
     from skm_primitives.execution.mission_run import usual_limit  # noqa: PLC0415
@@ -130,24 +130,23 @@ def run(args: argparse.Namespace) -> int:
     if mission.events:
         observation, _ = env.reset(seed=args.seed, options=options)  # as the run will
         risks = risks_from(policy, primitives, observation)
-    for risk in risks:
-        said = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
-        print(f"skm: {said}: {counterexample_text(risk.counterexample)}", file=sys.stderr)
+    _tell(risks)
     recorder = run_recorder(args, spec, env, events.names)
     if args.render:
         env.reset(seed=args.seed, options=options)  # as the run will: a film shows the start, too
         film.step(env)
-    episode = run_episode(
-        env,
-        primitives,
-        policy,
-        max_steps=args.max_steps or usual_limit(policy, MAX_STEPS),
-        seed=args.seed,
-        options=options,
-        watch=lambda *_: film.step(env),
-        events=events,
-        recorder=recorder,
-    )
+    with interrupts_between_steps(args.record is not None, lambda: film.step(env)) as watch:
+        episode = run_episode(
+            env,
+            primitives,
+            policy,
+            max_steps=args.max_steps or usual_limit(policy, MAX_STEPS),
+            seed=args.seed,
+            options=options,
+            watch=watch,
+            events=events,
+            recorder=recorder,
+        )
     film.save(env, mission, primitives.gamma, episode)
     env.close()
     document = {
@@ -166,6 +165,15 @@ def run(args: argparse.Namespace) -> int:
         print_run(mission, document)
     succeeded = episode.accepting_visits and document["outcome"] != "failed"
     return 0 if document["outcome"] == "accepted" or succeeded else 1
+
+
+def _tell(risks: Sequence[Risk]) -> None:
+    """Say which events can make the mission fail, and how."""
+    from skm_machine.analysis import counterexample_text  # noqa: PLC0415
+
+    for risk in risks:
+        said = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
+        print(f"skm: {said}: {counterexample_text(risk.counterexample)}", file=sys.stderr)
 
 
 def _compiled(

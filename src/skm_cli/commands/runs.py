@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from skm_cli.output import console, plain_table, print_json
+from skm_cli.output import console, plain_table, print_json, whole_lines
 from skm_machine.errors import SkmError
 
 EPILOG = """\
@@ -31,7 +31,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "place", type=Path, nargs="?", default=Path("runs"), metavar="FOLDER|RUN.mcap"
+        "place",
+        type=Path,
+        nargs="?",
+        default=Path("runs"),
+        metavar="FOLDER|RUN.mcap",
+        help="recordings to list (default: runs), or one to open",
     )
     parser.add_argument(
         "--keep",
@@ -44,6 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """List, or show."""
+    from rich.markup import escape  # noqa: PLC0415
+
     from skm_primitives.recording.files import details, listed  # noqa: PLC0415
 
     if args.place.is_file():
@@ -64,17 +71,19 @@ def run(args: argparse.Namespace) -> int:
             f"there is no recording (*.mcap) in {args.place}; `skm run … --record FILE.mcap` and "
             "`skm up … --record FOLDER` make some"
         )
-    headers = ("recording", "started", "domain", "mission", "outcome", "steps", "seconds", "KiB")
-    table = plain_table("", headers)
+    headers = ("recording", "started", "domain", "outcome", "steps", "seconds", "KiB", "mission")
+    table = plain_table("", headers, wrap=False)
+    for text in (1, 2, 3, 7):
+        table.columns[text].justify = "left"
     for row in rows:
         seconds = "" if row["seconds"] is None else f"{row['seconds']:.1f}"
-        mission = " ".join(row["mission"].split())[:60].replace("[", r"\[")
+        mission = escape(" ".join(row["mission"].split()))
         steps = "" if row["steps"] is None else str(row["steps"])
         name, started = Path(row["file"]).name, row["started"][:19]
         outcome = row["outcome"] if row["complete"] else f"{row['outcome']}, no end"
         size = f"{row['bytes'] / 1024:.0f}"
-        table.add_row(name, started, row["domain"], mission, outcome, steps, seconds, size)
-    console().print(table)
+        table.add_row(name, started, row["domain"], outcome, steps, seconds, size, mission)
+    whole_lines(table)
     return 0
 
 

@@ -32,9 +32,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_subparsers(title="what to do", metavar="WHAT", required=True)
-    pushed = what.add_parser("push", help="put a checkpoint into a place")
+    pushed = what.add_parser(
+        "push",
+        help="put a checkpoint into a place",
+        epilog="example: skm skills push lake --checkpoint lake --to skills --licence Apache-2.0",
+    )
     pushed.add_argument("name", metavar="NAME", help="the name of the release")
-    pushed.add_argument("--checkpoint", required=True, type=Path, metavar="FILE")
+    pushed.add_argument(
+        "--checkpoint", required=True, type=Path, metavar="FILE", help="what `skm train` wrote"
+    )
     pushed.add_argument("--to", required=True, metavar="PLACE", help="a folder, or hf://owner/name")
     pushed.add_argument("--licence", required=True, metavar="SPDX", help="such as Apache-2.0")
     pushed.add_argument(
@@ -47,14 +53,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     pushed.add_argument("--overwrite", action="store_true", help="replace a release of that name")
     pushed.set_defaults(run=run_push)
-    pulled = what.add_parser("pull", help="bring a release here, as a checkpoint")
-    pulled.add_argument("name", metavar="NAME")
-    pulled.add_argument("--from", dest="place", required=True, metavar="PLACE")
+    pulled = what.add_parser(
+        "pull",
+        help="bring a release here, as a checkpoint",
+        epilog="example: skm skills pull lake --from skills --out my_lake",
+    )
+    pulled.add_argument("name", metavar="NAME", help="the name of the release")
+    pulled.add_argument(
+        "--from", dest="place", required=True, metavar="PLACE", help="a folder, or hf://owner/name"
+    )
     pulled.add_argument("--out", type=Path, metavar="FILE", help="default: runs/NAME")
     pulled.add_argument("--overwrite", action="store_true", help="replace what is there")
     pulled.set_defaults(run=run_pull)
-    listed = what.add_parser("list", help="say what is in a place")
-    listed.add_argument("place", metavar="PLACE")
+    listed = what.add_parser(
+        "list", help="say what is in a place", epilog="example: skm skills list skills --json"
+    )
+    listed.add_argument("place", metavar="PLACE", help="a folder, or hf://owner/name")
     listed.add_argument("--json", action="store_true", help="everything, as JSON")
     listed.set_defaults(run=run_list)
 

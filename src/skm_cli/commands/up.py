@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from skm_cli.options import add_web_options, keep_token
 from skm_cli.output import print_json
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from skm_ros.graph import System
 
 
-EPILOG = """\
+NONE: Final = "none"
+EPILOG: Final = """\
 examples:
   skm up demo
   skm up demo --domain office --mission "F(coffee & X F office) & G !decoration"
@@ -32,17 +33,24 @@ exit codes:
   1  a node died again and again, or once with --respawn false (its last lines are shown)
   2  the system cannot be started as asked
 """
-ARGUMENTS = (
-    *("mission", "domain", "mode", "seed", "checkpoint", "planner", "shield", "rate"),
-    *("render", "render_rate", "picture", "resume_after", "deadman", "use_sim_time", "lifecycle"),
-    *("respawn", "events", "labels", "record", "keep", "monitor", "foxglove", "robot"),
-    *("robots",),
-    *("start", "objects"),
-    *("odom", "scan", "cmd_vel", "stamped", "pose_source", "pose", "map_frame", "base_frame"),
-    *("speed", "turn", "axle", "drive", "stuck_after", "resume", "state_folder", "params_file"),
-    *("marker_rate", "web", "web_host", "web_port", "web_read_only", "web_public_url"),
+GROUPS: Final = {
+    "the mission": ("mission", "planner", "shield", "events", "labels", "resume", "monitor"),
+    "the world": ("domain", "mode", "rate", "seed", "checkpoint", "use_sim_time", "resume_after"),
+    "a robot": (
+        *("robot", "robots", "start", "objects", "odom", "scan", "cmd_vel", "stamped"),
+        *("pose_source", "pose", "map_frame", "base_frame", "speed", "turn", "axle", "drive"),
+        *("stuck_after", "deadman"),
+    ),
+    "what is shown and kept": (
+        *("render", "render_rate", "marker_rate", "picture", "record", "keep", "foxglove"),
+    ),
+    "the nodes": ("params_file", "lifecycle", "respawn", "state_folder"),
+}
+WEB: Final = (
+    *("web", "web_host", "web_port", "web_read_only", "web_public_url"),
     *("web_deadman", "web_assistant"),
 )
+ARGUMENTS: Final = (*(name for names in GROUPS.values() for name in names), *WEB)
 """The arguments of config/graph.yaml; a test sees to it that none is missing."""
 
 
@@ -50,16 +58,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm up` to the command."""
     parser = subparsers.add_parser(
         "up",
+        usage="skm up [SYSTEM] [--argument VALUE …]",
         help="start a system of ROS nodes",
         description="Start a system of ROS nodes and keep it up until Ctrl-C.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("system", nargs="?", default="demo", help="such as demo (the default)")
-    for name in ARGUMENTS:
-        if not name.startswith("web"):
-            parser.add_argument(f"--{name.replace('_', '-')}", help="see --list")
-    add_web_options(parser)
+    parser.add_argument(
+        "system", nargs="?", default="demo", help="which one: see the end (default: demo)"
+    )
+    for title, names in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE")
+    add_web_options(parser.add_argument_group("the page"))
+    parser.before_help = lambda: _describe(parser)  # type: ignore[attr-defined]
     parser.add_argument("--namespace", help="of all nodes (default: /skm)")
     parser.add_argument(
         "--single-process", action="store_true", help="all nodes in this process, not one each"
@@ -69,6 +82,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--json", action="store_true", help="with --list: as a JSON document")
     parser.set_defaults(run=run)
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    """Take systems and arguments from config/graph.yaml, the one place that describes them."""
+    try:
+        systems = _systems()
+    except SkmError:
+        return  # no PyYAML: the help says less
+    general = next(iter(systems.values())).arguments
+    for action in parser._actions:
+        if action.dest in general and not action.dest.startswith("web"):
+            argument = general[action.dest]
+            given = str(argument.general)
+            given = given.lower() if isinstance(argument.general, bool) else given
+            default = "" if given in ("", NONE) else f" (default: {given})"
+            action.help = f"{argument.description}{default}".replace("%", "%%")
+    shown = "\n".join(f"  {name:<16}{system.description}" for name, system in systems.items())
+    own = "`skm up --list` also shows what each has as its own defaults."
+    parser.epilog = f"systems:\n{shown}\n\n{own}\n\n{EPILOG}"
+
+
+def _systems() -> dict[str, System]:
+    try:
+        from skm_ros.graph import load_systems  # noqa: PLC0415
+    except ImportError as error:
+        raise SkmError(f"{error}; `make setup` installs what the nodes need") from error
+    return dict(load_systems())
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,11 +132,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(*, as_json: bool) -> int:
-    try:
-        from skm_ros.graph import load_systems  # noqa: PLC0415
-    except ImportError as error:
-        raise SkmError(f"{error}; `make setup` installs what the nodes need") from error
-    systems = load_systems()
+    systems = _systems()
     if as_json:
         print_json({name: _document(system) for name, system in systems.items()})
         return 0

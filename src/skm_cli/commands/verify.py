@@ -48,7 +48,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("recording", type=Path, metavar="RUN.mcap|FOLDER")
+    parser.add_argument(
+        "recording",
+        type=Path,
+        metavar="RUN.mcap|FOLDER",
+        help="what was recorded; of a folder, all",
+    )
     parser.add_argument("--mission", metavar="OTHER", help="grade the labels by this one instead")
     parser.add_argument(
         "--recover",

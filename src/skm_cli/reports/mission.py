@@ -5,41 +5,56 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.control import Control
 from rich.markup import escape
+from rich.segment import ControlType
+from rich.text import Text
 
 from skm_machine.logic.printer import labels_text
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.conversions import OUTCOMES
 
 SHOWN_TRANSITIONS = 20
+CLEAR = (ControlType.ERASE_IN_LINE, 2)
 
 
 class Progress:
-    """Prints where a mission is; once rounds are completed, a line for each of them is enough."""
+    """Shows where a mission is: on a terminal one line that changes, elsewhere a line where it moves on.
+
+    Once rounds are completed, a line for each of them is enough.
+    """
 
     def __init__(self, out: Console) -> None:
         self._out = out
         self._rounds = 0
+        self._before: tuple[int, str] | None = None
+        self._line = False
 
     def show(self, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
         """Take feedback."""
         if machine.accepted > self._rounds:
             self._rounds = machine.accepted
             if machine.target:  # else it is over, and the outcome says so
+                self.clear()
                 done = f"completed at step {machine.mission_steps}"
                 self._out.print(f"  round {self._rounds:<5} {done}")
-        elif not self._rounds:
-            show_feedback(self._out, machine)
+        if machine.phase != machine.RUNNING or not machine.target:
+            return
+        text = f"  step {machine.mission_steps:<5} {machine.words or machine.target}"
+        if self._out.is_terminal:
+            self._line = True
+            shown = Text(text, no_wrap=True)
+            shown.truncate(self._out.width - 1, overflow="ellipsis")
+            self._out.print(Control((ControlType.CARRIAGE_RETURN,), CLEAR), shown, sep="", end="")
+        elif not self._rounds and self._before != (now := (machine.state, machine.target)):
+            self._before = now
+            self._out.print(escape(text), soft_wrap=True)
 
-
-def show_feedback(out: Console, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
-    """Print where a mission is."""
-    if machine.phase != machine.RUNNING or not machine.target:
-        return
-    out.print(
-        f"  step {machine.mission_steps:<5} {escape(machine.words or machine.target)}",
-        soft_wrap=True,
-    )
+    def clear(self) -> None:
+        """Take the line that changes away: something else is to be printed."""
+        if self._line:
+            self._line = False
+            self._out.print(Control((ControlType.CARRIAGE_RETURN,), CLEAR), end="")
 
 
 def mission_document(mission: MissionGoal) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -84,7 +85,7 @@ class Recorder(Protocol):
         """Take the state that a step has led to."""
         ...
 
-    def end(self, run: MissionRun, outcome: str) -> None:
+    def end(self, run: MissionRun, outcome: str, reason: str = "") -> None:
         """Take how it ended."""
         ...
 
@@ -108,7 +109,8 @@ def run_episode(
 
     A `shield` replaces actions after which the mission can only fail. `events` says which events are
     true in each step, besides the labels of the world. With `epsilon`, that share of the actions is
-    random, drawn from `rng`. `watch` is called after every step; a `recorder` keeps the run.
+    random, drawn from `rng`. `watch` is called after every step. A `recorder` keeps the run, also one
+    that a `KeyboardInterrupt` ends: best raised by `watch`, between two steps.
     """
     rng = rng or np.random.default_rng(seed)
     with environment_faults(primitives.domain, "reset()"):
@@ -122,35 +124,36 @@ def run_episode(
     transitions: list[Transition] = []
     text, late = MissionText(run), dict[int, str]()
     terminated = False
-    while not run.over:
-        decision = run.decision
-        if decision is None or not run.holding:
-            decision = run.decide(_values(primitives, run, observation))
-            if run.tracker.state not in late and (warning := text.late):
-                late[run.tracker.state] = warning
-        if run.blocked:
-            break
-        action = decision.action
-        if epsilon and rng.random() < epsilon:
-            action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
-        if recorder is not None:
-            recorder.decided(run, action)
-        with environment_faults(primitives.domain, "step()"):
-            observation, _, terminated, truncated, info = env.step(action)
-        labels = info["labels"] | happening.at(run.tracker.steps + 1)
-        before = run.tracker.moves
-        moved = run.enter(observation, labels)
-        transitions += run.tracker.transitions_since(before)
-        if recorder is not None:
-            ends = {"terminated": bool(terminated), "truncated": bool(truncated)}
-            recorder.entered(run, observation, labels, moved=moved, **ends)
-        earned.append(run.tracker.total_reward)
-        observations.append(observation)
-        decisions.append(decision)
-        if watch is not None:
-            watch(run.tracker, decision)
-        if terminated or truncated:
-            break
+    with _ended_if_interrupted(run, recorder):
+        while not run.over:
+            decision = run.decision
+            if decision is None or not run.holding:
+                decision = run.decide(_values(primitives, run, observation))
+                if run.tracker.state not in late and (warning := text.late):
+                    late[run.tracker.state] = warning
+            if run.blocked:
+                break
+            action = decision.action
+            if epsilon and rng.random() < epsilon:
+                action = int(rng.integers(primitives.action_space.n))  # type: ignore[attr-defined]
+            if recorder is not None:
+                recorder.decided(run, action)
+            with environment_faults(primitives.domain, "step()"):
+                observation, _, terminated, truncated, info = env.step(action)
+            labels = info["labels"] | happening.at(run.tracker.steps + 1)
+            before = run.tracker.moves
+            moved = run.enter(observation, labels)
+            transitions += run.tracker.transitions_since(before)
+            if recorder is not None:
+                ends = {"terminated": bool(terminated), "truncated": bool(truncated)}
+                recorder.entered(run, observation, labels, moved=moved, **ends)
+            earned.append(run.tracker.total_reward)
+            observations.append(observation)
+            decisions.append(decision)
+            if watch is not None:
+                watch(run.tracker, decision)
+            if terminated or truncated:
+                break
     episode = Episode(
         run.tracker.status,
         run.tracker.steps,
@@ -168,6 +171,16 @@ def run_episode(
     if recorder is not None:
         recorder.end(run, episode.outcome)
     return episode
+
+
+@contextmanager
+def _ended_if_interrupted(run: MissionRun, recorder: Recorder | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if recorder is not None:
+            recorder.end(run, "cancelled", "interrupted")
+        raise
 
 
 def _values(primitives: Primitives, run: MissionRun, observation: Any) -> AnyGoalValues:  # noqa: ANN401
