@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_environment.md"
 
 
 def python_blocks():
-    """Return the page's Python: the module of its domain, then a mission as an environment."""
+    """Return the page's Python: the module of its domain."""
     return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
