@@ -63,7 +63,7 @@ demo: $(VENV)/.demo
 # The site, with no warning and no broken link. NO_MKDOCS_2_WARNING: a notice of the theme on its successor.
 .PHONY: docs
 docs: setup
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site is in build/site: open build/site/index.html"
 
 .PHONY: lint
