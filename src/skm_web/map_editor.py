@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import yaml
@@ -310,12 +310,11 @@ class MapEditor:
         return {}
 
 
-class Starter:
+class Starter(Protocol):
     """Starts a robot system; the command line has one, since this package knows nothing of ROS."""
 
     def start(self, domain: Path, tell: Callable[[dict[str, Any]], None]) -> None:
         """Start it, and tell what becomes of it: `{"domain", "url"}` or `{"domain", "problem"}`."""
-        raise NotImplementedError
 
     def stop(self) -> None:
         """End it."""

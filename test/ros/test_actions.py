@@ -105,7 +105,7 @@ def test_a_delivery_goes_on_through_failing_servers_and_a_door_that_closes(syste
 def test_an_action_that_nobody_serves_ends_the_mission_with_the_reason(system):
     result = system.run("F waved", 60)
     assert result.outcome == ExecuteMission.Result.NO_PROGRESS
-    assert "wave was tried once in vain: nobody serves /arm/wave" in result.reason
+    assert "wave was tried once without success: nobody serves /arm/wave" in result.reason
 
 
 def test_goals_are_filled_by_the_fields_of_their_type():

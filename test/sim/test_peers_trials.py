@@ -1,7 +1,5 @@
 """`skm bench peers`: the formulas that are drawn, and a whole measurement, small."""
 
-import pytest
-
 from skm_bench.peers.flat_world import FLAT_WORLD
 from skm_bench.peers.missions import drawn_formulas
 from skm_bench.peers.trials import measure_world, peers_world
@@ -20,7 +18,6 @@ def test_formulas_are_the_same_each_time_and_of_both_families():
 
 
 def test_a_world_is_measured_and_nothing_is_learned_twice(tmp_path):
-    pytest.importorskip("torch")
     said = []
     first = measure_world("flat_world", [3], 1, 1, tmp_path, 1900, said.append)
     assert [row["task"] for row in first["tasks"]] == ["1", "2", "3", "4", "5"]

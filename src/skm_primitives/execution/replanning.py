@@ -58,7 +58,7 @@ def without_cells(skills: RemoteSkills, cells: Collection[int]) -> RemoteSkills:
 
 
 def without_actions(skills: RemoteSkills, actions: Collection[int]) -> RemoteSkills:
-    """Return skills of a world in which some actions change nothing: they were tried in vain."""
+    """Return skills of a world in which some actions change nothing: they were tried without success."""
     world = known_cells(skills)
     if world is None or not len(actions):
         return skills

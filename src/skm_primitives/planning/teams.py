@@ -42,7 +42,7 @@ HORIZON: Final = 400
 LAYING: Final = 0.3
 """The share of the time that is left for laying schedules out in space and time."""
 SHAKES: Final = 10
-"""Times that a schedule is shaken in vain, for each task, before it counts as good as can be found."""
+"""Shakes of a schedule, for each task, that find no better one before it counts as the best."""
 REALISED: Final = 12
 """Schedules that are laid out in space and time."""
 
@@ -359,7 +359,7 @@ def _joint_search(
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return paths of the fewest steps; None if there are too many joint states, or no time.
 
-    Raises an `UnachievableMissionError` where all joint states have been looked at in vain.
+    Raises an `UnachievableMissionError` where all joint states have been searched and none is accepted.
 
     Breadth first, for a limit that is raised until a plan fits in: states that cannot be done by then
     are left out, by the farthest place that still has to be visited.

@@ -1103,7 +1103,7 @@ class Execution:
         self.node.get_logger().warning(
             "another way is taken" if found else f"there is no other way: {answer}"
         )
-        self.node.counts["other ways taken" if found else "other ways looked for in vain"] += 1
+        self.node.counts["other ways taken" if found else "other ways not found"] += 1
         steps.go_on_by(answer if isinstance(answer, Plan) else None)
         if self._plan_again:
             self._plan_again = False

@@ -99,7 +99,7 @@ class ActionSkills:
         return self.specs[self._wanted].name if self._wanted >= 0 else ""
 
     def given_up(self, now: float) -> tuple[int, ...]:
-        """Return the actions that were tried in vain of late."""
+        """Return the actions that were tried without success of late."""
         return tuple(
             sorted(index for index, at in self._given_up.items() if now - at < GIVEN_UP_SECONDS)
         )
@@ -206,7 +206,7 @@ class ActionSkills:
         if self._attempts.failed > spec.retries:
             self.counts["actions given up"] += 1
             times = f"{self._attempts.failed} times" if spec.retries else "once"
-            self.failure = f"{spec.name} was tried {times} in vain: {reason}"
+            self.failure = f"{spec.name} was tried {times} without success: {reason}"
             self._given_up[index] = now
             self._phase = Phase.IDLE
 

@@ -48,7 +48,7 @@ class MotionWatch:
         self._rests_until = -math.inf
         self._problem = ""
         self.failures = 0
-        """How often in a row it was commanded in vain."""
+        """How often in a row it was commanded without moving."""
 
     def problem(self, now: float) -> str:
         """Return that the robot does not move, while it rests after that; then it is tried again."""

@@ -3,16 +3,12 @@
 import struct
 import time
 
-import pytest
-
 from rail_learning import OPTIONS
 from rail_world import RAIL
 from skm_primitives.learning import training
 from skm_primitives.learning.event_files import EventFile, crc32c
 from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
 from skm_primitives.skills.checkpoint import load
-
-pytest.importorskip("torch")
 
 
 def started(**options):

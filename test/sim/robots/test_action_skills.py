@@ -88,7 +88,7 @@ def test_what_fails_is_tried_again_and_then_given_up_with_the_reason() -> None:
         go(skills, now)
         go(skills, now)
     assert len(server.sent) == 3
-    assert skills.failure == "pick was tried 3 times in vain: it was aborted: too slippery"
+    assert skills.failure == "pick was tried 3 times without success: it was aborted: too slippery"
     assert skills.given_up(now) == (0,)
     assert skills.given_up(now + 100) == ()
     skills.want(1, now)
@@ -138,4 +138,4 @@ def test_nobody_there_is_a_failure_with_a_reason() -> None:
         now += 0.1
         skills.want(1, now)
         skills.step(now, go=True, stopped=False, stands=True)
-    assert skills.failure == "place was tried 3 times in vain: nobody serves /arm/place"
+    assert skills.failure == "place was tried 3 times without success: nobody serves /arm/place"
