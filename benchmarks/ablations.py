@@ -6,11 +6,11 @@
     python benchmarks/ablations.py --domain safety --set skm_primitives.planning.options:SLACK=16
 
 `--without` names what is switched off, `--set` gives a constant another value. Each of them is a variant;
-all variants have the same layouts, drawn from `--seed`, and `--together` makes one variant of them. Tasks
-are those of the domain, or recurring missions and missions that nobody can do (`--mission TEXT`, which
-are run on the layouts of the first task). `--shield` vets actions, as the nodes do. With `--out FILE`
-every run is a line there, and what it has is not done again; `--changed` lists the runs that end
-differently. On one core, 1,000 runs of Safety take about a minute, of Moving Targets three.
+all variants have the same layouts, drawn from `--seed`, and `--together` makes one variant of them.
+Tasks are those of the domain, or missions that are none of them (`--mission TEXT`, which are run on the
+layouts of the first task). `--shield` vets actions, as the nodes do. With `--out FILE`
+every run is a line there, and what it has is not done again. On one core, 1,000 runs of Safety take
+about a minute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 from gymnasium.spaces import Box
 
-from skm_cli.output import console, plain_table, track
+from skm_cli.output import console, plain_table
 from skm_machine import Mission, compile_mission
 from skm_primitives import load_primitives, make_policy
 from skm_primitives.evaluation.statistics import proportion_interval
@@ -135,7 +135,9 @@ def trials_of(spec: DomainSpec, args: argparse.Namespace) -> list[Trials]:
         return found
     layouts = found[0]
     return [
-        Trials(text, compile_mission(text, propositions=spec.propositions), layouts.drawn, args.steps)
+        Trials(
+            text, compile_mission(text, propositions=spec.propositions), layouts.drawn, args.steps
+        )
         for text in args.mission
     ]
 
@@ -147,7 +149,9 @@ SLOTS: Final = 48
 class Slot:
     """A run under way, with a policy and an environment of its own."""
 
-    def __init__(self, spec: DomainSpec, skills: Primitives, trials: Trials, *, vetted: bool):
+    def __init__(
+        self, spec: DomainSpec, skills: Primitives, trials: Trials, *, vetted: bool
+    ) -> None:
         self.env, self.trials, self.skills = spec.make(), trials, skills
         self.policy = make_policy(trials.mission, skills)
         self.shield = make_shield(trials.mission, skills) if vetted else None
@@ -209,7 +213,7 @@ def runs(
                 slot.begin(index)
                 if slot.ended:
                     yield index, slot.line
-        if together and slots:
+        if together and isinstance(skills, NetworkSkills) and slots:
             found = batched([slot.run for slot in slots], skills, [slot.seen for slot in slots])
         else:
             found = [skills.values(slot.seen, slot.run.history) for slot in slots]
@@ -220,7 +224,9 @@ def runs(
 
 
 def batched(
-    under_way: Sequence[MissionRun], skills: Any, seen: Sequence[Any]  # noqa: ANN401
+    under_way: Sequence[MissionRun],
+    skills: NetworkSkills,
+    seen: Sequence[Any],
 ) -> list[AnyGoalValues]:
     """Return the values of several states, from one pass of the networks."""
     names = skills.propositions
@@ -280,7 +286,6 @@ def main() -> int:
     parser.add_argument("--shield", action="store_true", help="vet actions, as the nodes do")
     parser.add_argument("--checkpoint", help="other skills than the shipped ones")
     parser.add_argument("--out", type=Path, help="a file of JSON lines, continued if it exists")
-    parser.add_argument("--changed", action="store_true", help="list runs that end differently")
     args = parser.parse_args()
     spec = get_domain(args.domain)
     skills = load_primitives(spec, args.checkpoint)
@@ -307,13 +312,6 @@ def main() -> int:
                             file.write(json.dumps(done[key]) + "\n")
                 lines += [done[key] for key in keys]
             table.add_row(*row(name, trials.name, lines))
-        if args.changed:
-            for name, lines in per_variant.items():
-                for index, line in enumerate(lines):
-                    before = per_variant["as it is"][index]
-                    lost = line["outcome"] not in ("accepted", "satisfied so far")
-                    if line["outcome"] != before["outcome"] or (name == "as it is" and lost):
-                        print(trials.name, name, index, line["outcome"], line["steps"])  # noqa: T201
     console().print(table)
     return 0
 

@@ -5,7 +5,8 @@
 Each script sets each event at random for stretches of the first 200 steps; then all is quiet, until the
 run goes in a circle. The run, as prefix and loop, is judged by the definition of the operators. A run is
 lost if the mission is not satisfied though the game against events says that it could be kept from the
-start; a reaction is late if the first step after an event that left something owed does not lead there.
+start; a reaction is late if the first step after an event that left something pending does not lead
+there.
 """
 
 from __future__ import annotations
@@ -65,15 +66,15 @@ def play(policy: ProductPolicy, skills: Any, env: Any, script: Scripted, cell: i
     seen: dict[Any, int] = {}
     late = 0
     while not run.over:
-        owed = policy.owed(run.tracker.state)
+        pending = policy.pending_steps(run.tracker.state)
         happened = bool(trace) and bool(script.at(len(trace)))
         action = run.decide(skills.values(observation, run.history)).action
         observation, _, _, _, info = env.step(action)
         labels = info["labels"] | script.at(len(trace) + 1)
         run.enter(observation, labels)
         trace.append(labels)
-        if happened and 0 < owed < FAR and not script.at(len(trace)):
-            late += policy.owed(run.tracker.state) >= owed
+        if happened and 0 < pending < FAR and not script.at(len(trace)):
+            late += policy.pending_steps(run.tracker.state) >= pending
         if len(trace) > BUSY:
             here = run.tracker.state, int(observation), env.unwrapped.state_index
             if here in seen:

@@ -64,8 +64,8 @@ class Messages:
         """Drop a message."""
 
 
-class FaultyRig(SimulatedRobot):
-    """A rig whose odometry goes wrong at a moment, and that has a laser."""
+class FaultyRobot(SimulatedRobot):
+    """A simulated whose odometry goes wrong at a moment, and that has a laser."""
 
     fault = ""
     size = 0.0
@@ -138,38 +138,42 @@ def run_once(
 
     def watch(pose: Pose) -> None:  # noqa: ARG001 - where it is, is in the car
         nonlocal touched, stood_at
-        if rig.now >= rig.faulty_since:
+        if simulated.now >= simulated.faulty_since:
             touched = touched or car.touches_wall
             if math.isnan(stood_at) and abs(car.speeds[0]) < STANDS:
-                stood_at = rig.now
+                stood_at = simulated.now
 
-    rig = FaultyRig(car, drive, seed, watch)
+    simulated = FaultyRobot(car, drive, seed, watch)
     entered = []
     while not entered:
-        entered = rig.period(DRIVE_CONFIG.period, go=False)
+        entered = simulated.period(DRIVE_CONFIG.period, go=False)
     state = entered[-1]
     run = MissionRun(policy, primitives, 100_000)
     run.begin(state.value, state.labels, 0)
     moment, reasons = float(random.uniform(5.0, 40.0)), Counter[str]()
-    while rig.now < rig.faulty_since + AFTER and rig.now < 120:
+    while simulated.now < simulated.faulty_since + AFTER and simulated.now < 120:
         moving = car.speeds[0] > 0.25
-        if not rig.fault and rig.now > moment and moving:
+        if not simulated.fault and simulated.now > moment and moving:
             angle = float(random.uniform(0, math.tau))
-            rig.begin(fault, (size * math.cos(angle), size * math.sin(angle), 0.0))
-        problem = rig.problem or drive.localisation.problem or drive.motion.problem(rig.now)
+            simulated.begin(fault, (size * math.cos(angle), size * math.sin(angle), 0.0))
+        problem = (
+            simulated.problem or drive.localisation.problem or drive.motion.problem(simulated.now)
+        )
         if problem:
             reasons[problem.split(":")[0].split("(")[0]] += 1
             drive.motion.rest()
-        go = not problem and not drive.obstructed(rig.now)
+        go = not problem and not drive.obstructed(simulated.now)
         if go:
-            drive.take(run.decide(primitives.values(state.value, run.history)).action, rig.now)
-            go = drive.motion.obeys(drive.tracker, drive._velocity, rig.now)
-        for state in rig.period(DRIVE_CONFIG.period, go=go):
+            drive.take(
+                run.decide(primitives.values(state.value, run.history)).action, simulated.now
+            )
+            go = drive.motion.obeys(drive.tracker, drive._velocity, simulated.now)
+        for state in simulated.period(DRIVE_CONFIG.period, go=go):
             if not run.over:
-                run.enter(state.value, state.labels, round(rig.now * 1e9))
+                run.enter(state.value, state.labels, round(simulated.now * 1e9))
         if run.over:
             return None
-    return stood_at - rig.faulty_since, touched, reasons.most_common(1)
+    return stood_at - simulated.faulty_since, touched, reasons.most_common(1)
 
 
 def main() -> int:

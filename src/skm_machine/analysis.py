@@ -297,7 +297,7 @@ def meaning(
         lines.append("has no end: every completed round counts 1")
         lines += [
             f"may commit in {machine.names[edge.source]}, to be in {machine.names[edge.target]}: "
-            + _promised(machine, edge)
+            + _commitment_meaning(machine, edge)
             for edge in machine.commitment_edges[:MOST_COMMITMENTS]
         ]
     elif machine.co_safe:
@@ -345,7 +345,7 @@ def _clock_meaning(mission: Mission) -> list[str]:
     return lines
 
 
-def _promised(machine: RewardMachine, edge: Edge) -> str:
+def _commitment_meaning(machine: RewardMachine, edge: Edge) -> str:
     """Return what a commitment says: what is to hold always, or else what is to come again and again."""
     if edge.label is not TRUE:
         return f"always {edge.label}"

@@ -74,7 +74,7 @@ class Part:
     targets: tuple[int | None, ...]
     """The state that each outcome of the table leads to; None: all is lost."""
     accepting: frozenset[int]
-    """States in which what came so far satisfies it; of a recurring mission, that are owed nothing."""
+    """States in which what came so far satisfies it; of a recurring mission, with no clause pending."""
     dead: frozenset[int]
     settled: frozenset[int] = frozenset()
     """Accepting states that every continuation keeps accepting."""
@@ -378,7 +378,7 @@ class FactoredMachine(RewardMachine):
             if target == self.failed:
                 ways += [part.fatal(at) for part, at in zip(self.parts, here, strict=True)]
             elif target == self.accepted:
-                owed = [
+                missing = [
                     part.table.label(at, *done)
                     for part, at in zip(self.parts, here, strict=True)
                     if at not in part.accepting
@@ -388,7 +388,7 @@ class FactoredMachine(RewardMachine):
                         ]
                     )
                 ]
-                ways.append(conjunction(*owed))
+                ways.append(conjunction(*missing))
             else:
                 there = zip(self.parts, here, self.parts_of(target), strict=True)
                 ways.append(conjunction(*(p.moves_to(a, b) for p, a, b in there if a != b)))
@@ -414,7 +414,7 @@ class FactoredMachine(RewardMachine):
         """Return the machine that starts over at each success."""
         return FactoredMachine(self.watched, repeat=True)
 
-    def owed(self, state: int) -> list[str]:
+    def pending_clauses(self, state: int) -> list[str]:
         """Return the clauses that are not satisfied yet by what came so far, as text."""
         if state in (self.accepted, self.failed):
             return []
@@ -433,7 +433,7 @@ class FactoredMachine(RewardMachine):
     def way_to_succeed(self, state: int) -> list[frozenset[str]] | None:
         """Return a sequence of label sets that earns the reward, shortest for each part; or None.
 
-        All parts that are owed something read what they need at the same time, while no other loses by
+        All parts with a pending clause read what they need at the same time, while no other loses by
         it; else one after the other. None: none was found that way, which is no proof.
         """
         here, trace = self.parts_of(state), list[frozenset[str]]()

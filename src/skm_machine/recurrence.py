@@ -92,13 +92,13 @@ def monitor_finite(automaton: Automaton) -> RecurrenceMonitor:
     )
     successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
     lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
-    hopeful = {state for component in lasting for state in component}
+    live = {state for component in lasting for state in component}
     return RecurrenceMonitor(
         automaton.table,
         tuple(range(automaton.num_states)),
         mark,
         automaton.initial,
-        frozenset(range(automaton.num_states)) - reaching(successors, hopeful),
+        frozenset(range(automaton.num_states)) - reaching(successors, live),
         quiescent,
     )
 
@@ -151,11 +151,11 @@ def monitor_omega(automaton: OmegaAutomaton) -> RecurrenceMonitor:
             else:
                 done = (state, outcome) in rounds
                 mark[state, outcome] = AcceptanceMark.MARK if done else AcceptanceMark.WAITING
-    hopeful = {state for state, index in component.items() if marked[index]}
-    onward = [
+    live = {state for state, index in component.items() if marked[index]}
+    following = [
         [*row, *automaton.epsilon_transitions_from(state)] for state, row in enumerate(successors)
     ]
-    dead = frozenset(states) - reaching(onward, hopeful)
+    dead = frozenset(states) - reaching(following, live)
     nothing: Sequence[frozenset[str]] = [frozenset()]
     quiescent = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
     targets = tuple(found[0].target if found else None for found in automaton.outcomes)
@@ -333,14 +333,14 @@ class _Product:
             if target is not None:
                 moves[number].append((target, mark))
         successors = [[target for target, _ in row] for row in moves]
-        hopeful: set[int] = set()
+        live: set[int] = set()
         for component in cyclic_components(successors):
             inside = set(component)
             marks = {c for state in component for to, c in moves[state] if to in inside}
             if not marks.isdisjoint((AcceptanceMark.MARK, AcceptanceMark.ALWAYS)):
-                hopeful |= inside
-        onward = [[*row, *epsilon_transitions[number]] for number, row in enumerate(successors)]
-        return frozenset(range(len(self.pairs))) - reaching(onward, hopeful)
+                live |= inside
+        following = [[*row, *epsilon_transitions[number]] for number, row in enumerate(successors)]
+        return frozenset(range(len(self.pairs))) - reaching(following, live)
 
 
 # The machine of a recurring mission: it goes in rounds.
@@ -466,10 +466,10 @@ class Rounds:
                 branches[outcome] = self._after(mark, target, NO_COMMITMENT, state.seen)
             else:
                 where = self._conditions(state.monitored)[outcome]
-                branches[outcome] = self._under_promise(state, target, where)
+                branches[outcome] = self._under_commitment(state, target, where)
         return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
-    def _under_promise(self, state: _State, target: int, where: int) -> int:
+    def _under_commitment(self, state: _State, target: int, where: int) -> int:
         """Return the diagram of what is under a commitment, `where` what is without it goes to
         `target`."""
         branch = self._leaf(self._state(target))

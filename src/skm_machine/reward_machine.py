@@ -151,12 +151,12 @@ class RewardMachine:
     def commitment_edges(self) -> tuple[Edge, ...]:
         """The ε-transitions to commitments, each with what keeps the commitment in the next step."""
         return tuple(
-            Edge(state, to, self.keeping(to), 0.0, commitment=True)
+            Edge(state, to, self.commitment_label(to), 0.0, commitment=True)
             for state in range(self.num_states)
             for to in self.commitments(state)
         )
 
-    def keeping(self, state: int) -> Formula:
+    def commitment_label(self, state: int) -> Formula:
         """Return the label sets that break no commitment in `state`."""
         found = self.delta.outcomes(state)
         kept = [index for index in found if self.keeps(state, self.outcomes[index])]
@@ -166,22 +166,22 @@ class RewardMachine:
     def failure(self) -> frozenset[int]:
         """States from which no reward can be had any more; not those in which it has just been paid."""
         paying = {index for index, outcome in enumerate(self.outcomes) if outcome.reward > 0}
-        hopeful = self._before(paying)
+        live = self._before(paying)
         while (
             with_epsilon := {
-                s for s, to in enumerate(self.epsilon_transitions) if not hopeful.isdisjoint(to)
+                s for s, to in enumerate(self.epsilon_transitions) if not live.isdisjoint(to)
             }
-            - hopeful
+            - live
         ):
-            found = hopeful | with_epsilon
+            found = live | with_epsilon
             leading = {
                 index for index, outcome in enumerate(self.outcomes) if outcome.target in found
             }
-            hopeful = found | self._before(paying | leading)
+            live = found | self._before(paying | leading)
         possible = self.delta.all_outcomes(self.terminal)
         paid = {self.outcomes[index].target for index in paying & possible}
         states = range(self.num_states)
-        return frozenset(states) - hopeful - (paid & self.terminal)
+        return frozenset(states) - live - (paid & self.terminal)
 
     def _before(self, outcomes: Collection[int]) -> frozenset[int]:
         """Return the states from which one of `outcomes` can come about, in one step or more."""

@@ -35,10 +35,10 @@ from rclpy.timer import Timer
 from rclpy.waitable import NumberOfEntities
 
 LOW_PRIORITY_SECONDS: Final = 0.02
-"""How often an executor that is busy looks for what is seldom called."""
-SELDOM_AT_LAST_SECONDS: Final = 0.05
+"""How often an executor that is busy looks for what has low priority."""
+LOW_PRIORITY_AT_LAST_SECONDS: Final = 0.05
 """How long one that is not busy, but has just been, may be deaf to it: unless it was just asked
-something, which seldom comes alone."""
+something, after which more is to come."""
 LONGEST_SECONDS: Final = 1.0
 """How long it waits at most in one go."""
 KINDS: Final = ("subscription", "client", "service", "timer")
@@ -48,7 +48,7 @@ Call = Callable[[], object]
 
 
 class LowPriorityGroup(ReentrantCallbackGroup):  # type: ignore[misc]
-    """What is seldom called, such as the services of parameters: waited for only now and then.
+    """What has low priority, such as the services of parameters: waited for only now and then.
 
     Whatever is waited for costs time at every message, whether it comes or not.
     """
@@ -142,7 +142,7 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
             return self._all, LONGEST_SECONDS
         if self._often is None:
             self._often = self._gather(low_priority=False)
-        return self._often, SELDOM_AT_LAST_SECONDS
+        return self._often, LOW_PRIORITY_AT_LAST_SECONDS
 
     def _gather(self, *, low_priority: bool) -> _Waiting:
         found = _Waiting(self._context)
@@ -180,7 +180,7 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
         return found
 
     def _then_more(self, entity: Any, call: Call) -> Call:  # noqa: ANN401 - of rclpy
-        """Return a call after which more of what is seldom called is expected for a moment.
+        """Return a call after which more of what has low priority is expected for a moment.
 
         A client that was just told that its goal is taken asks for the result.
         """

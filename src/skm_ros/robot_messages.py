@@ -92,7 +92,7 @@ def scan_value(message: LaserScan) -> tuple[FloatArray, FloatArray]:
         raise ConversionError(f"a scan has {count} rays")
     limits = message.angle_min, message.angle_increment, message.range_min, message.range_max
     if not all(map(math.isfinite, limits)):
-        raise ConversionError("a scan's angles or ranges are no finite numbers")
+        raise ConversionError("a scan's angles or ranges are not finite numbers")
     distances = np.frombuffer(message.ranges, np.float32).astype(np.float64)
     with np.errstate(invalid="ignore"):
         telling = distances >= message.range_min  # infinite: nothing is there

@@ -60,10 +60,10 @@ class _Explorer:
 
     def explore(self) -> None:
         """Try every action in every cell."""
-        vain = 0
-        while vain <= NEW_STARTS:
+        fruitless = 0
+        while fruitless <= NEW_STARTS:
             way = self._way()
-            vain = 0 if way else vain + 1
+            fruitless = 0 if way else fruitless + 1
             for action in way:
                 if self._step(action):
                     break

@@ -190,7 +190,7 @@ class FiniteWorld:
         return Predecessors(self.successors)
 
     @cached_property
-    def before_by_chance(self) -> Predecessors:
+    def before_any_outcome(self) -> Predecessors:
         """Which actions may lead where, backwards."""
         if self.chances is None:
             return self.before

@@ -30,14 +30,14 @@ from skm_sim.tabular import TabularModel
 # al., 2003). An action with one outcome needs one try.
 
 
-DOUBT: Final = 0.05
+ERROR_PROBABILITY: Final = 0.05
 """δ: the probability, for each action in each state, that the bound does not hold."""
 
 
 def _spread(outcomes: int) -> float:
     """Return 2 ln((2^k − 2)/δ), without the overflow of 2^k."""
     choices = math.log(2**outcomes - 2) if outcomes < 60 else outcomes * math.log(2)
-    return 2 * (choices - math.log(DOUBT))
+    return 2 * (choices - math.log(ERROR_PROBABILITY))
 
 
 def tries_needed(outcomes: int, error: float) -> int:
@@ -57,7 +57,7 @@ MOST_STATES: Final = 100_000
 """Observation spaces of more values are not explored."""
 MOST_STEPS: Final = 2_000_000
 """Steps after which exploring is given up."""
-VAIN_STARTS: Final = 1000
+FRUITLESS_STARTS: Final = 1000
 """Episodes in a row that may bring nothing before exploring is given up."""
 SURE_STEPS: Final = 2000
 """Random steps in a world that looks deterministic, to see whether it is."""
@@ -151,15 +151,15 @@ class _Explorer:
         for seed in seeds:
             self._begin(seed)
             self._starts.add(self._cell)
-        vain = 0
+        fruitless = 0
         while True:
             gained = self._gained
             self._begin(int(self._random.integers(2**31)))
             self._episode()
-            vain = 0 if self._gained > gained else vain + 1
-            if vain and self._complete():
+            fruitless = 0 if self._gained > gained else fruitless + 1
+            if fruitless and self._complete():
                 break  # which takes a while to find out, so only where there may be nothing more
-            if vain > VAIN_STARTS:
+            if fruitless > FRUITLESS_STARTS:
                 raise _UnknownError
         return self._arrays()
 

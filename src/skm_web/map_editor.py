@@ -346,12 +346,12 @@ def read_picture(data: bytes) -> Image.Image:
                     " most, so make it smaller first"
                 )
             if min(width, height) < 4:
-                raise MapError(f"the picture has {width} × {height} pixels: that is no map")
+                raise MapError(f"the picture has {width} × {height} pixels: that is not a map")
             shade, alpha, transparent = shades(image)
     except MapError:
         raise
     except UnidentifiedImageError:
-        raise MapError("this is no picture that can be read: PNG, PGM, JPEG or BMP") from None
+        raise MapError("this is not a picture that can be read: PNG, PGM, JPEG or BMP") from None
     except Exception as error:  # whatever a decoder makes of a file that was made to break it
         raise MapError(f"the picture cannot be read: {str(error)[:200]}") from None
     if transparent:

@@ -164,7 +164,9 @@ def test_what_is_owed_and_how_it_fails_are_told_part_by_part():
     assert monitor.way_to_violate() == [frozenset({"w"})]
     assert len(monitor.way_to_satisfy()) == 1
     monitor.enter({"p3"})
-    assert mission.machine.owed(monitor.state) == [f"F p{i}" for i in range(20) if i != 3]
+    assert mission.machine.pending_clauses(monitor.state) == [
+        f"F p{i}" for i in range(20) if i != 3
+    ]
     monitor.enter({f"p{i}" for i in range(20)})
     assert monitor.verdict is Verdict.SATISFIED
     monitor.begin(())

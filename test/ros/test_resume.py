@@ -134,6 +134,6 @@ def test_a_file_that_is_none_is_refused_with_a_sentence(kept, tmp_path):
         system.kill("machine")
     assert "is damaged" in told[0]
     assert "is of version 99" in told[1]
-    assert "is no file of missions" in told[2]
+    assert "is not a file of missions" in told[2]
     system.start("machine")
     system.processes["machine"].told("(ready for missions)", "a machine that is ready")

@@ -343,7 +343,7 @@ def _run_missions(args: argparse.Namespace, seed: int) -> list[RobotRun]:
         primitives,
         trials,
         seed=seed,
-        senses=SensorModel(),
+        sensors=SensorModel(),
         robot=args.robot,
         say=_say_run,
     )
@@ -366,5 +366,5 @@ def _run_tasks(args: argparse.Namespace, seed: int) -> list[RobotRun]:
         )
     primitives = load_primitives(spec)
     return run_embodiments(
-        spec, primitives, tasks, args.starts, seed=seed, senses=SensorModel(), say=_say_run
+        spec, primitives, tasks, args.starts, seed=seed, sensors=SensorModel(), say=_say_run
     )

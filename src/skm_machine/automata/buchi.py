@@ -143,12 +143,12 @@ def _shortest_loop(rows: Sequence[Sequence[LabelledEdge]], component: Sequence[i
 #
 # A state keeps what is still pending. What is pending for a bounded time only (`G(a -> X b)`) has
 # merely to stay possible. Every other part of the commitment (`G F a`, `G(a -> F b)`) is waited for
-# in turn: all that it owes at some step must be paid before the turn passes on, and a step after
-# which the turn has been through all parts is marked. A run that is marked again and again pays
-# every debt.
+# in turn: all its obligations at some step must be met before the turn passes on, and a step after
+# which the turn has been through all parts is marked. A run that is marked again and again meets
+# every obligation.
 
 
-class Debt(NamedTuple):
+class AcceptorState(NamedTuple):
     """A state of an acceptor: what is pending."""
 
     safe: int
@@ -156,9 +156,9 @@ class Debt(NamedTuple):
     turn: int
     """Whose turn it is."""
     current: int
-    """What must be paid before the turn passes on."""
+    """What must be met before the turn passes on."""
     later: tuple[int, ...]
-    """What each part owes besides."""
+    """What is pending for each part besides."""
 
 
 class Acceptor:
@@ -174,62 +174,64 @@ class Acceptor:
                 self.bounded = self.diagrams.conjunction(self.bounded, function)
             else:
                 self.parts.append(function)
-        self._edges: dict[Debt, list[tuple[int, Debt, bool]]] = {}
+        self._edges: dict[AcceptorState, list[tuple[int, AcceptorState, bool]]] = {}
 
-    def start(self, now: int) -> Debt | None:
+    def start(self, now: int) -> AcceptorState | None:
         """Return the state that owes `now` and all that is committed; None if that is impossible."""
         safe, current = self.bounded, now
         if is_bounded(self.residuals, now):
             safe, current = self.diagrams.conjunction(safe, now), ONE
         elif not self.parts:
-            return Debt(safe, 0, current, ()) if safe != ZERO else None
+            return AcceptorState(safe, 0, current, ()) if safe != ZERO else None
         if self.parts:
             current = self.diagrams.conjunction(current, self.parts[0])
-        state = Debt(safe, 0, current, (ONE,) * len(self.parts))
+        state = AcceptorState(safe, 0, current, (ONE,) * len(self.parts))
         return None if ZERO in (safe, current) else state
 
-    def edges(self, state: Debt) -> list[tuple[int, Debt, bool]]:
+    def edges(self, state: AcceptorState) -> list[tuple[int, AcceptorState, bool]]:
         """Return the edges of `state`: label, target, and whether it is marked; no edge is no run."""
         found = self._edges.get(state)
         if found is None:
             found = self._edges[state] = self._compute(state)
         return found
 
-    def _compute(self, state: Debt) -> list[tuple[int, Debt, bool]]:
+    def _compute(self, state: AcceptorState) -> list[tuple[int, AcceptorState, bool]]:
         residuals, diagrams = self.residuals, self.diagrams
-        owed = [
+        pending = [
             residuals.successor(diagrams.conjunction(later, part))
             for later, part in zip(state.later, self.parts, strict=True)
         ]
-        roots = (residuals.successor(state.safe), residuals.successor(state.current), *owed)
-        merged: dict[tuple[Debt, bool], int] = {}
+        roots = (residuals.successor(state.safe), residuals.successor(state.current), *pending)
+        merged: dict[tuple[AcceptorState, bool], int] = {}
         for leaves, label in residuals.split(roots).items():
             target = self._after(state.turn, *leaves)
             if target is not None:
                 merged[target] = diagrams.disjunction(merged.get(target, ZERO), label)
         return [(label, target, marked) for (target, marked), label in merged.items()]
 
-    def _after(self, turn: int, safe: int, current: int, *owed: int) -> tuple[Debt, bool] | None:
-        """Return the state with what remains of each debt, and whether the turn went through."""
+    def _after(
+        self, turn: int, safe: int, current: int, *pending: int
+    ) -> tuple[AcceptorState, bool] | None:
+        """Return the state with what remains of each obligation, and whether the turn went through."""
         diagrams = self.diagrams
         safe = diagrams.conjunction(safe, self.bounded)
-        if ZERO in (safe, current, *owed):
+        if ZERO in (safe, current, *pending):
             return None
-        marked = current == ONE and not owed
-        remaining = list(owed)
-        while owed and current == ONE and not marked:
+        marked = current == ONE and not pending
+        remaining = list(pending)
+        while pending and current == ONE and not marked:
             turn += 1
-            if turn == len(owed):
+            if turn == len(pending):
                 turn, marked = 0, True
             current, remaining[turn] = remaining[turn], ONE
-        if owed and current == ONE:
+        if pending and current == ONE:
             current = self.parts[turn]
         everything = current
-        for index, part in enumerate(self.parts):  # drop what the other debts imply
+        for index, part in enumerate(self.parts):  # drop what the other obligations imply
             if self.residuals.is_eventual(part) or diagrams.implies(everything, remaining[index]):
                 remaining[index] = ONE
             everything = diagrams.conjunction(everything, remaining[index])
-        return Debt(safe, turn, current, tuple(remaining)), marked
+        return AcceptorState(safe, turn, current, tuple(remaining)), marked
 
 
 class Acceptors:
@@ -239,7 +241,7 @@ class Acceptors:
         self.residuals = residuals
         self._acceptors: dict[frozenset[int], Acceptor] = {}
 
-    def of(self, commitment: Commitment) -> tuple[Acceptor, Debt] | None:
+    def of(self, commitment: Commitment) -> tuple[Acceptor, AcceptorState] | None:
         """Return the acceptor of a commitment and its state to start in."""
         acceptor = self._acceptors.get(commitment.always)
         if acceptor is None:
@@ -291,7 +293,7 @@ class Structure:
         return [[target for _, target in row] for row in self.rows]
 
 
-Start = tuple[Acceptor, Debt]
+Start = tuple[Acceptor, AcceptorState]
 """Where a run that makes a commitment goes on."""
 
 
@@ -312,7 +314,7 @@ class Marks:
     unmarked: list[Unmarked]
 
 
-_Node = tuple[int, Acceptor, Debt]
+_Node = tuple[int, Acceptor, AcceptorState]
 _ProductEdge = tuple[int, int, bool]
 
 
@@ -365,7 +367,7 @@ class Marking:
             return dict.fromkeys(component, ONE)
         accepting = _Product(self, structure, component, entries, lambda function: function)
         if accepting.has_accepting_cycle(bad):
-            return Unmarked(component, accepting.kept_promises())
+            return Unmarked(component, accepting.kept_commitments())
         return {state: self.diagrams.negation(bad[state]) for state in component}
 
     def obviously_accepted(self, structure: Structure, component: list[int]) -> bool | None:
@@ -406,21 +408,21 @@ class _Product:
         self.component = frozenset(component)
         numbers: dict[_Node, int] = {}
         for state in entries:
-            for acceptor, debt in marking.starts(read(structure.functions[state])):
-                numbers.setdefault((state, acceptor, debt), len(numbers))
+            for acceptor, pending in marking.starts(read(structure.functions[state])):
+                numbers.setdefault((state, acceptor, pending), len(numbers))
         self.nodes = list(numbers)
         self.starts = len(numbers)
         self.rows: list[list[_ProductEdge]] = []
         conjunction = self.diagrams.conjunction
-        for state, acceptor, debt in self.nodes:  # grows while it is walked
+        for state, acceptor, pending in self.nodes:  # grows while it is walked
             row: list[_ProductEdge] = []
             for label, target in structure.rows[state]:
                 if target not in self.component:
                     continue
-                for other, next_debt, marked in acceptor.edges(debt):
+                for other, next_pending, marked in acceptor.edges(pending):
                     both = conjunction(label, other)
                     if both != ZERO:
-                        node = (target, acceptor, next_debt)
+                        node = (target, acceptor, next_pending)
                         if node not in numbers:
                             numbers[node] = len(numbers)
                             self.nodes.append(node)
@@ -445,7 +447,7 @@ class _Product:
                     found[state] = self.diagrams.disjunction(found[state], label)
         return found
 
-    def kept_promises(self) -> dict[int, list[Start]]:
+    def kept_commitments(self) -> dict[int, list[Start]]:
         """Return for each state the commitments of those made there that can be kept for ever."""
         kept = set[int]()
         successors = [[target for _, target, _ in row] for row in self.rows]
@@ -456,8 +458,8 @@ class _Product:
         found: dict[int, list[Start]] = {}
         for node in sorted(reaching(successors, kept)):
             if node < self.starts:
-                state, acceptor, debt = self.nodes[node]
-                found.setdefault(state, []).append((acceptor, debt))
+                state, acceptor, pending = self.nodes[node]
+                found.setdefault(state, []).append((acceptor, pending))
         return found
 
     def has_accepting_cycle(self, within: dict[int, int]) -> bool:
@@ -532,7 +534,7 @@ class Residue:
         self.residuals = marking.residuals
         self.diagrams = marking.diagrams
         self._satisfiable: dict[int, bool] = {ZERO: False, ONE: True}
-        self._live: dict[tuple[Acceptor, Debt], bool] = {}
+        self._live: dict[tuple[Acceptor, AcceptorState], bool] = {}
 
     def classes(self, functions: Sequence[int]) -> list[int]:
         """Return for each function the index of the first one that is satisfied by the same traces."""
@@ -581,16 +583,16 @@ class Residue:
         self._satisfiable.update(dict.fromkeys(order, False))
         return False
 
-    def _is_live(self, acceptor: Acceptor, start: Debt) -> bool:
+    def _is_live(self, acceptor: Acceptor, start: AcceptorState) -> bool:
         """Tell whether some trace is accepted from `start`."""
         found = self._live.get((acceptor, start))
         if found is None:
             numbers, order = {start: 0}, [start]
             rows: list[list[tuple[int, bool]]] = []
-            for debt in order:  # grows while it is walked
+            for pending in order:  # grows while it is walked
                 self.residuals.limits.check(len(order))
                 row = []
-                for _, target, marked in acceptor.edges(debt):
+                for _, target, marked in acceptor.edges(pending):
                     if target not in numbers:
                         numbers[target] = len(order)
                         order.append(target)
@@ -634,8 +636,8 @@ def waiting(marking: Marking, structure: Structure) -> Companion:
     """
     residuals = marking.residuals
 
-    def step(owed: Hashable) -> list[tuple[int, Hashable]]:
-        edges = residuals.edges(owed) if isinstance(owed, int) else []
+    def step(pending: Hashable) -> list[tuple[int, Hashable]]:
+        edges = residuals.edges(pending) if isinstance(pending, int) else []
         return [(label, after if after > ONE else None) for label, after in edges]
 
     def start(state: int) -> int:
@@ -647,12 +649,12 @@ def waiting(marking: Marking, structure: Structure) -> Companion:
 def following(marking: Marking, structure: Structure, acceptor: Acceptor) -> Companion:
     """Return the companion that follows the commitments of one acceptor."""
 
-    def start(state: int) -> Debt | None:
+    def start(state: int) -> AcceptorState | None:
         found = marking.starts(structure.functions[state])
-        return next((debt for other, debt in found if other is acceptor), None)
+        return next((pending for other, pending in found if other is acceptor), None)
 
-    def step(debt: Hashable) -> list[tuple[int, Hashable]]:
-        edges = acceptor.edges(debt) if isinstance(debt, Debt) else []
+    def step(pending: Hashable) -> list[tuple[int, Hashable]]:
+        edges = acceptor.edges(pending) if isinstance(pending, AcceptorState) else []
         return [(label, after) for label, after, _ in edges]
 
     return Companion(start, step)

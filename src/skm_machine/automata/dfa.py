@@ -118,11 +118,11 @@ def _blocks(
     for state in states:
         members[block[state]].add(state)
     known = frozenset(states)
-    doubtful: Collection[int] = states
-    while doubtful:
-        rows = table.mapped(doubtful, block.__getitem__)
+    unsettled: Collection[int] = states
+    while unsettled:
+        rows = table.mapped(unsettled, block.__getitem__)
         parts: dict[int, dict[int, list[int]]] = {}
-        for index, state in enumerate(doubtful):
+        for index, state in enumerate(unsettled):
             parts.setdefault(block[state], {}).setdefault(rows.same_as(index), []).append(state)
         moved: list[int] = []
         for number, found in parts.items():
@@ -134,5 +134,5 @@ def _blocks(
                 block.update(dict.fromkeys(part, len(members)))
                 members.append(set(part))
                 moved += part
-        doubtful = sorted(table.sources(moved) & known)
+        unsettled = sorted(table.sources(moved) & known)
     return block

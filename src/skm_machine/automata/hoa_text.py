@@ -25,7 +25,7 @@ def hoa_label(formula: Formula, number: dict[str, str]) -> str:
                 left, right = operands
                 texts[sub] = f"({left}&!{right}|!{left}&{right})"
             case operator:
-                raise ValueError(f"'{operator}' is no operator of an edge's label")
+                raise ValueError(f"'{operator}' is not an operator of an edge's label")
     text = texts[formula]
     return text[1:-1] if formula.operator in ("&", "|", "xor") else text
 

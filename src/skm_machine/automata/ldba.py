@@ -8,7 +8,7 @@ from typing import Final
 
 from skm_machine.automata.buchi import (
     Acceptor,
-    Debt,
+    AcceptorState,
     Marking,
     Marks,
     Residue,
@@ -142,7 +142,7 @@ class Translation:
     def _smallest(self, graph: Graph, marks: Marks) -> Graph:
         best = reduced(graph, self.limits)
         for _ in range(DELAYS if graph.epsilon_transitions else 0):
-            graph = jumping_later(graph, marks)
+            graph = delayed_epsilon(graph, marks)
             later = reduced(graph, self.limits)
             if len(later.rows) < len(best.rows):
                 best = later
@@ -247,7 +247,7 @@ def merged_residuals(structure: Structure, marks: Marks, residue: Residue) -> St
     return Structure(functions, rows)
 
 
-def jumping_later(graph: Graph, marks: Marks) -> Graph:
+def delayed_epsilon(graph: Graph, marks: Marks) -> Graph:
     """Return the automaton with every ε-transition put off by one step: to where it would be by then."""
     component_of = {
         state: index for index, component in enumerate(marks.unmarked) for state in component.states
@@ -281,24 +281,24 @@ def with_epsilon_transitions(marking: Marking, structure: Structure, marks: Mark
     graph = marked_graph(marking.residuals, structure, marks)
     if not marks.unmarked:
         return graph
-    numbers: dict[tuple[Acceptor, Debt], int] = {}
+    numbers: dict[tuple[Acceptor, AcceptorState], int] = {}
     epsilon_transitions: list[tuple[int, ...]] = [()] * len(graph.rows)
 
-    def number(acceptor: Acceptor, debt: Debt) -> int:
-        return numbers.setdefault((acceptor, debt), len(structure.rows) + len(numbers))
+    def number(acceptor: Acceptor, pending: AcceptorState) -> int:
+        return numbers.setdefault((acceptor, pending), len(structure.rows) + len(numbers))
 
     for component in marks.unmarked:
         for state, starts in component.epsilon_transitions.items():
             epsilon_transitions[state] = tuple(number(*start) for start in starts)
     done = 0
     while done < len(numbers):
-        for acceptor, debt in list(numbers)[done:]:
+        for acceptor, pending in list(numbers)[done:]:
             done += 1
             marking.residuals.limits.check(len(graph.rows))
             graph.rows.append(
                 [
                     (label, number(acceptor, target), marked)
-                    for label, target, marked in acceptor.edges(debt)
+                    for label, target, marked in acceptor.edges(pending)
                 ]
             )
     graph.epsilon_transitions = epsilon_transitions + [()] * (

@@ -233,7 +233,7 @@ class _Translation:
                 waiting = diagrams.conjunction(operands[0], self._obligation(formula))
                 return diagrams.disjunction(operands[1], waiting)
             case operator:
-                raise ValueError(f"'{operator}' is no operator of the until form")
+                raise ValueError(f"'{operator}' is not an operator of the until form")
 
     def _later(self, formula: Formula) -> int:
         """Return `X formula` as a function over obligations that are Boolean, F, U, or X of another.

@@ -166,7 +166,7 @@ class MachineParts:
 
     def _worth(self, state: int, outcome: Outcome) -> float:
         if isinstance(self.machine, FactoredMachine):
-            return outcome.reward - len(self.machine.owed(outcome.target))
+            return outcome.reward - len(self.machine.pending_clauses(outcome.target))
         return transition_value(self.machine, state, outcome, self._values, GAMMA)
 
     def _part(self, states: Sequence[int]) -> DrawnMachine:

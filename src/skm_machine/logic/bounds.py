@@ -227,7 +227,7 @@ def read_bound(text: str, operator: str, *, clock: bool) -> Bound | Window:
     """
     match = _BOUND.fullmatch(text)
     if match is None:
-        raise BoundError(f"'{text}' is no bound: write it {_EXAMPLES}")
+        raise BoundError(f"'{text}' is not a bound: write it {_EXAMPLES}")
     if operator == "X":
         if match["comma"] or match["first_unit"] or "." in match["first"]:
             raise BoundError("X takes one number of steps, as in X[3] a")

@@ -245,8 +245,8 @@ class _Reader:
             soon = self._within()
             return [soon(place) for place in places]
         end: Formula | None = None
-        for later, config in reversed(groups[1:]):
-            end = conjunction(*formulas.VISITS[config](later, end))
+        for later, way in reversed(groups[1:]):
+            end = conjunction(*formulas.VISITS[way](later, end))
         return formulas.VISITS[mode](places, end)
 
     def _patrol(self) -> list[Formula]:
@@ -284,12 +284,12 @@ class _Reader:
         if begin == "whenever" and self.token.text == "within":
             later = self._within()(effect)
             return [formulas.always(formulas.implies(cause, later))]
-        manners = tuple(end for first, end in formulas.REACTIONS if first == begin and end)
+        endings = tuple(end for first, end in formulas.REACTIONS if first == begin and end)
         ended = self.token.kind == "end" or self.token.text == ";"
-        config = "" if ended else self._choose(manners, "a reaction ends with")
-        if (begin, config) not in formulas.REACTIONS:
+        ending = "" if ended else self._choose(endings, "a reaction ends with")
+        if (begin, ending) not in formulas.REACTIONS:
             raise self._error("'exactly when' needs an end: at once, or in the next step", position)
-        return formulas.REACTIONS[begin, config](cause, effect)
+        return formulas.REACTIONS[begin, ending](cause, effect)
 
     def _exactly_when(self) -> list[Formula]:
         self._expect("when", "exactly when")
@@ -327,7 +327,7 @@ class _Reader:
             times = self._whole_number(MAX_TIMES)
             self._expect("times", f"{how} {times} times")
         if how == "at least" and not times:
-            raise self._error("at least 0 times is no mission", begin)
+            raise self._error("at least 0 times is not a mission", begin)
         return formulas.COUNTS[how](places[0], times)
 
     def _within(self) -> Callable[[Formula], Formula]:

@@ -72,7 +72,7 @@ def _progressed(  # noqa: PLR0912 - a case for each operator
             return _all(left[1], _any(left[0], sub))
     assert sub.operator in TIMED
     raise UnsupportedMissionError(
-        "what is left of a mission with bounds in seconds depends on the clock, and is no formula"
+        "what is left of a mission with bounds in seconds depends on the clock, and is not a formula"
     )
 
 

@@ -162,7 +162,7 @@ class LearningSettings:
                 raise SkmError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if self.steps % self.every:
             raise SkmError(
-                f"{self.steps} steps are no multiple of {self.every}, between evaluations."
+                f"{self.steps} steps are not a multiple of {self.every}, between evaluations."
             )
 
     @property

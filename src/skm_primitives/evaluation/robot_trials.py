@@ -113,7 +113,7 @@ def run_on_robot(
     *,
     seconds: float,
     max_steps: int,
-    senses: SensorModel,
+    sensors: SensorModel,
     seed: int,
     planned: float = 0.0,
     shield: AnyShield | None = None,
@@ -126,35 +126,35 @@ def run_on_robot(
         touched = touched or car.touches_wall
         judge.watch(pose)
 
-    rig = SimulatedRobot(car, drive, senses, seed, watch)
+    simulated = SimulatedRobot(car, drive, sensors, seed, watch)
     entered: list[Entered] = []
     while not entered:
-        entered = rig.period(DRIVE_CONFIG.period, go=False)
+        entered = simulated.period(DRIVE_CONFIG.period, go=False)
     run = MissionRun(policy, primitives, max_steps, shield)
     state = entered[-1]
-    began = rig.now
+    began = simulated.now
 
     def now() -> int:
-        return round((rig.now - began) * NANOSECONDS)
+        return round((simulated.now - began) * NANOSECONDS)
 
     judge.clock = now
     run.begin(state.value, state.labels, now())
-    limit = rig.now + seconds
-    while not run.over and rig.now < limit:
+    limit = simulated.now + seconds
+    while not run.over and simulated.now < limit:
         decision = run.decide(primitives.values(state.value, run.history))
         if run.blocked:
             break
-        drive.take(decision.action, rig.now)
-        entered = rig.period(DRIVE_CONFIG.period, go=True)
-        while not entered and rig.now < limit and not run.advance(state.value, now()):
-            entered = rig.period(DRIVE_CONFIG.period, go=True)
+        drive.take(decision.action, simulated.now)
+        entered = simulated.period(DRIVE_CONFIG.period, go=True)
+        while not entered and simulated.now < limit and not run.advance(state.value, now()):
+            entered = simulated.period(DRIVE_CONFIG.period, go=True)
         for state in entered:
             if not run.over:
                 run.enter(state.value, state.labels, now())
     for _ in range(COMING_TO_REST):
-        rig.period(DRIVE_CONFIG.period, go=False)
+        simulated.period(DRIVE_CONFIG.period, go=False)
     truth, mission = str(judge.tracker.status.value), policy.mission.text
-    return RobotRun(mission, _outcome(run), truth, rig.now, judge.way, planned, touched)
+    return RobotRun(mission, _outcome(run), truth, simulated.now, judge.way, planned, touched)
 
 
 def _outcome(run: MissionRun) -> str:
@@ -179,7 +179,7 @@ def run_in_building(
     cell: int,
     planned: float,
     seed: int,
-    senses: SensorModel,
+    sensors: SensorModel,
     robot: str,
 ) -> RobotRun:
     """Run a mission on a robot from a cell, with a heading at random."""
@@ -194,7 +194,7 @@ def run_in_building(
         TrueJudge(mission, building.places, building.file.constraints, start),
         seconds=LEAST_SECONDS + SECONDS_A_METRE * planned,
         max_steps=MAX_STEPS,
-        senses=senses,
+        sensors=sensors,
         seed=seed,
         planned=planned,
     )
@@ -245,7 +245,7 @@ def robot_trials(
     missions: Iterable[Trial],
     *,
     seed: int,
-    senses: SensorModel,
+    sensors: SensorModel,
     robot: str,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
@@ -256,7 +256,7 @@ def robot_trials(
             planned = planned_metres(spec, primitives, policy, cell)
             draw = seed + 1000 * number + index
             run = run_in_building(
-                mission, building, primitives, policy, cell, planned, draw, senses, robot
+                mission, building, primitives, policy, cell, planned, draw, sensors, robot
             )
             say(run)
             runs.append(run)
@@ -337,7 +337,7 @@ def run_embodiments(
     runs: int,
     *,
     seed: int,
-    senses: SensorModel,
+    sensors: SensorModel,
     say: Callable[[RobotRun], None],
 ) -> list[RobotRun]:
     """Run tasks on the Car, each in arenas of its own."""
@@ -354,7 +354,7 @@ def run_embodiments(
                 TrueJudge(mission, embodiment.places, spec.constraints, trial.start),
                 seconds=trial.seconds,
                 max_steps=trial.task.max_steps,
-                senses=senses,
+                sensors=sensors,
                 seed=seed + number,
                 shield=make_shield(mission, primitives),
             )

@@ -75,7 +75,7 @@ class MissionText:
             if _moves(state, outcome):
                 return self._label(state, outcome)
         if isinstance(self._planned, FactoredMachine):
-            return " & ".join(self._planned.owed(state))
+            return " & ".join(self._planned.pending_clauses(state))
         return str(self._paper.skills[state].reach)
 
     def _label(self, state: int, outcome: Outcome) -> str:

@@ -79,7 +79,7 @@ class KeptMissions:
 def _problem(found: Any) -> str:  # noqa: ANN401 - whatever JSON holds
     """Return what is wrong with a document, for the end of a sentence; else nothing."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        return "is no file of missions"
+        return "is not a file of missions"
     if found.get("version") != VERSION:
         return f"is of version {found.get('version')}, and this is {VERSION}"
     entries = found.get("waiting")

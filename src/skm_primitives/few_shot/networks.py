@@ -636,7 +636,7 @@ class TaskLearner(DeepLearner):
         most = greatest_return(mission, self.gamma)
         self.values = TaskValues(inputs, choices.offered, most, self.gamma, settings)
         self.episodes = 0
-        self._taken = self._owed = 0
+        self._taken = self._due = 0
         self._validation: tuple[TrialSet, Outcomes] | None = None
         self.planner = settings.planner
         self.curve: list[tuple[float, ...]] = []
@@ -725,11 +725,11 @@ class TaskLearner(DeepLearner):
             moves > 0,
             over,
         )
-        self._owed += episode.steps
+        self._due += episode.steps
 
     def improve(self, random: np.random.Generator) -> None:
         """Update the networks, once for every `update_every` steps gathered."""
-        updates, self._owed = divmod(self._owed, self.settings.update_every)
+        updates, self._due = divmod(self._due, self.settings.update_every)
         watching = self.rounds < self.settings.first_rounds
         update = self.values.begin if watching else self.values.update
         for _ in range(0 if self.memory.empty else updates):
@@ -788,7 +788,7 @@ class TaskLearner(DeepLearner):
         return {
             "formula": self.task.formula,
             "primitives": self.primitives.digest,
-            "counts": [self._taken, self._owed, self.episodes],
+            "counts": [self._taken, self._due, self.episodes],
         }
 
     def training_arrays(self) -> Arrays:
@@ -804,7 +804,7 @@ class TaskLearner(DeepLearner):
         self.memory.restore(arrays)
         self.features.restore(arrays)
         self.curve = [tuple(row) for row in arrays["curve"].tolist()]
-        self._taken, self._owed, self.episodes = details["counts"]
+        self._taken, self._due, self.episodes = details["counts"]
 
 
 def _scores(found: Comparison) -> dict[str, float]:

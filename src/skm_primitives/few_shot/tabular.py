@@ -102,7 +102,7 @@ def tabular_mission(
     """
     machine, histories = mission.machine, Histories(model.constraints)
     if machine.epsilon_transitions and committer is None:
-        raise SkmError("a mission with commitments is no plain product; this one has some.")
+        raise SkmError("a mission with commitments is not a plain product; this one has some.")
     shape = machine.num_states, histories.sets, model.num_states
     if np.prod(shape) > MAX_SITUATIONS:
         raise SkmError(

@@ -96,7 +96,7 @@ class GoalConditionedLearner(DeepLearner):
         exploring = self._untried is not None and pictures
         self._explorers = int(settings.explorers * (settings.agents - 1)) if exploring else 0
         self.curve = ScoreCurve()
-        self._owed = 0
+        self._due = 0
         self._validator: Validator | None = None
 
     @classmethod
@@ -126,8 +126,8 @@ class GoalConditionedLearner(DeepLearner):
     def default_steps(self) -> int:
         """Environment steps that the run is planned for; fewer, where nothing gets better any more."""
         planned = self.settings.horizon
-        vain = self.steps - self._best_steps if self._best else 0
-        return self.steps if vain > self.settings.patience * planned else planned
+        since_best = self.steps - self._best_steps if self._best else 0
+        return self.steps if since_best > self.settings.patience * planned else planned
 
     def plan(self, steps: int) -> None:
         """Plan the run for so many steps: a step size that has not begun to fall falls accordingly."""
@@ -263,8 +263,8 @@ class GoalConditionedLearner(DeepLearner):
 
     def improve(self, random: np.random.Generator) -> None:
         """Update the networks, once for every `update_every` steps gathered."""
-        self._owed += self.round_steps
-        updates, self._owed = divmod(self._owed, self.settings.update_every)
+        self._due += self.round_steps
+        updates, self._due = divmod(self._due, self.settings.update_every)
         progress = self.steps / self.settings.horizon
         rate = self.settings.learning_rate * float(np.clip(2 * (1 - progress), 0.05, 1))
         for _ in range(updates):
@@ -337,7 +337,7 @@ class GoalConditionedLearner(DeepLearner):
             "slots": self.space.capacity,
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
-            "owed": self._owed,
+            "owed": self._due,
             **self.curve.details(),
             "sets": self.settings.sets,
             "momentary": self.settings.momentary,
@@ -366,7 +366,7 @@ class GoalConditionedLearner(DeepLearner):
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])
-        self._owed = details["owed"]
+        self._due = details["owed"]
         self.curve.restore(details)
 
 

@@ -38,7 +38,7 @@ def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[s
             return f"once it is in {name}, nothing that the robot can reach satisfies '{label}'"
     for state in shown:
         for commitment in machine.commitments(state):
-            label = machine.keeping(commitment)
+            label = machine.commitment_label(commitment)
             if label is not TRUE:
                 return f"nothing that the robot can do keeps '{label}' for ever"
     return "the steps that it takes cannot be done one after the other"

@@ -160,9 +160,9 @@ class GoalOutcomes:
 def log_sum(reward: FloatArray, after: FloatArray) -> FloatArray:
     """Return the logarithm of a reward and what follows, given its logarithm; −∞ if that is below 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        owed = np.log(np.maximum(reward + np.exp(np.minimum(after, 700.0)), 0.0))
+        lost = np.log(np.maximum(reward + np.exp(np.minimum(after, 700.0)), 0.0))
         gained = np.logaddexp(np.log(np.maximum(reward, 0.0)), after)
-    return np.where(reward < 0, owed, gained)
+    return np.where(reward < 0, lost, gained)
 
 
 def goal_outcomes(machine: RewardMachine, skills: Skills) -> GoalOutcomes:

@@ -130,11 +130,9 @@ class Deadlines:
         nearer = away < self._nearest[where] - LEAST_GAIN
         self._nearest[where] = np.where(nearer, away, self._nearest[where])
         self._steps[where] = np.where(nearer, 0, self._steps[where] + 1)
-        promised = np.clip(
-            self._nearest[where], 0, FARTHEST
-        )  # Rounds to come are worth more than 1.
-        promised[np.isinf(self._nearest[where])] = 0  # What is worth nothing gets no time.
-        late: BoolArray = self._steps[where] >= self._slack + self._pace * promised
+        left = np.clip(self._nearest[where], 0, FARTHEST)  # Rounds to come are worth more than 1.
+        left[np.isinf(self._nearest[where])] = 0  # What is worth nothing gets no time.
+        late: BoolArray = self._steps[where] >= self._slack + self._pace * left
         # Half a step more than networks disagree by: exact values grow by a whole one.
         ever = away < self._ever[where] - 0.5 - unsure
         self._ever[where] = np.where(ever, away, self._ever[where])
@@ -266,9 +264,9 @@ class Options:
     def _committed(self, score: FloatArray, spread: Float32Array, best: IntArray) -> IntArray:
         """Return the goal of each robot: its own, unless the best is better beyond disagreement."""
         rows, current = np.arange(len(best)), np.maximum(self._goal, 0)
-        doubt = spread[rows, best] + spread[rows, current]
+        disagreement = spread[rows, best] + spread[rows, current]
         with np.errstate(invalid="ignore"):
-            keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= doubt)
+            keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= disagreement)
         keep |= self._late > 0  # Until it has been tried, in vain or not.
         keep &= np.isfinite(score[rows, current])
         return np.where(keep, self._goal, best)

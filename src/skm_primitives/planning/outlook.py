@@ -277,8 +277,8 @@ class _InPlaces:
                 best = self._gone_for(state, there[state])
                 # A move that is worth nothing by itself is on the way to one that is, if there is one.
                 least = worth[state] * (1 + TOLERANCE)
-                onward = [o for o in best if o.reward > 0 or worth[o.target] > least]
-                best = tuple(onward) or best
+                leading = [o for o in best if o.reward > 0 or worth[o.target] > least]
+                best = tuple(leading) or best
                 if best:
                     value = self.skills.gamma ** (spans[state][0] - 1) if state in spans else 0.0
                     outcomes = possible_outcomes(machine, state, shown)
@@ -331,7 +331,7 @@ class _InPlaces:
         for product in ways:
             region = recurring(product)
             paid = paid_in(product, region)
-            found, arriving = steps_to(product, paid=paid, by_chance=True)
+            found, arriving = steps_to(product, paid=paid, any_outcome=True)
             steps = np.where(steps >= FAR, found, steps)
             first = found[self.machine.initial, self.starts, 0]
             if trace is None and len(first) and first.min() < FAR:
@@ -350,7 +350,7 @@ class _InPlaces:
         if not machine.epsilon_transitions:
             lost |= ~self.achievable
         plain = replace(self.product, commitments=())
-        found, arriving = steps_to(plain, lost, keeping=False, by_chance=True)
+        found, arriving = steps_to(plain, lost, keep_commitments=False, any_outcome=True)
         first = found[machine.initial, self.starts, 0]
         if first.min() >= FAR:
             return None

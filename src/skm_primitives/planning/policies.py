@@ -316,7 +316,7 @@ class ProductPolicy:
         if machine.epsilon_transitions and game.kept.any():
             plans.insert(0, plan(game.sure))
         if not (found[running].all() or game.allowed.all()):
-            plans.append(plan(game.daring))
+            plans.append(plan(game.unrestricted))
             found = found | plans[-1].achievable
         self._hopes = [ShortestPlan(game.helped, self._gamma, lasting=True)]
         found = found | self._hopes[0].achievable
@@ -477,7 +477,7 @@ class ProductPolicy:
         """Return how to do what is pending at a node; None if nothing is, or nothing helps."""
         for plan in (self._plans[0], self._plan(node)):
             reaction = plan.reaction if isinstance(plan, LassoPlan) else None
-            if reaction is not None and reaction.owes(node):
+            if reaction is not None and reaction.is_pending(node):
                 return reaction
         return None
 
@@ -648,11 +648,11 @@ class ProductPolicy:
         """`[u, place, counter]`: where it can only wait for an event."""
         done = [plan.achievable for plan in self._plans]
         reactions = [plan.reaction for plan in self._plans if isinstance(plan, LassoPlan)]
-        owing = [reaction.owing for reaction in reactions if reaction is not None]
-        waiting: BoolArray = self.possible & ~np.logical_or.reduce([*done, *owing])
+        pending = [reaction.pending for reaction in reactions if reaction is not None]
+        waiting: BoolArray = self.possible & ~np.logical_or.reduce([*done, *pending])
         return waiting
 
-    def owed(self, state: int) -> int:
+    def pending_steps(self, state: int) -> int:
         """Return in how many steps from here no obligation is pending any more; 0 without events."""
         here = state, self._place, self._counter
         plans = [p for p in (self._plans[0], self._plan(here)) if isinstance(p, LassoPlan)]

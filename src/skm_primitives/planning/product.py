@@ -198,7 +198,7 @@ class Product:
         return found
 
     @cached_property
-    def wary(self) -> bool:
+    def has_extra_lengths(self) -> bool:
         """Whether some steps count as more than one."""
         return bool(self.extra.any())
 
@@ -276,14 +276,14 @@ class Product:
         reader, owner = expand(*self._readers, state)
         return (event[owner] * self.shape[0] + reader) * per_state + rest[owner], owner
 
-    def sources(self, arrivals: IntArray, *, by_chance: bool) -> tuple[IntArray, IntArray]:
+    def sources(self, arrivals: IntArray, *, any_outcome: bool) -> tuple[IntArray, IntArray]:
         """Return the nodes that an allowed action leads from to some arrivals, and to which of them.
 
-        `by_chance`: wherever an action may lead; else where it leads as a rule.
+        `any_outcome`: wherever an action may lead; else where it leads as a rule.
         """
         row, rest = np.divmod(arrivals, self.shape[1] * self.shape[2])
         place, counter = (rest, 0) if self.shape[2] == 1 else np.divmod(rest, self.shape[2])
-        backwards = self.world.before_by_chance if by_chance else self.world.before
+        backwards = self.world.before_any_outcome if any_outcome else self.world.before
         return self._acting(row % self.shape[0], place, counter, backwards)
 
     def _acting(
@@ -309,13 +309,13 @@ class Product:
             row, place, landed = row[kept], place[kept], landed[kept]
             counter = counter if isinstance(counter, int) else counter[kept]
         state = row if len(self.happenings) == 1 else row % self.shape[0]
-        length = 1.0 + self.extra[state, self.kind[place]] if self.wary else None
+        length = 1.0 + self.extra[state, self.kind[place]] if self.has_extra_lengths else None
         if self.commitments:
             state, read = expand(*self._readers, state)
             place, landed = place[read], landed[read]
             counter = counter if isinstance(counter, int) else counter[read]
             length = None if length is None else length[read]
-        sources, owner = self._acting(state, place, counter, self.world.before_by_chance)
+        sources, owner = self._acting(state, place, counter, self.world.before_any_outcome)
         return sources, landed[owner], np.ones(len(owner)) if length is None else length[owner]
 
     # Forwards.

@@ -45,16 +45,16 @@ def steps_to(
     among: BoolArray | None = None,
     *,
     every: bool = False,
-    keeping: bool = True,
-    by_chance: bool = False,
+    keep_commitments: bool = True,
+    any_outcome: bool = False,
 ) -> tuple[IntArray, IntArray]:
     """Return in how many steps a node that is `won`, or a reading that is `paid`, can be reached.
 
     From being at a node, and from arriving there; `FAR` from where it cannot. With `every`, whatever
-    events happen: then it is the number of steps at worst. Else events help. With `keeping`, what breaks
-    a commitment leads nowhere. Nodes that are not `among` lead nowhere either. With `by_chance`, an
-    action leads wherever it may; else where it leads as a rule: the first is for what can be reached at
-    all, not for what can be forced.
+    events happen: then it is the number of steps at worst. Else events help. With `keep_commitments`,
+    what breaks a commitment leads nowhere. Nodes that are not `among` lead nowhere either. With
+    `any_outcome`, an action leads wherever it may; else where it leads as a rule: the first is for what
+    can be reached at all, not for what can be forced.
     """
     size, choices = product.size, len(product.happenings)
     steps, arriving = np.full(size, FAR), np.full(size, FAR)
@@ -69,7 +69,7 @@ def steps_to(
         level += 1
         readings = np.concatenate([product.before(nodes)[0], rewarded])
         rewarded = rewarded[:0]
-        if keeping:
+        if keep_commitments:
             readings = readings[product.keeps(readings)]
         answers, _ = product.arrivals(readings)
         if every:
@@ -82,7 +82,7 @@ def steps_to(
             found = answers % size
             found = np.unique(found[arriving[found] == FAR])
         arriving[found] = level
-        nodes, _ = product.sources(found, by_chance=by_chance)
+        nodes, _ = product.sources(found, any_outcome=any_outcome)
         nodes = np.unique(nodes[steps[nodes] == FAR])
         if going_on is not None:
             nodes = nodes[going_on[nodes]]
@@ -106,7 +106,7 @@ def possible(product: Product, *, endless: bool) -> BoolArray:
     paid = product.paid
     while True:
         found: BoolArray = np.zeros(product.size, np.bool_)
-        frontier = product.sources(product.arrivals(paid)[0], by_chance=True)[0]
+        frontier = product.sources(product.arrivals(paid)[0], any_outcome=True)[0]
         frontier = np.unique(frontier)
         while len(frontier):
             found[frontier] = True
@@ -238,7 +238,7 @@ class Lengths:
         self._lasting = recurring(product) if lasting else None
         self._paid = product.paid if self._lasting is None else paid_in(product, self._lasting)
         arrivals, read = product.arrivals(self._paid)
-        self._sources, owner = product.sources(arrivals, by_chance=True)
+        self._sources, owner = product.sources(arrivals, any_outcome=True)
         self._owner = read[owner]
         self.being: FloatArray = self._solve()
         """From being at each node, by its number; infinite where there is no way."""
@@ -297,7 +297,7 @@ class Lengths:
             continuation[paid] = total / self._log_gamma
             if self._lasting is not None:
                 continuation[paid & ~self._lasting.reshape(-1)[lands]] = np.inf
-        if product.wary:
+        if product.has_extra_lengths:
             continuation = continuation + product.added(readings)
         return (
             continuation
@@ -374,7 +374,7 @@ def arriving_directly(product: Product, value: FloatArray, gamma: float) -> Floa
     """Return the value of arriving with no commitment made on arrival; nothing if one is broken."""
     dense = product.dense()
     after: FloatArray = dense.reward + gamma * value.reshape(-1)[dense.lands]
-    if product.wary:
+    if product.has_extra_lengths:
         after *= gamma ** product.extra[:, product.kind, None]
     return after if product.all_kept else np.where(dense.kept, after, 0.0)
 
@@ -541,7 +541,7 @@ def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatA
     node = np.where(kept, dense.lands[read], here).reshape(-1)
     value = np.where(kept, dense.reward[read], 0.0).reshape(-1)
     factor: FloatArray | float = GAMMA
-    if product.wary:
+    if product.has_extra_lengths:
         delay = GAMMA ** product.extra[read[0], product.kind[reached]].reshape(-1)
         value, factor = value * delay, GAMMA * delay
     while np.max(factor) > NOTHING:
@@ -589,7 +589,7 @@ def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
         found = answers % product.size
         found = np.unique(found[~(lost_arrival[found] | failed[found])])
         lost_arrival[found] = True
-        nodes, count = np.unique(freely.sources(found, by_chance=False)[0], return_counts=True)
+        nodes, count = np.unique(freely.sources(found, any_outcome=False)[0], return_counts=True)
         choices[nodes] -= count
         nodes = nodes[(choices[nodes] == 0) & (level[nodes] == FAR) & ~spared[nodes]]
         level[nodes] = step
@@ -628,14 +628,14 @@ class EventGame:
         return int(np.where(self.allowed[state, place, :, counter], ranks, FAR).argmin())
 
     @cached_property
-    def daring(self) -> Product:
+    def unrestricted(self) -> Product:
         """The product of no event, with all actions."""
         return without_events(self.product)
 
     @cached_property
     def quiet(self) -> Product:
         """The same, with only the actions that are allowed."""
-        return replace(self.daring, allowed=self.allowed)
+        return replace(self.unrestricted, allowed=self.allowed)
 
     @cached_property
     def sure(self) -> Product:
@@ -775,13 +775,14 @@ class Reaction:
         self._usual = usual
         machine = product.machine
         self._quiescent = members(machine.num_states, machine.quiescent)
-        owing = ~(self._quiescent | members(machine.num_states, machine.terminal))
+        pending = ~(self._quiescent | members(machine.num_states, machine.terminal))
         at_ease, due = (
-            np.broadcast_to(some[:, None, None], product.shape) for some in (self._quiescent, owing)
+            np.broadcast_to(some[:, None, None], product.shape)
+            for some in (self._quiescent, pending)
         )
         self._steps, self._arriving = steps_to(self._product, at_ease, among=due)
 
-    def owes(self, node: Node) -> bool:
+    def is_pending(self, node: Node) -> bool:
         """Tell whether an obligation is pending that can be done."""
         return not self._quiescent[node[0]] and self.steps(node) < FAR
 
@@ -790,10 +791,10 @@ class Reaction:
         return int(self._steps[node])
 
     @property
-    def owing(self) -> BoolArray:
+    def pending(self) -> BoolArray:
         """`[u, place, counter]`: where an obligation is pending that can be done."""
-        owing: BoolArray = ~self._quiescent[:, None, None] & (self._steps < FAR)
-        return owing
+        pending: BoolArray = ~self._quiescent[:, None, None] & (self._steps < FAR)
+        return pending
 
     def decide(self, node: Node) -> tuple[int, int, tuple[int, int]]:
         """Return the action where an obligation is pending, the steps to go, and the arrival at

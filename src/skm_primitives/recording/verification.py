@@ -224,7 +224,7 @@ def _check_stop(
         text = f"the mission was decided at step {over}; an action answered step {step}"
         found.disagree("late stop", step, text)
     elif not stops or stops[-1] is not before[-1]:
-        found.disagree("no stop", over, "the last action of the mission is no stop")
+        found.disagree("no stop", over, "the last action of the mission is not a stop")
     else:
         _measure_stop(recorded, stops[-1], over, found, ticked_after or 0.0)
 

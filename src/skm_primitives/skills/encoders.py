@@ -102,7 +102,7 @@ class VectorEncoder:
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         seen, acted = env.observation_space, env.action_space
         if not isinstance(seen, Box) or len(seen.shape) != 1:
-            raise SkmError(f"the network learner wants a flat box of observations, not {seen}.")
+            raise SkmError(f"the network learner requires a 1-D Box of observations, not {seen}.")
         self.inputs = self.observations = seen.shape[0]
         self.waves = 0
         self.shift: Float32Array = np.zeros(self.inputs, np.float32)
@@ -119,7 +119,9 @@ class VectorEncoder:
             return
         self.discrete = False
         if not isinstance(acted, Box) or len(acted.shape) != 1:
-            raise SkmError(f"the network learner wants a choice or a flat box to act, not {acted}.")
+            raise SkmError(
+                f"the network learner requires Discrete or 1-D Box actions, not {acted}."
+            )
         if not acted.is_bounded():
             raise SkmError(f"the network learner wants actions with bounds, not {acted}.")
         self._low, self._high = acted.low.astype(np.float32), acted.high.astype(np.float32)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
-from skm_sim.true_world import DOUBT, error_bound, tries_needed
+from skm_sim.true_world import ERROR_PROBABILITY, error_bound, tries_needed
 
 TARGET_ERROR: Final = 0.2
 """The L1 error of transition probabilities below which they are known well enough."""
@@ -88,7 +88,7 @@ class ModelConfidence:
         bounds = error_bound(tries, self.outcomes)
         return {
             "target_error": TARGET_ERROR,
-            "confidence": 1 - DOUBT,
+            "confidence": 1 - ERROR_PROBABILITY,
             "tries_needed": self.needed,
             "actions": [
                 {"state": s, "action": a, "tries": n, "error": round(bound, 3)}
@@ -115,8 +115,9 @@ class ModelConfidence:
             return f"{count} never: {named}{more}. What they lead to is not known. {WHAT_HELPS}"
         return (
             f"{count} fewer than {self.needed} times: {named}{more}. So the bound on the L1 error of"
-            f" their transition probabilities is above {TARGET_ERROR:g} (at {1 - DOUBT:.0%} confidence),"
-            f" and plans that count on them may fail more often than they should. {WHAT_HELPS}"
+            f" their transition probabilities is above {TARGET_ERROR:g} (at"
+            f" {1 - ERROR_PROBABILITY:.0%} confidence), and plans that count on them may fail more"
+            f" often than they should. {WHAT_HELPS}"
         )
 
 

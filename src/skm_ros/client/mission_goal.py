@@ -63,7 +63,7 @@ class MissionRequest:
         if self.seed is not None and not 0 <= self.seed < 2**63:
             raise SkmError(f"--seed is {self.seed}; it must be 0 or more.")
         if self.when not in WHEN:
-            raise SkmError(f"'{self.when}' is no time for a mission: {', '.join(WHEN)}.")
+            raise SkmError(f"'{self.when}' is not a time for a mission: {', '.join(WHEN)}.")
         if not -(2**31) <= self.priority < 2**31:
             raise SkmError(f"--priority is {self.priority}; it must be an int32.")
 

@@ -351,7 +351,7 @@ class BridgeNode(SkmNode):
         self._period = 1 / self.setting("rate")
         if by_goals:
             self._period = max(self._period, NAV2_PERIOD)
-        self._stage = make_drive_context(
+        self._drive_context = make_drive_context(
             self.setting("domain"),
             self.setting("objects"),
             self.setting("axle"),
@@ -360,24 +360,24 @@ class BridgeNode(SkmNode):
             self._config(),
             goals=by_goals,
         )
-        self._drive: Driving = self._stage.drive
+        self._drive: Driving = self._drive_context.drive
         self._skills = self._make_skills()
         self._by_goals = by_goals
         timeout = max(NAV2_SILENCE, 2 * self._period) if by_goals else 2 * self._period
         self._gate = CommandGate(self._period, timeout)
         self._timing = ActionTiming()
         self._observation = Observation(period=self._period)
-        self._observation.kind = observation_kind(self._stage.observation_space)
+        self._observation.kind = observation_kind(self._drive_context.observation_space)
         self._observation.session = secrets.randbits(63) + 1
         self._observation.episode = 1
         self._observation.header.frame_id = self.frame("base_link")
-        self._labels = Labels(names=list(self._stage.propositions))
+        self._labels = Labels(names=list(self._drive_context.propositions))
         self._labels.session, self._labels.header = (
             self._observation.session,
             self._observation.header,
         )
-        self._values_of = label_values(self._stage.propositions)
-        self._read_action = action_reader(self._stage.action_space)
+        self._values_of = label_values(self._drive_context.propositions)
+        self._read_action = action_reader(self._drive_context.action_space)
         self._shown = False
         """Whether there is a state yet."""
         self._scanned_at = NEVER
@@ -387,11 +387,11 @@ class BridgeNode(SkmNode):
         """Where the robot last moved."""
         self._readings: deque[float] = deque(maxlen=RATE_READINGS)
         self._obstructed_since = self._blocked_at = NEVER
-        building = self._stage.building
+        building = self._drive_context.building
         self._blockages: Blockages | None = None
         if building is not None:
             # A way beside it must not lead so close that the robot would stop before it again.
-            room = self._stage.radius + self.setting("scan_margin") + BESIDE
+            room = self._drive_context.radius + self.setting("scan_margin") + BESIDE
             self._blockages = Blockages(building.floor, room, self.setting("blocked_for"))
         self._leg: Leg | None = None
         self._status = RobotStatus()
@@ -408,7 +408,7 @@ class BridgeNode(SkmNode):
         self._markers = None
         if self.setting("render") in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
-            self._scene = marker_array(self._stage.scene, self.setting("map_frame"), Time())
+            self._scene = marker_array(self._drive_context.scene, self.setting("map_frame"), Time())
         self._transforms = make_transforms(self)
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
         self.create_subscription(Leg, "leg", self._on_leg, qos.LATCHED)
@@ -439,7 +439,7 @@ class BridgeNode(SkmNode):
 
     def _on_parameters(self, parameters: list[Parameter]) -> None:  # noqa: ARG002 - all are read anew
         self._drive.adjust(
-            self._limits(), self._config(), self.setting("radius") or self._stage.radius
+            self._limits(), self._config(), self.setting("radius") or self._drive_context.radius
         )
         self._source.spread = self.setting("pose_spread")
         if self._blockages is not None:
@@ -449,7 +449,7 @@ class BridgeNode(SkmNode):
 
     def _make_skills(self) -> ActionSkills | None:
         """Return the declared actions of the domain, and have the drive show what they change."""
-        building = self._stage.building
+        building = self._drive_context.building
         if building is None or not building.actions:
             return None
         file = Path(self.setting("domain")) / ACTIONS
@@ -459,7 +459,7 @@ class BridgeNode(SkmNode):
         servers.connect(skills.on_answer, skills.on_result)
         self._sensed = SignalTopics(self, sensed, skills.sense)
         cells, moves = building.floor.moves.shape
-        self._drive = SkilledDrive(self._stage.drive, skills, cells, moves)
+        self._drive = SkilledDrive(self._drive_context.drive, skills, cells, moves)
         return skills
 
     def _make_driver(self) -> VelocityDriver | Nav2Driver:
@@ -467,12 +467,12 @@ class BridgeNode(SkmNode):
             return VelocityDriver(
                 self, self._drive, self.setting("cmd_vel"), stamped=self.setting("stamped")
             )
-        assert self._stage.building is not None
+        assert self._drive_context.building is not None
         assert self._blockages is not None
         return Nav2Driver(
             self,
             self._drive,
-            self._stage.building,
+            self._drive_context.building,
             self._blockages,
             names=(self.setting("navigate"), self.setting("navigate_through")),
             filter_info=self.setting("filter_info"),
@@ -616,7 +616,11 @@ class BridgeNode(SkmNode):
         else:
             status.distance_remaining = self._distance(now)
         if self._skills is not None:
-            moves = 0 if self._stage.building is None else self._stage.building.floor.moves.shape[1]
+            moves = (
+                0
+                if self._drive_context.building is None
+                else self._drive_context.building.floor.moves.shape[1]
+            )
             status.skill = self._skills.under_way
             status.unavailable = [moves + index for index in self._skills.given_up(now)]
             navigating = isinstance(self._driver, Nav2Driver) and status.failure
@@ -633,14 +637,14 @@ class BridgeNode(SkmNode):
 
     def _states_of(self, cells: list[int]) -> list[int]:
         """Return the domain's states in some cells: one for each set of facts that may hold."""
-        building = self._stage.building
+        building = self._drive_context.building
         worlds = 1 if building is None else 1 << len(building.facts)
         count = 0 if building is None else building.floor.num_cells
         return [world * count + cell for world in range(worlds) for cell in cells]
 
     def _distance(self, now: float) -> float:
         """Return the metres that are left of the leg, by its cells; 0 where there is none."""
-        building = self._stage.building
+        building = self._drive_context.building
         if self._leg is None or building is None or not self._drive.tracker.known:
             return 0.0
         points = building.floor.centres[list(self._leg.cells)]
@@ -650,15 +654,15 @@ class BridgeNode(SkmNode):
     def _on_leg(self, leg: Leg) -> None:
         if leg.session != self._observation.session or leg.episode != self._observation.episode:
             return  # of a mission before this node was there
-        building = self._stage.building
+        building = self._drive_context.building
         if building is None or any(not 0 <= cell < len(building.world.moves) for cell in leg.cells):
             self.drop("leg through cells that the map does not have")
             return
         fill_way(leg, building.floor.num_cells, building.facts)
         self._leg = leg if leg.cells else None
-        if isinstance(self._stage.drive, GoalDrive):
+        if isinstance(self._drive_context.drive, GoalDrive):
             sets = (names.split(",") for names in leg.avoid)
-            self._stage.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)
+            self._drive_context.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)
         self._driver.take(leg)
 
     def _guard(self) -> None:

@@ -1,4 +1,4 @@
-"""What skm's nodes have in common: parameters that refuse bad values, diagnostics, and a thick skin.
+"""What skm's nodes share: parameters that refuse bad values, diagnostics, robustness to bad messages.
 
 Whatever a message holds, the node lives on: a callback either uses it or drops it, with a line in the
 diagnostics. With the parameter `lifecycle` a node is a managed one (`ros2 lifecycle set`): it is there,

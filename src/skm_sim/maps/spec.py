@@ -152,7 +152,7 @@ def _checked(card: MapCard) -> MapCard:
     sets: Any = card.label_sets
     names = [name for labels in sets for name in (labels if isinstance(labels, list) else [None])]
     if not sets or not all(isinstance(name, str) for name in names):
-        raise TypeError("its label_sets are no lists of names")
+        raise TypeError("its label_sets are not lists of names")
     return replace(card, label_sets=tuple(map(tuple, sets)))
 
 

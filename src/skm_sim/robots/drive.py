@@ -95,7 +95,7 @@ class Driving(Protocol):
         ...
 
     def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
-        """Take other limits, another manner or another size of the robot, while it drives."""
+        """Take other limits, another configuration or another size of the robot, while it drives."""
         ...
 
     def obstructed(self, now: float) -> bool:
@@ -170,7 +170,7 @@ class RobotDrive:
             self.localisation.look(pose, distances, angles, limit, mount)
 
     def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
-        """Take other limits, another manner or another size of the robot, while it drives."""
+        """Take other limits, another configuration or another size of the robot, while it drives."""
         self._limits, self._config = limits, config
         self._chassis = replace(self._chassis, radius=radius)
         self.tracker.filter_gain, self.tracker.latency = config.filter_gain, config.latency
@@ -369,7 +369,7 @@ class Drive(RobotDrive):
         self.walk = walk
 
     def adjust(self, limits: Limits, config: DriveConfig, radius: float) -> None:
-        """Take other limits, another manner or another size of the robot, while it drives."""
+        """Take other limits, another configuration or another size of the robot, while it drives."""
         super().adjust(limits, config, radius)
         self.walk.adjust(config.horizon, config.margin)
 

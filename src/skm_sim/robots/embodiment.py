@@ -36,7 +36,7 @@ from skm_sim.scene import Shape
 # The skills were learned with another body. A *role* knows that body: what it would sense where
 # the real robot is, and where it would be a step later if it took an action there. Once a step
 # the drive asks for both, and then drives the real robot there by velocities, closed on its pose.
-# The real robot is slower: a step of the domain takes it `Manner.step` seconds, and its
+# The real robot is slower: a step of the domain takes it `DriveConfig.step` seconds, and its
 # velocities count as so much faster ones.
 #
 # Labels are judged on the pose between steps, too: where they change, a new state is entered at

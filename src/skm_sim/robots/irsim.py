@@ -48,7 +48,7 @@ class IrSimRobot:
         # The laser takes five times what all the rest does: it looks when it is asked, not at each step.
         self._laser, self._robot.sensors = self._robot.lidar, []
         self._command = [0.0, 0.0]
-        self._owed = 0.0
+        self._elapsed = 0.0
 
     def command(self, speed: float, turn: float) -> None:
         """Ask for a speed in m/s, and for a rate of turning in rad/s, from now on."""
@@ -56,9 +56,9 @@ class IrSimRobot:
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
-        self._owed += seconds
-        steps = round(self._owed / STEP)
-        self._owed -= steps * STEP
+        self._elapsed += seconds
+        steps = round(self._elapsed / STEP)
+        self._elapsed -= steps * STEP
         for _ in range(steps):
             self._env.step(self._command)
 

@@ -201,7 +201,7 @@ class Car:
         turned = (heading + math.pi / 2) / 2
         self._data.qpos[:2] = x, y
         self._data.qpos[3:7] = math.cos(turned), 0.0, 0.0, math.sin(turned)
-        self._owed = 0.0
+        self._elapsed = 0.0
         """Seconds that have passed beyond the last physics step."""
         self._targets = np.zeros(2)
         self._integral = np.zeros(2)
@@ -218,9 +218,9 @@ class Car:
         """Let time pass."""
         step = self._model.opt.timestep
         data = self._data
-        self._owed += seconds
-        steps = round(self._owed / step)
-        self._owed -= steps * step
+        self._elapsed += seconds
+        steps = round(self._elapsed / step)
+        self._elapsed -= steps * step
         for _ in range(steps):
             error = self._targets - data.qvel[self._wheels]
             self._integral = np.clip(self._integral + INTEGRAL_GAIN * step * error, -TORQUE, TORQUE)
@@ -284,7 +284,7 @@ def _model(walls: Walls | None) -> str:
     return ElementTree.tostring(tree, encoding="unicode")
 
 
-# A robot with imperfect senses, driven by the bridge's own `Drive`, faster than life.
+# A robot with imperfect sensors, driven by the bridge's own `Drive`, faster than life.
 #
 # Time passes in `period` only: the same readings with the same noise, delays and losses as those
 # of the robot's node, and the same driving as that of the bridge's, without messages and without
@@ -316,17 +316,17 @@ class SimulatedRobot:
         self,
         car: RobotModel,
         drive: Driving,
-        senses: SensorModel,
+        sensors: SensorModel,
         seed: int,
         watch: Callable[[Pose], None],
     ) -> None:
         self._car, self._drive, self._watch = car, drive, watch
-        self._noise = senses.noise
+        self._noise = sensors.noise
         self._random = np.random.default_rng(seed)
         self._readings: Channel[tuple[Pose, Velocity]] = Channel(
-            senses.delay, senses.loss, self._random
+            sensors.delay, sensors.loss, self._random
         )
-        self._commands: Channel[Velocity] = Channel(senses.delay, senses.loss, self._random)
+        self._commands: Channel[Velocity] = Channel(sensors.delay, sensors.loss, self._random)
         self.now = self._due = 0.0
 
     def period(self, seconds: float, *, go: bool) -> list[Entered]:

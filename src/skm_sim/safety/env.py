@@ -154,7 +154,7 @@ class SafetyWorld:
         self.physics.reset(mask, layout)
 
     def observe(self) -> FloatArray:
-        """Return what each robot senses, `(count, 60)`."""
+        """Return what each robot sensors, `(count, 60)`."""
         lidar = pseudo_lidar(self.physics.pose, self._objects)
         return np.concatenate([self.physics.sensors, lidar], axis=1)
 

@@ -92,7 +92,7 @@ class ZonesWorld:
         return self._labels
 
     def observe(self) -> FloatArray:
-        """Return what each robot senses: motion, walls, a lidar for each colour."""
+        """Return what each robot sensors: motion, walls, a lidar for each colour."""
         lidar = zone_lidar(self.physics.pose, self.zones)
         return np.concatenate([self.physics.sensors, self._wall, lidar], axis=1)
 

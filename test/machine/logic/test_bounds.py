@@ -118,7 +118,7 @@ def test_machines_stay_small(text, states):
         ("![0,3] b", 1, "stands behind"),
         ("F[0,1][0,1] b", 6, "stands behind"),
         ("F[0,3", 1, "never closed"),
-        ("F[now] a", 1, "is no bound: write it as in F"),
+        ("F[now] a", 1, "is not a bound: write it as in F"),
         ("F[0,0.5] a", 1, "write 0.5s for seconds"),
         ("F[0d,1d] a", 1, "Known: ms, s, min, h"),
         ("F[3s,2s] a", 1, "must not be above"),

@@ -147,7 +147,7 @@ def test_more_words(words, formula):
         ("whenever mail", 13, "go to, do, be at, visit; not the end"),
         ("visit A and", 11, "expected a place after 'and', not the end"),
         ("visit A or; patrol B", 10, "expected a place after 'or', not ';'"),
-        ("visit A at least 0 times", 8, "no mission"),
+        ("visit A at least 0 times", 8, "not a mission"),
         ("visit A, B at most twice", 11, "each place alone"),
         ("visit A twice", 8, "'exactly', 'at least' or 'at most' before 'twice'"),
         ("visit A 3 times", 8, "'exactly', 'at least' or 'at most' before '3'"),

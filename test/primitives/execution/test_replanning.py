@@ -107,7 +107,7 @@ def test_a_pillar_that_is_on_no_map_is_gone_around(hall):
     car = make_robot_model("car", walls_of(building.occupancy).with_disc(*PILLAR), CORRIDOR)
     drive = drive_in(building, chassis_of("car"), LIMITS, DRIVE_CONFIG)
     gaps = []
-    rig = SimulatedRobot(
+    simulated = SimulatedRobot(
         car,
         drive,
         SensorModel(),
@@ -118,24 +118,26 @@ def test_a_pillar_that_is_on_no_map_is_gone_around(hall):
     mission = mission_of("F lab", skills)
     entered = []
     while not entered:
-        entered = rig.period(DRIVE_CONFIG.period, go=False)
+        entered = simulated.period(DRIVE_CONFIG.period, go=False)
     state = entered[-1]
     run, obstructed, replanned = begun(mission, skills, state.value, state.labels), 0.0, 0
-    while not run.over and rig.now < 200:
-        drive.scan(*car.scan(), rig.now, limit=RANGE)
+    while not run.over and simulated.now < 200:
+        drive.scan(*car.scan(), simulated.now, limit=RANGE)
         assert not drive.localisation.problem
-        obstructed = obstructed + DRIVE_CONFIG.period if drive.obstructed(rig.now) else 0.0
+        obstructed = obstructed + DRIVE_CONFIG.period if drive.obstructed(simulated.now) else 0.0
         if obstructed > 1.0:
             obstructed, replanned = 0.0, replanned + 1
-            assert blockages.block_around(drive.obstacles.unknown, car.pose[:2], rig.now)
-            free = without_cells(skills, blockages.cells(rig.now))
+            assert blockages.block_around(drive.obstacles.unknown, car.pose[:2], simulated.now)
+            free = without_cells(skills, blockages.cells(simulated.now))
             plan = plan_from(mission, free, "product", run.tracker.state, state.value, shield=True)
             run.replan(plan.policy, plan.shield, state.value)
         if obstructed == 0.0:
-            drive.take(run.decide(primitives.values(state.value, run.history)).action, rig.now)
-        for state in rig.period(DRIVE_CONFIG.period, go=obstructed == 0.0):
+            drive.take(
+                run.decide(primitives.values(state.value, run.history)).action, simulated.now
+            )
+        for state in simulated.period(DRIVE_CONFIG.period, go=obstructed == 0.0):
             if not run.over:
-                run.enter(state.value, state.labels, round(rig.now * 1e9))
+                run.enter(state.value, state.labels, round(simulated.now * 1e9))
     assert run.tracker.status.value == "accepted"
     assert 1 <= replanned <= 6
     assert min(gaps) > 0.2

@@ -85,17 +85,17 @@ def test_a_reading_does_what_the_machine_does_and_is_found_again_backwards(seed)
         assert sorted(product.paid.tolist()) == paid
 
 
-@pytest.mark.parametrize("by_chance", [False, True])
-def test_the_sources_of_an_arrival_are_the_nodes_that_an_action_leads_from(by_chance):
+@pytest.mark.parametrize("any_outcome", [False, True])
+def test_the_sources_of_an_arrival_are_the_nodes_that_an_action_leads_from(any_outcome):
     for world, known, machine in drawn(3, missions=1):
         product = mission_product(machine, known)
-        sources, owner = product.sources(np.arange(product.size), by_chance=by_chance)
+        sources, owner = product.sources(np.arange(product.size), any_outcome=any_outcome)
         expected = []
         for number in range(product.size):
             u, place, counter = product.node(number)
             for action, outcomes in enumerate(world.moves[place]):
                 there = [after for after, _ in outcomes]
-                if not by_chance and there:
+                if not any_outcome and there:
                     there = [int(known.successors[place, action])]
                 expected += [(number, int(product.reading(u, p, counter))) for p in there]
         assert sorted(zip(sources.tolist(), owner.tolist(), strict=True)) == sorted(expected)
@@ -105,7 +105,7 @@ def test_steps_and_feasibility_are_those_of_a_search_node_by_node():
     compared = 0
     for world, known, machine in drawn(5):
         product, searched = mission_product(machine, known), oracle.Product(world, machine)
-        steps, _ = steps_to(product, paid=product.paid, by_chance=True)
+        steps, _ = steps_to(product, paid=product.paid, any_outcome=True)
         fewest, lasso = searched.fewest_steps(), searched.lassos()
         feasible = [possible(product, endless=endless) for endless in (False, True)]
         for start in searched.starts:

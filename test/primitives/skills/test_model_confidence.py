@@ -19,7 +19,7 @@ from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.model_confidence import ModelConfidence, Survey
 from skm_primitives.skills.tabular_skills import TabularPrimitives
 from skm_sim import DomainSpec, get_domain, label_env
-from skm_sim.true_world import DOUBT, error_bound, tries_needed
+from skm_sim.true_world import ERROR_PROBABILITY, error_bound, tries_needed
 
 LENGTH = 12
 
@@ -76,7 +76,7 @@ def test_the_bound_holds_as_often_as_it_says():
         counts = np.array([random.multinomial(tries, share) for share in shares])
         errors = np.abs(counts / tries - shares).sum(axis=1)
         bound = error_bound(np.array([tries]), outcomes)[0]
-        assert (errors <= bound).mean() >= 1 - DOUBT
+        assert (errors <= bound).mean() >= 1 - ERROR_PROBABILITY
         assert tries_needed(outcomes, bound) == pytest.approx(tries, abs=1)
 
 

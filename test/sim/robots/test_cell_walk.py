@@ -200,9 +200,9 @@ def test_the_car_goes_a_planned_way_with_noise_delays_and_losses():
     walk = CellWalk(FLOOR, PLACES, WAYS, horizon=0.5)
     drive = Drive(walk, Chassis(AXLE, RADIUS), LIMITS, DriveConfig(latency=0.02), None)
     poses = []
-    rig = SimulatedRobot(car, drive, SensorModel(), 0, poses.append)
+    simulated = SimulatedRobot(car, drive, SensorModel(), 0, poses.append)
     while not drive.tracker.known:
-        rig.period(0.05, go=False)
+        simulated.period(0.05, go=False)
     at = 0
     for _ in range(2000):
         at = at + 1 if at < len(actions) and walk.cell == cells[at + 1] else at
@@ -210,12 +210,12 @@ def test_the_car_goes_a_planned_way_with_noise_delays_and_losses():
             break
         assert walk.cell == cells[at]
         walk.take(actions[at])
-        rig.period(0.05, go=True)
+        simulated.period(0.05, go=True)
     assert at == len(actions)
     planned = sum(math.dist(FLOOR.centres[a], FLOOR.centres[b]) for a, b in pairwise(cells))
     driven = sum(math.dist(a[:2], b[:2]) for a, b in pairwise(poses))
     assert driven < 1.15 * planned
-    rest = [rig.period(0.05, go=False) for _ in range(20)]
+    rest = [simulated.period(0.05, go=False) for _ in range(20)]
     still = poses[-20:]
     assert max(math.dist(p[:2], still[-1][:2]) for p in still) < 0.01
     x, y, _ = car.pose

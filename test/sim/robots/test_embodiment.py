@@ -64,7 +64,13 @@ def test_the_car_does_the_tasks_by_its_true_pose(domain):
     """
     spec = get_domain(domain)
     runs = run_embodiments(
-        spec, load_primitives(spec), ["1", "2"], 5, seed=3, senses=SensorModel(), say=lambda _: None
+        spec,
+        load_primitives(spec),
+        ["1", "2"],
+        5,
+        seed=3,
+        sensors=SensorModel(),
+        say=lambda _: None,
     )
     assert sum(run.succeeded for run in runs) >= 7
 

@@ -338,8 +338,8 @@ class PixelLearner(DeepLearner):
                 self._descend(loss(self._now(graph.states[left(graph)]), targets), graph.achieved)
             return
         # Rounding as a function of the steps so far, so that no remainder has to be remembered.
-        owed = (self.steps + self.round_steps) // settings.update_every
-        for _ in range(owed - self.steps // settings.update_every):
+        due = (self.steps + self.round_steps) // settings.update_every
+        for _ in range(due - self.steps // settings.update_every):
             batch = self.replay.sample(random, settings.batch)
             targets = self._targets.of_steps(batch, self._on_target)
             error = loss(self._now(batch.states), targets, batch.actions)
