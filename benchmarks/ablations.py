@@ -5,8 +5,8 @@
     python benchmarks/ablations.py --domain moving_targets --runs 250 --without memory
     python benchmarks/ablations.py --domain safety --set skm_primitives.planning.options:SLACK=16
 
-`--without` names what is switched off, `--set` gives a constant another value. Each of them is a variant;
-all variants have the same layouts, drawn from `--seed`, and `--together` makes one variant of them.
+`--without` names what is switched off, `--set` gives a constant another value. Each is a variant;
+all variants have the same layouts, drawn from `--seed`; `--together` makes one variant of them all.
 Tasks are those of the domain, or missions that are none of them (`--mission TEXT`, which are run on the
 layouts of the first task). `--shield` vets actions, as the nodes do. With `--out FILE`
 every run is a line there, and what it has is not done again. On one core, 1,000 runs of Safety take
