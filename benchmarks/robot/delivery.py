@@ -110,11 +110,8 @@ def deliver(  # noqa: PLR0915 - one loop, as the nodes have it
     inner = drive_in(building, Chassis(), Limits(), DriveConfig(PERIOD))
     cells, moves = building.floor.moves.shape
     drive = SkilledDrive(inner, acting, cells, moves)
-    free = [
-        cell
-        for cell in range(cells)
-        if not {"office", "wet_floor"} & building.places.labels_at(*building.floor.centres[cell])
-    ]
+    shut = [building.places.names.index(name) for name in ("office", "wet_floor")]
+    free = np.flatnonzero(~building.labels[:, shut].any(axis=1))
     x, y = building.floor.centres[int(random.choice(free))].tolist()
     heading, moving = float(random.uniform(-3, 3)), Velocity(0.0, 0.0)
     low_at, low, delivered, docked = float(random.uniform(10, 60)), False, False, True
@@ -192,7 +189,7 @@ def main() -> int:
             outcomes[outcome, truth] += 1
             counts.update(done)
             seconds.append(took)
-            if outcome != "fulfilled":
+            if outcome != "fulfilled" or number % 10 == 9:
                 print(f"{number}: {outcome} ({truth}) after {took:.0f} s {done}", flush=True)
     for (outcome, truth), times in outcomes.items():
         print(f"{times} of {args.runs}: {outcome}, in truth {truth}")

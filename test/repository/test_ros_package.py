@@ -13,7 +13,7 @@ ROSDEP_KEYS = {
     "python3-gymnasium-pip",
     "python3-mujoco-pip",
     "python3-websockets",
-    "python3-zstandard",
+    "mcap-ros2-support",
 }
 
 
@@ -39,6 +39,13 @@ def test_every_package_of_messages_that_is_imported_is_in_package_xml_and_none_b
     assert imported() <= asked
     for name in asked - imported():
         assert name == "action_msgs" or f"{name}/" in interfaces, f"{name} is not used"
+
+
+def test_no_key_is_asked_for_that_rosdistro_does_not_have():
+    """As it was in August 2026; python3-zstandard, python3-mcap and python3-safetensors are none."""
+    python = {f"python3-{name}" for name in ("matplotlib", "numpy", "pil", "yaml")} | ROSDEP_KEYS
+    others = {name for name in depends() if name.startswith("python3-")} - python
+    assert not others
 
 
 def test_python_packages_go_by_their_rosdep_keys():

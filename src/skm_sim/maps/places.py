@@ -223,8 +223,12 @@ class Places:
 
     def labels_at(self, x: float, y: float) -> frozenset[str]:
         """Return the names of all places that the point lies in, edges included."""
-        row = self.labels_of(np.array([[x, y]]))[0]
-        return frozenset(name for name, true in zip(self.names, row.tolist(), strict=True) if true)
+        point = np.array([[x, y]])
+        return frozenset(
+            self.names[index]
+            for index, shape, (left, low, right, high) in self._boxed
+            if left <= x <= right and low <= y <= high and shape.contains(point)[0]
+        )
 
     def labels_of(self, points: FloatArray) -> BoolArray:
         """Return for `(n, 2)` points which places they lie in, `(n, names)`."""
