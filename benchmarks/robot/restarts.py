@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Kill nodes at random moments of missions, start them again; judge by the recordings what became of it.
 
-    benchmarks/robot/restarts.py --trials 100 --realtime 20
+    benchmarks/robot/restarts.py --trials 100 --realtime 12 --robot 8
 
 Half of the trials are a tour of twelve stations in the office, half a patrol with an event that comes
-and goes; in each, machine, primitives, the robot's side (`sim`) or all three are killed (SIGKILL) once,
-after a random number of steps, and started again. A mission has gone on if it comes to its end, `skm
-verify` agrees with its one recording, and the machine's moves are one unbroken sequence: nothing twice,
-nothing skipped. Lock-step is the fast clock; `--realtime` of the trials run at 50 steps a second. Prints
-a line a trial, and ends with 1 unless all have gone on.
+and goes; in each, machine, primitives, the robot's side or all three are killed (SIGKILL) once, after a
+random number of steps, and started again. The robot's side is the simulator; in `--robot` of the trials
+it is the bridge, which drives the Car through a room. A mission has gone on if
+it comes to its end, `skm verify` agrees with its one recording, and the machine's moves are one unbroken
+sequence: nothing twice, nothing skipped. Lock-step is the fast clock; `--realtime` of the trials run at
+50 steps a second, and those on the robot at its own pace. Prints a line a trial, and ends with 1 unless
+all have gone on.
 """
 
 from __future__ import annotations
@@ -19,14 +21,20 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import yaml
+from PIL import Image
 from skm.action import ExecuteMission
 
 from skm_bench.captured_process import CapturedProcess
 from skm_machine.errors import SkmError
+from skm_primitives.planning.map_domains import make_map_domain
 from skm_primitives.recording.files import read_recording, recorded_missions
 from skm_primitives.recording.verification import verify_mission
 from skm_ros.client.events import set_event
@@ -38,32 +46,89 @@ from skm_ros.client.ros_client import RosClient
 Result = ExecuteMission.Result
 STATIONS = ("A", "D", "B", "mail", "A", "C", "coffee", "office", "A", "B", "C", "D")
 PATROL = "G F A & G F C & G(call -> F coffee) & G !decoration"
-PATROL_STEPS = 400
-NODES = ("sim", "primitives", "machine")
-WHAT = (("machine",), ("primitives",), ("sim",), NODES)
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 240.0
 
 
-def tour() -> str:
+def tour(stations: Sequence[str]) -> str:
     """Return the mission to go to all stations in turn."""
-    text = f"F {STATIONS[-1]}"
-    for station in reversed(STATIONS[:-1]):
+    text = f"F {stations[-1]}"
+    for station in reversed(stations[:-1]):
         text = f"F({station} & X {text})"
-    return f"{text} & G !decoration"
+    return text
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is run, and what is killed."""
+
+    name: str
+    tour: str
+    patrol: str
+    patrol_steps: int
+    killed: tuple[str, ...]
+    """The nodes that are killed; others go on."""
+
+    def parameters(self, folder: Path) -> dict[str, dict[str, object]]:
+        """Return the nodes with their parameters."""
+        kept = {"resume": "always", "state_folder": folder / "state", "events": "call"}
+        common = {"machine": kept, "recorder": {"folder": folder / "runs"}}
+        if self.name == "robot":
+            room = folder / "room"
+            make_room(room)
+            driven = {"domain": room, "turn": 3.0, "axle": 0.1}
+            car = {"domain": room, "start": "1.5 1.5 0.0", "rate": 20.0}
+            return {"car": car, "bridge": driven, "primitives": {"domain": room}, **common}
+        mode = {"mode": "realtime", "rate": 50.0} if self.name == "real time" else {}
+        return {"sim": {"seed": 3, **mode}, "primitives": {}, **common}
+
+
+SIDE = 3.0
+"""Metres of the room: a robot needs a minute and a half for twelve stations in it."""
+
+
+def make_room(folder: Path) -> None:
+    """Make a domain of a room with a station in each corner."""
+    near, far = 0.75, SIDE - 0.75
+    corners = {"A": (near, near), "B": (far, near), "C": (far, far), "D": (near, far)}
+    places = {name: [{"circle": [x, y, 0.35]}] for name, (x, y) in corners.items()}
+    pixels = np.full((60, 60), 255, np.uint8)
+    pixels[[0, -1], :] = pixels[:, [0, -1]] = 0
+    folder.parent.mkdir(exist_ok=True)
+    Image.fromarray(pixels).save(folder.parent / "room.png")
+    about = {"image": "room.png", "resolution": SIDE / 60, "origin": [0, 0, 0], "negate": 0}
+    about |= {"occupied_thresh": 0.65, "free_thresh": 0.25}
+    (folder.parent / "room.yaml").write_text(yaml.safe_dump(about))
+    given = {"places": places, "robot": {"radius": 0.22, "speed": 0.4}, "cell": 0.25}
+    (folder.parent / "room.places.yaml").write_text(yaml.safe_dump(given))
+    files = folder.parent / "room.yaml", folder.parent / "room.places.yaml"
+    make_map_domain(*files, folder, picture=False)
+
+
+OFFICE = (
+    f"{tour(STATIONS)} & G !decoration",
+    "G F A & G F C & G(call -> F coffee) & G !decoration",
+    400,
+    ("sim", "primitives", "machine"),
+)
+KINDS = (
+    Kind("lock-step", *OFFICE),
+    Kind("real time", *OFFICE),
+    Kind(
+        "robot",
+        tour("ABCD" * 3),
+        "G F A & G F C & G(call -> F B)",
+        120,
+        ("bridge", "primitives", "machine"),
+    ),
+)
 
 
 class System:
     """The nodes in processes of their own, and what they leave behind."""
 
-    def __init__(self, domain_id: int, folder: Path, *, realtime: bool) -> None:
-        self._domain_id, self.runs = domain_id, folder / "runs"
-        mode = {"mode": "realtime", "rate": 50.0} if realtime else {"mode": "lockstep"}
-        self._parameters = {
-            "sim": {"seed": 3, **mode},
-            "primitives": {},
-            "machine": {"resume": "always", "state_folder": folder / "state", "events": "call"},
-            "recorder": {"folder": self.runs},
-        }
+    def __init__(self, domain_id: int, folder: Path, kind: Kind) -> None:
+        self._domain_id, self.runs, self.kind = domain_id, folder / "runs", kind
+        self._parameters = kind.parameters(folder)
         self._processes: dict[str, CapturedProcess] = {}
         for name in self._parameters:
             self.start(name)
@@ -100,15 +165,18 @@ def recorder_listens(client: RosClient) -> bool:
     return bool(count("/skm/mission_log") > 0 and count("/skm/labels") > 1)
 
 
-def trial(system: System, client: RosClient, heard: Heard, draw: random.Random, kind: str) -> str:
+def trial(
+    system: System, client: RosClient, heard: Heard, draw: random.Random, *, patrol: bool
+) -> str:
     """Run one mission with one kill; return what went wrong, else nothing."""
-    patrol = kind == "patrol"
-    goal = ExecuteMission.Goal(mission=PATROL if patrol else tour())
-    goal.max_steps = PATROL_STEPS if patrol else 0
+    kind = system.kind
+    goal = ExecuteMission.Goal(mission=kind.patrol if patrol else kind.tour)
+    goal.max_steps = kind.patrol_steps if patrol else 0
     mission = MissionGoal(client, goal)
     mission.wait_ready(PATIENCE_SECONDS)
     mission.send(PATIENCE_SECONDS)
-    when, victims = draw.randrange(1, 100), draw.choice(WHAT)
+    when = draw.randrange(1, 60 if kind.name == "robot" else 100)
+    victims = draw.choice([*((name,) for name in kind.killed), kind.killed])
 
     def steps() -> int:
         state = heard.machine
@@ -165,7 +233,7 @@ def judged(system: System, client: RosClient, goal_id: str, *, patrol: bool) -> 
     if any(before.target != after.source for before, after in pairwise(moves)):
         return "the machine's moves are no sequence"
     chain = [(move.source, move.target) for move in moves]
-    if not patrol and chain != [(number, number + 1) for number in range(len(STATIONS))]:
+    if not patrol and chain != [(number, number + 1) for number in range(12)]:
         return f"stations were done twice or skipped: {chain}"
     if patrol and not any("call" in state.labels for state in found[0].states):
         return "the event is not in the recording"
@@ -179,31 +247,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--realtime", type=int, default=20, help="of them in real time")
+    parser.add_argument("--robot", type=int, default=0, help="of them on the Car, by the bridge")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     draw, failed, done = random.Random(args.seed), 0, 0
-    parts = ((False, args.trials - args.realtime), (True, args.realtime))
-    for realtime, count in parts:
+    counts = args.trials - args.realtime - args.robot, args.realtime, args.robot
+    for kind, count in zip(KINDS, counts, strict=True):
         if not count:
             continue
         with tempfile.TemporaryDirectory() as folder, private_domain_id() as domain_id:
-            system = System(domain_id, Path(folder), realtime=realtime)
+            system = System(domain_id, Path(folder), kind)
             try:
                 with RosClient(domain_id=domain_id) as client:
                     heard = Heard(client)
                     client.spin_until(partial(recorder_listens, client), PATIENCE_SECONDS)
                     number = 0
                     while number < count:
-                        kind = ("tour", "patrol")[number % 2]
+                        patrol = number % 2 == 1
                         try:
-                            problem = trial(system, client, heard, draw, kind)
+                            problem = trial(system, client, heard, draw, patrol=patrol)
                         except SkmError as error:
                             problem = str(error)
                         if problem == "over before the kill":
                             continue
                         number, done, failed = number + 1, done + 1, failed + bool(problem)
-                        clock = "real time" if realtime else "lock-step"
-                        print(f"{done:4} {clock} {kind}: {problem or 'went on'}", flush=True)
+                        what = f"{kind.name} {'patrol' if patrol else 'tour'}"
+                        print(f"{done:4} {what}: {problem or 'went on'}", flush=True)
             finally:
                 system.close()
     print(f"{done - failed} of {done} went on: nothing twice, nothing skipped", flush=True)
