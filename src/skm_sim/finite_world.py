@@ -132,6 +132,12 @@ class FiniteWorld:
             **fields,
         )
 
+    @classmethod
+    def any_order(cls, label_sets: Sequence[frozenset[str]]) -> FiniteWorld:
+        """Return the world of who can show any of some label sets next: a state for each of them."""
+        count = len(label_sets)
+        return cls(np.tile(np.arange(count), (count, 1)), tuple(label_sets), np.arange(count))
+
     @property
     def states(self) -> int:
         """The number of states."""

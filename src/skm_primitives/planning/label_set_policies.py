@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skm_machine.automata.graphs import components
 from skm_machine.errors import SkmError, UnachievableMissionError
-from skm_machine.events import EventGame, subsets
+from skm_machine.events import subsets
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
@@ -29,6 +29,7 @@ from skm_primitives.planning.policy import (
 )
 from skm_primitives.planning.reactions import Reactions
 from skm_primitives.planning.safety import log_safety
+from skm_primitives.planning.solvers import FAR, EventGame, event_game, steps_to
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.values import (
     AnyGoalValues,
@@ -40,41 +41,40 @@ from skm_primitives.skills.values import (
     select,
 )
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from skm_sim.finite_world import FiniteWorld
 
 # Events where goals are label sets: what they could spoil, pending obligations, what to wait for.
 #
 # The plan is made of goals, and no goal shows an event: so the planner never counts on one. Three
 # rules, as where goals are places (`recurring`):
 #
-# - Goals at which events could make the mission fail, by the game on the machine in which the
-#   robot shows the label sets of its goals, are not pursued, as long as the mission can be kept
-#   at all.
+# - Goals at which events could make the mission fail, by the game (`solvers.event_game`) in the
+#   world in which the robot shows the label sets of its goals in any order, are not pursued, as
+#   long as the mission can be kept at all.
 # - Obligations that an event has made pending (the machine left its quiescent states) are
 #   discharged first, by the goals that lead back; or, if that keeps the robot from its round
 #   (`reactions`), by the goals that force it.
 # - Where only an event can help, the robot waits for it.
 
 
-def without_risk(outcomes: GoalOutcomes, mission: Mission, skills: Skills) -> GoalOutcomes:
+def label_set_game(mission: Mission, skills: Skills) -> EventGame:
+    """Return the game of events against a robot that can show the label sets of its goals at will."""
+    sets = [frozenset[str](), *sorted(set(label_sets_of(skills.goals)) - {frozenset()}, key=sorted)]
+    named = [name for name in mission.events if name in mission.machine.propositions]
+    return event_game(mission.machine, FiniteWorld.any_order(sets), named)
+
+
+def without_risk(outcomes: GoalOutcomes, game: EventGame, skills: Skills) -> GoalOutcomes:
     """Return the outcomes without the goals at which an event could make the mission fail."""
-    machine, goals = mission.machine, skills.goals
-    label_sets = label_sets_of(goals)
-    game = EventGame(machine, mission.events, label_sets={frozenset(), *label_sets})
-    kept = {
-        (state, labels): all(
-            any(option.target in game.won for option in machine.options(state, labels | happening))
-            for happening in game.events
-        )
-        for state in game.won - machine.terminal
-        for labels in label_sets
-    }
-    safe: BoolArray = np.array(
-        [
-            [kept.get((state, goal.labels), True) for goal in goals]
-            for state in range(machine.num_states)
-        ]
-    )
+    numbers = [game.product.world.label_sets.index(goal.labels) for goal in skills.goals]
+    safe = game.allowed[:, 0, :, 0][:, numbers] | ~game.kept[:, 0]
     return replace(outcomes, moves=outcomes.moves & safe)
+
+
+def achievable_with_events(game: EventGame) -> frozenset[int]:
+    """Return the machine states from which goals, with the help of events, earn a reward."""
+    steps, _ = steps_to(game.product, paid=game.product.paid)
+    return frozenset(np.flatnonzero(steps[:, 0, 0] < FAR).tolist())
 
 
 def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
@@ -148,29 +148,6 @@ def forcing_goals(mission: Mission, skills: Skills) -> tuple[BoolArray, FloatArr
     return forces, left
 
 
-def achievable_with_events(mission: Mission, skills: Skills) -> frozenset[int]:
-    """Return the machine states from which goals, with the help of events, earn a reward."""
-    machine = mission.machine
-    happening = subsets(mission.events)
-    own = {frozenset[str](), *label_sets_of(skills.goals)}
-    shown = {labels | some for labels in own for some in happening}
-    running = [s for s in range(machine.num_states) if s not in machine.terminal]
-    found = frozenset[int]()
-    while True:
-        more = frozenset(
-            state
-            for state in running
-            if any(
-                option.reward > 0 or option.target in found
-                for labels in shown
-                for option in machine.options(state, labels)
-            )
-        )
-        if more == found:
-            return found
-        found = more
-
-
 # The product planner where goals are label sets, as in domains learned with networks.
 #
 # As in `skm_primitives.planning.policies`, the composed skill is a weighted maximum over goals,
@@ -220,8 +197,9 @@ class GroundedGoalPolicy:
         outcomes = self._outcomes(mission, skills)
         by_events = frozenset[int]()
         if mission.events:
-            outcomes = without_risk(outcomes, mission, skills)
-            by_events = achievable_with_events(mission, skills)
+            game = label_set_game(mission, skills)
+            outcomes = without_risk(outcomes, game, skills)
+            by_events = achievable_with_events(game)
         self._log_gamma = math.log(skills.gamma)
         self._log_weights, anywhere = log_goal_weights(outcomes, skills, behind)
         possible = np.isfinite(anywhere)

@@ -116,13 +116,6 @@ def test_steps_and_feasibility_are_those_of_a_search_node_by_node():
     assert compared > 50
 
 
-def any_order(label_sets):
-    """The world of a robot that can show any of these label sets next."""
-    count = len(label_sets)
-    successors = np.tile(np.arange(count), (count, 1))
-    return FiniteWorld(successors, tuple(label_sets), np.arange(count))
-
-
 @pytest.mark.parametrize("text", REACTIVE)
 def test_label_sets_in_any_order_are_a_finite_world_with_the_same_game(text):
     """The game on the machine alone (`skm_machine.events`) shares nothing with that on the product."""
@@ -132,7 +125,7 @@ def test_label_sets_in_any_order_are_a_finite_world_with_the_same_game(text):
         events = tuple(dict.fromkeys(some))
         absent = [name for name in EVENTS if name not in events]
         alone = EventGame(machine, events, absent, own)
-        game = event_game(machine, any_order(own), events)
+        game = event_game(machine, FiniteWorld.any_order(own), events)
         for state in set(range(machine.num_states)) - machine.terminal - machine.failure:
             assert game.kept[state].all() == game.kept[state].any() == (state in alone.won)
 
