@@ -228,6 +228,9 @@ class Narrator:
             read = (now.goal | now.events).intersection(self._names)
             after = self._machine.options(state, read)[0]
             said = phrases("going", goal=goal)
+        elif now.goal is not None:
+            # A move that no place is gone for: the machine only takes note of what is not there.
+            return phrases("getting on")
         else:
             continuation = self._continuation(state)
             names = list(dict.fromkeys(self._name(state, o, phrases) for o in continuation))
@@ -467,13 +470,15 @@ class RunNarrator:
     def steps(self) -> int | None:
         """Steps to the goal in pursuit, as planned; None: there is none, or it is out of reach.
 
-        The plan is worth γ to the steps there times what arriving is worth. Where chance decides which
+        Where the policy does not say it, it follows from values: the plan is worth γ to the steps there times what arriving is worth. Where chance decides which
         of several label sets the same place shows, weights are mixed with it: then the values of all of
         them together say how far the place is, but not by which way around what has to be avoided.
         """
         run, decision = self._run, self._run.decision
         if run.goal < 0 or decision is None or run.values is None:
             return None
+        if decision.steps:
+            return decision.steps
         gamma, same = run.skills.gamma, self._same_place(run.tracker.state, run.goal)
         if len(same) > 1:
             best = best_of_goals(run.values)[1]

@@ -95,18 +95,18 @@ class LargeMissionPolicy:
         if self.plans == 1:
             self.first_plan = self.plan
         self._next = {}
-        plan, goal = self.plan, -1
+        plan, goal, moves_at = self.plan, -1, self.plan.steps
         before = [self._cell, *plan.cells]
         for step in reversed(range(plan.steps)):
             cell, after = before[step], before[step + 1]
             labels = self._cells.labels[after]
             outcome = self.machine.advance(plan.parts[step], labels)
             if outcome.reward > 0 or outcome.parts != plan.parts[step]:
-                goal = self._goals.get(labels, -1)
+                goal, moves_at = self._goals.get(labels, -1), step + 1
             action = int(np.argmax(self._cells.successors[cell] == after))
             key = self.machine.number(plan.parts[step]), cell
             # A cell may be met twice in one state, where a part waits: the later visit is the nearer.
-            self._next.setdefault(key, (action, goal, plan.steps - step))
+            self._next.setdefault(key, (action, goal, plan.steps - step, moves_at - step))
 
     def prefer(self, state: int, options: tuple[Outcome, ...], observation: Any) -> Outcome:  # noqa: ANN401, ARG002
         """Return what a step does: missions in parts make no commitments."""
@@ -124,9 +124,9 @@ class LargeMissionPolicy:
         """Return the next action of the plan, and the goal at which the machine moves next."""
         if (state, self._cell) not in self._next:
             self._follow(state, AGAIN_SECONDS if self.plans else self.seconds)
-        action, goal, left = self._next[state, self._cell]
+        action, goal, left, steps = self._next[state, self._cell]
         value = left * math.log(self._gamma)
-        return Decision(action, goal, math.exp(value), log_value=value)
+        return Decision(action, goal, math.exp(value), log_value=value, steps=steps)
 
     def log_values(self, state: int, values: AnyGoalValues) -> FloatArray:  # noqa: ARG002
         """Return the logarithm of the value of the plan's action; the others are not known."""

@@ -433,19 +433,20 @@ class ProductPolicy:
             action, steps, arrival = reaction.decide(here)
             value = (steps - 1) * math.log(self._gamma)
             goal = int(self._goal_at[arrival])
-            return Decision(action, goal, math.exp(value), log_value=value)
+            return Decision(action, goal, math.exp(value), log_value=value, steps=steps)
         if self._hopes and not plan.achievable[here]:
             return self._wait(here)
         action, steps, goal = self._next_move(plan, here)
+        told = max(steps, 0)
         if isinstance(plan, LassoPlan):
             value = (steps - 1) * math.log(self._gamma) if steps > 0 else -math.inf
-            return Decision(action, goal, math.exp(value), log_value=value)
+            return Decision(action, goal, math.exp(value), log_value=value, steps=told)
         value = plan.log_value(here)
         if isinstance(plan, ValuePlan):  # Chance may throw a robot back.
             expectation = Expectation.NEARER if self._world.chances is None else Expectation.CHANCE
             return Decision(action, goal, plan.value(here), expectation, log_value=value)
         rest = self._may_rest(plan, here)
-        return Decision(action, goal, math.exp(value), log_value=value, rest=rest)
+        return Decision(action, goal, math.exp(value), log_value=value, rest=rest, steps=told)
 
     def _force(self, game: EventGame, node: Node) -> Decision:
         """Return what forces the next round, and where the machine moves next if no event happens."""
@@ -459,7 +460,7 @@ class ProductPolicy:
             if node[0] != state or product.pays(reading) > 0:
                 value = steps * math.log(self._gamma)
                 goal = int(self._goal_at[place, counter])
-                return Decision(first, goal, math.exp(value), log_value=value)
+                return Decision(first, goal, math.exp(value), log_value=value, steps=steps + 1)
             action = game.forcing_action(node)
         return Decision(first, -1, 1.0)
 

@@ -54,6 +54,8 @@ class Decision:
     """Whether to stand still is as good: a robot that can does, and waits for the clock."""
     log_value: float = math.nan
     """The logarithm of its value, where the value itself may be too small for a number; else NaN."""
+    steps: int = 0
+    """Steps to that goal by the plan, where the policy knows its way; 0: it does not."""
 
 
 def log_of(value: float) -> float:
