@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.files import RunFile, read_recording, recorded_missions, summary
-from skm_primitives.recording.retention import Retention
+from skm_primitives.recording.files import RunFile, has_end, read_recording, recorded_missions, summary
+from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
 from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
@@ -28,6 +29,9 @@ SHOWN: Final = ("started", "domain", "mission", "outcome", "reason", "steps", "r
 """What is said of a recording, besides its name and its size."""
 TIMES: Final = ("pause_replay", "seek", "speed")
 """Requests that both of two recordings follow."""
+BULKY: Final = ("image", "markers")
+"""Topics that lists are not made from: most of what a recording holds."""
+BEING_RECORDED: Final = "being recorded"
 MOST_JUDGED: Final = 50
 """Recordings that are judged again without being asked, the newest ones."""
 
@@ -42,6 +46,8 @@ class RunLibrary:
         self._folder, self._hub = folder, hub
         self._retention = Retention.parse(keep) if keep else None
         self._known: dict[tuple[str, int, int], dict[str, Any]] = {}
+        self._beginnings: dict[str, dict[str, Any]] = {}
+        """Of recordings that are being written, what they are of."""
         self._verified: dict[str, str] = {}
         self._replay: Replay | None = None
         self._other: Replay | None = None
@@ -75,7 +81,8 @@ class RunLibrary:
                 },
             )
             for row in rows[:MOST_JUDGED]:
-                if row["file"] not in self._judging and row["outcome"] != "unreadable":
+                readable = row["outcome"] not in ("unreadable", BEING_RECORDED)
+                if readable and row["file"] not in self._judging:
                     self._judging.add(row["file"])
                     self._judge.submit(self._judged, row["file"])
 
@@ -86,10 +93,13 @@ class RunLibrary:
     def _row(self, path: Path) -> dict[str, Any]:
         about = path.stat()
         key = path.name, about.st_mtime_ns, about.st_size
+        if self._is_being_written(path, about.st_mtime):
+            return {**self._beginning(path), "bytes": about.st_size, "verified": ""}
+        self._beginnings.pop(path.name, None)
         if key not in self._known:
             words = ""
             try:
-                recording = read_recording(path, recover=True)
+                recording = read_recording(path, recover=True, without=BULKY)
                 found, words = summary(recording), _ending(recording)
             except SkmError as error:
                 found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
@@ -97,6 +107,22 @@ class RunLibrary:
         verified = self._verified.get(path.name, "")
         about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
         return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}
+
+    @staticmethod
+    def _is_being_written(path: Path, written: float) -> bool:
+        return time.time() - written < QUIET_SECONDS and not has_end(path)
+
+    def _beginning(self, path: Path) -> dict[str, Any]:
+        """Return what is known of a recording under way; it is not read again until it is finished."""
+        known = self._beginnings.get(path.name, {})
+        if not known.get("mission"):  # what it is a recording of may come later than the file
+            found: dict[str, Any] = {}
+            with suppress(SkmError):
+                found = summary(read_recording(path, recover=True, without=BULKY))
+            known = {name: found.get(name) for name in SHOWN}
+            known |= {"outcome": BEING_RECORDED, "reason": "", "words": "", "file": path.name}
+            self._beginnings[path.name] = {**known, "started": known["started"] or ""}
+        return self._beginnings[path.name]
 
     def _path(self, request: dict[str, Any], folder: Path | None = None) -> Path:
         """Return the recording that a request names: one of the folder's own, and no other file."""
@@ -161,7 +187,7 @@ class RunLibrary:
         """Judge a recording again by its labels, as `skm verify` does."""
         path = self._path(request)
         try:
-            missions = recorded_missions(read_recording(path, recover=True))
+            missions = recorded_missions(read_recording(path, recover=True, without=("image",)))
             said = verify_mission(missions[0], None).result if missions else "no mission"
         except SkmError as error:
             said = str(error)
@@ -173,6 +199,8 @@ class RunLibrary:
         path = self._path(request)
         if path.name in (self._open, self._beside):
             raise SkmError("this recording is open: open another one first")
+        if self._is_being_written(path, path.stat().st_mtime):
+            raise SkmError("this recording is still being written")
         self._put_aside(path)
         self.refresh()
 

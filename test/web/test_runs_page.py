@@ -13,6 +13,7 @@ from browser import chromium, page_at, until, until_text
 from skm_cli.main import main
 from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import codec_of
+from skm_primitives.recording.files import RunWriter, read_recording
 from skm_primitives.recording.retention import Retention
 from skm_web.hub import Hub, Seen
 from skm_web.runs import DELETED, RunLibrary
@@ -110,6 +111,32 @@ def test_a_failed_run_says_why_in_the_list(folder):
     row = next(row for row in hub.value("runs")["rows"] if row["file"] == "three.mcap")
     assert row["outcome"] == "timed out"
     assert "out of time" in row["words"]
+    library.stop()
+
+
+def test_a_recording_under_way_is_listed_unread_and_kept_until_it_is_finished(folder, monkeypatch):
+    whole = (folder / "one.mcap").read_bytes()
+    growing = folder / "growing.mcap"
+    with RunWriter(growing) as writer:
+        writer.metadata("skm.run", {"started": "2026-01-01T00:00:00+00:00"})
+        writer.metadata("skm.mission", {"mission": "F coffee", "domain": "office"})
+        writer.flush()
+        hub = Hub()
+        library = RunLibrary(folder, hub)
+        monkeypatch.setattr("skm_web.runs.read_recording", None)  # it would be read in vain
+        library.refresh()
+        row = next(row for row in hub.value("runs")["rows"] if row["file"] == growing.name)
+        assert (row["outcome"], row["mission"]) == ("being recorded", "F coffee")
+        with pytest.raises(SkmError, match="still being written"):
+            library.delete({"file": growing.name})
+    monkeypatch.undo()
+    growing.write_bytes(whole)  # it has its end now
+    library.refresh()
+    row = next(row for row in hub.value("runs")["rows"] if row["file"] == growing.name)
+    assert row["outcome"] == "accepted"
+    assert {m.name for m in read_recording(growing, without=("markers", "labels")).recorded}.isdisjoint(
+        {"markers", "labels"}
+    )
     library.stop()
 
 

@@ -10,11 +10,13 @@ state. No ROS is needed; the `record` extra is (mcap, zstandard).
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -149,24 +151,27 @@ class RunFile:
         return {channel.topic: channel.type for channel in self.channels.values()}
 
 
-def read_recording(path: Path, *, recover: bool = False) -> RunFile:
+def read_recording(
+    path: Path, *, recover: bool = False, without: Collection[str] = ()
+) -> RunFile:
     """Return what a recording holds.
 
     A file without its end is an error, unless `recover` asks for what there is: all records up to the
-    last whole one.
+    last whole one. `without` names topics (without namespace) that are passed over: pictures are most
+    of a file, and take as much memory.
     """
     require_mcap()
     from mcap.exceptions import McapError  # noqa: PLC0415
 
     try:
-        data = memoryview(path.read_bytes())
+        data = _mapped(path)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if bytes(data[: len(MAGIC)]) != MAGIC:
         raise RecordingError(f"{path} is not an MCAP file")
     file = RunFile(path)
     try:
-        end = _read_records(file, data, len(MAGIC))
+        end = _read_records(file, data, len(MAGIC), frozenset(without))
     except (struct.error, ValueError, KeyError, MemoryError, McapError) as error:
         raise RecordingError(f"{path} is damaged: {error!r}") from error
     ended = end > 0 and bytes(data[-len(MAGIC) :]) == MAGIC and len(data) > 2 * len(MAGIC)
@@ -180,7 +185,25 @@ def read_recording(path: Path, *, recover: bool = False) -> RunFile:
     return file
 
 
-def _read_records(file: RunFile, data: memoryview, start: int) -> int:
+def has_end(path: Path) -> bool:
+    """Tell whether a recording was closed, by its last bytes alone."""
+    with suppress(OSError), path.open("rb") as stream:
+        stream.seek(-len(MAGIC), os.SEEK_END)
+        return stream.tell() > 0 and stream.read() == MAGIC
+    return False
+
+
+def _mapped(path: Path) -> memoryview:
+    """Return a file's content; what is passed over is not even read from the disk."""
+    with path.open("rb") as stream:
+        if not os.fstat(stream.fileno()).st_size:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _read_records(
+    file: RunFile, data: memoryview, start: int, without: frozenset[str]
+) -> int:
     """Take all records; return where the data end, negative where they end before they should."""
     at = start
     schemas: dict[int, tuple[str, str]] = {}
@@ -193,16 +216,22 @@ def _read_records(file: RunFile, data: memoryview, start: int) -> int:
             break
         if opcode == DATA_END:
             return after
-        _take(file, schemas, opcode, data[first:after])
+        _take(file, schemas, opcode, data[first:after], without)
         at = after
     return -at
 
 
 def _take(
-    file: RunFile, schemas: dict[int, tuple[str, str]], opcode: int, body: memoryview
+    file: RunFile,
+    schemas: dict[int, tuple[str, str]],
+    opcode: int,
+    body: memoryview,
+    without: frozenset[str],
 ) -> None:
     if opcode == MESSAGE:
         number, sequence, log_time, publish_time = _MESSAGE.unpack_from(body)
+        if file.channels[number].name in without:
+            return
         content = bytes(body[_MESSAGE.size :])
         file.recorded.append(
             Recorded(file.channels[number], log_time, publish_time, content, sequence)
@@ -212,7 +241,7 @@ def _take(
         while at + _RECORD.size <= len(inside):
             kind, length = _RECORD.unpack_from(inside, at)
             at += _RECORD.size + length
-            _take(file, schemas, kind, inside[at - length : at])
+            _take(file, schemas, kind, inside[at - length : at], without)
     elif opcode in (SCHEMA, CHANNEL, METADATA):
         _take_description(file, schemas, opcode, body)
 
