@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.files import RunFile, has_end, read_recording, recorded_missions, summary
+from skm_primitives.recording.files import (
+    RunFile,
+    has_end,
+    read_recording,
+    recorded_missions,
+    summary,
+)
 from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
 from skm_web.hub import Hub, OtherHub

@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -317,7 +318,12 @@ def test_everybody_may_put_things_at_once():
     assert count == 800
 
 
-def test_the_page_is_small(served):
+@pytest.mark.parametrize("page", ["index.html", "editor.html"])
+def test_a_page_is_small(page):
     """All that a visit loads: half a second, also over a slow network."""
-    files = {path: len(content) for path, (_, content) in page_files().items() if path != "/"}
-    assert sum(files.values()) < 150_000, files
+    files, found = page_files(), [page]
+    for name in found:  # it grows meanwhile
+        named = re.findall(r'(?:src|href|from)[= ]"(?:\./)?([\w.]+)"', files[name][1].decode())
+        found += [other for other in named if other in files and other not in found]
+    assert {"page.css", "link.js", "language.js"} <= set(found)
+    assert sum(len(files[name][1]) for name in found) < 150_000, found

@@ -134,9 +134,9 @@ def test_a_recording_under_way_is_listed_unread_and_kept_until_it_is_finished(fo
     library.refresh()
     row = next(row for row in hub.value("runs")["rows"] if row["file"] == growing.name)
     assert row["outcome"] == "accepted"
-    assert {m.name for m in read_recording(growing, without=("markers", "labels")).recorded}.isdisjoint(
-        {"markers", "labels"}
-    )
+    assert {
+        m.name for m in read_recording(growing, without=("markers", "labels")).recorded
+    }.isdisjoint({"markers", "labels"})
     library.stop()
 
 

@@ -470,9 +470,10 @@ class RunNarrator:
     def steps(self) -> int | None:
         """Steps to the goal in pursuit, as planned; None: there is none, or it is out of reach.
 
-        Where the policy does not say it, it follows from values: the plan is worth γ to the steps there times what arriving is worth. Where chance decides which
-        of several label sets the same place shows, weights are mixed with it: then the values of all of
-        them together say how far the place is, but not by which way around what has to be avoided.
+        Where the policy does not say it, it follows from values: the plan is worth γ to the steps there
+        times what arriving is worth. Where chance decides which of several label sets the same place
+        shows, weights are mixed with it: then the values of all of them together say how far the place
+        is, but not by which way around what has to be avoided.
         """
         run, decision = self._run, self._run.decision
         if run.goal < 0 or decision is None or run.values is None:

@@ -151,9 +151,7 @@ class RunFile:
         return {channel.topic: channel.type for channel in self.channels.values()}
 
 
-def read_recording(
-    path: Path, *, recover: bool = False, without: Collection[str] = ()
-) -> RunFile:
+def read_recording(path: Path, *, recover: bool = False, without: Collection[str] = ()) -> RunFile:
     """Return what a recording holds.
 
     A file without its end is an error, unless `recover` asks for what there is: all records up to the
@@ -201,9 +199,7 @@ def _mapped(path: Path) -> memoryview:
         return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _read_records(
-    file: RunFile, data: memoryview, start: int, without: frozenset[str]
-) -> int:
+def _read_records(file: RunFile, data: memoryview, start: int, without: frozenset[str]) -> int:
     """Take all records; return where the data end, negative where they end before they should."""
     at = start
     schemas: dict[int, tuple[str, str]] = {}

@@ -91,7 +91,7 @@ export class Builder {
     chip.addEventListener("click", () => this.use(name));
     if (kind === "own") return [chip];
     const pressed = this.avoided.includes(name);
-    const never = element("button", { type: "button", class: "chip never", "data-avoid": name, "aria-pressed": String(pressed), "aria-label": `${t("avoid")} ${name}`, title: `${t("avoid")} ${name}` }, "✕");
+    const never = element("button", { type: "button", class: "chip never", "data-avoid": name, "aria-pressed": String(pressed), "aria-label": `${t("avoid")} ${name}`, title: `${t("avoid")} ${name}` }, "⊘");
     never.addEventListener("click", () => this.avoid(name));
     return [element("span", { class: "pair" }, chip, never)];
   }

@@ -1,5 +1,7 @@
 // Elements by hand: text is only ever set as text, so nothing that a robot or a mission says becomes markup.
 
+import { t } from "./language.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Return the element of an id. */
@@ -55,7 +57,8 @@ export class Viewport {
     this.all = null;
     this.pointers = new Map();
     for (const [text, label, act] of [["+", "zoom in", () => this.zoom(0.8)], ["−", "zoom out", () => this.zoom(1.25)], ["⤢", "show all", () => this.reset()]]) {
-      const button = element("button", { type: "button", class: "quiet", title: label, "aria-label": label }, text);
+      const button = element("button", { type: "button", class: "quiet", title: t(label), "aria-label": t(label), "data-t": "" }, text);
+      button.dataset.entitle = button.dataset.enarialabel = label;
       button.addEventListener("click", act);
       tools.append(button);
     }

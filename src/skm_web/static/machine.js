@@ -1,6 +1,7 @@
 // The mission's machine: the picture that the server laid out, with the present state lit, the way so far and the next move.
 
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
+import { t } from "./language.js";
 
 /** Pixels that the smallest letters of the picture have at least. */
 const LETTER = 12;
@@ -15,7 +16,7 @@ export class Machine {
     this.leaving = new Map();
     this.lit = new Set();
     this.marked = new Set();
-    this.whole = element("button", { type: "button", class: "quiet", hidden: true, id: "unfold" }, "all states");
+    this.whole = element("button", { type: "button", class: "quiet", hidden: true, id: "unfold" }, t("all states"));
     this.whole.addEventListener("click", () => this.unfold(ask));
     byId("machine-tools").append(this.whole);
   }
@@ -28,7 +29,7 @@ export class Machine {
     }
     say(this.whole, "drawing …");
     const answer = await ask({ type: "machine" });
-    if (!answer.ok) { say("machine-facts", answer.message); say(this.whole, "all states"); return; }
+    if (!answer.ok) { say("machine-facts", t(answer.message)); say(this.whole, t("all states")); return; }
     this.unfolded = true;
     this.draw(answer.drawing);
   }
@@ -38,7 +39,7 @@ export class Machine {
     show("no-machine", Boolean(content.problem));
     show(this.svg, !content.problem);
     if (content.problem) {
-      say("no-machine", `The machine cannot be shown: ${content.problem}`);
+      say("no-machine", t("The machine cannot be shown: {0}", content.problem));
       return;
     }
     const other = this.folded?.states !== content.states;
@@ -57,8 +58,8 @@ export class Machine {
     const letters = content.groups.flatMap((group) => group.parts.filter((part) => part[0] === "text").map((part) => part[5]));
     this.legible = LETTER / Math.min(...letters, LETTER);
     show(this.whole, this.folded.folded);
-    say(this.whole, this.unfolded ? "fold" : "all states");
-    say("machine-facts", content.folded ? `${content.shown} of ${content.states} states: the rest is folded` : `${content.states} states`);
+    say(this.whole, t(this.unfolded ? "fold" : "all states"));
+    say("machine-facts", content.folded ? t("{0} of {1} states: the rest is folded", content.shown, content.states) : t("{0} states", content.states));
     this.light();
   }
 

@@ -34,7 +34,7 @@ link.holding = () => documents.server?.deadman && !stop.pending;
 function changed() {
   if (link.connected) {
     stop.send();
-    if (box.box.value) box.check();
+    box.check();
   } else stop.state("");  // what the robot said before is no confirmation
   status();
 }
@@ -60,7 +60,7 @@ const SHOW = {
   scene: (value) => world.scene(value),
   robot: (value) => world.robot(value),
   going: (value) => world.going(value),
-  world: (value) => { facts(); say("alarm", value.stopped ? t("The robot is stopped: {0}", value.stopped) : ""); show("alarm", Boolean(value.stopped)); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
+  world: (value) => { facts(); say("alarm-text", value.stopped ? t("The robot is stopped: {0}", value.stopped) : ""); show("alarm", Boolean(value.stopped) && !documents.server?.replay); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
   labels: (value) => say("labels", value.length ? value.map((name) => name.replaceAll("_", " ")).join(", ") : t("nothing")),
   events: () => events(),
   domain: (value) => { box.domain = value; world.places = new Set(value.propositions); places(); where(); },
@@ -111,7 +111,7 @@ function times() {
 function proposals(list) {
   show("proposals", list.length > 0);
   byId("proposals").replaceChildren(...list.map(({ id, mission: text, words, why: reason }) => {
-    const decide = (accept) => async () => { const { ok, message } = await ask({ type: "proposal", proposal: id, accept }); say("answer", message).classList.toggle("bad", !ok); };
+    const decide = (accept) => async () => { const { ok, message } = await ask({ type: "proposal", proposal: id, accept }); say("answer", t(message)).classList.toggle("bad", !ok); };
     const yes = element("button", { type: "button", class: "primary" }, t("Run it")), no = element("button", { type: "button" }, t("No"));
     yes.addEventListener("click", decide(true));
     no.addEventListener("click", decide(false));
@@ -126,12 +126,12 @@ function events() {
   show("events", list.length > 0);
   if (String(builder.events) !== String(list.map((event) => event.name))) places();
   byId("events").replaceChildren(...list.map(({ name, true: on }) => {
-    const button = element("button", { type: "button", "aria-pressed": String(on), disabled: fixed }, `${name}: ${on}`);
+    const button = element("button", { type: "button", "aria-pressed": String(on), disabled: fixed }, `${name}: ${t(on ? "true" : "false")}`);
     button.addEventListener("click", async () => {
       button.disabled = true;
       const { ok, message } = await ask({ type: "event", name, on: !on });
       button.disabled = fixed;
-      say("answer", `${name}: ${ok ? message : `not set: ${message}`}`);
+      say("answer", `${name}: ${ok ? t(message) : t("not set: {0}", t(message))}`);
     });
     return button;
   }));
@@ -209,5 +209,7 @@ offerLanguages(byId("language"), () => {
   runs.show();
   stop.show();
   status();
+  box.check();
 });
+box.check();
 setInterval(status, 500);

@@ -44,7 +44,7 @@ export class MissionBox {
   async act(type, further = {}) {
     say("answer", "…");
     const answer = await this.ask({ type, ...further });
-    say("answer", answer.message ?? (answer.ok ? "done" : "refused")).classList.toggle("bad", !answer.ok);
+    say("answer", t(answer.message ?? (answer.ok ? "done" : "refused"))).classList.toggle("bad", !answer.ok);
     return answer;
   }
 
@@ -136,8 +136,8 @@ export class MissionBox {
   }
 
   async check() {
-    const number = (this.checked += 1);
-    const answer = await this.ask({ type: "check", text: this.box.value });
+    const number = (this.checked += 1), text = this.box.value;
+    const answer = text.trim() ? await this.ask({ type: "check", text }) : { ok: true, verdict: { ok: false, empty: true } };
     if (number !== this.checked) return;
     this.verdict = answer.ok ? answer.verdict : { ok: false, error: answer.message };
     byId("verdict").replaceChildren(...told(this.verdict, this.box.value));
@@ -225,19 +225,19 @@ export class MissionBox {
 
 /** Return what a verdict says, as elements. */
 function told(verdict, text) {
-  if (verdict.empty) return [];
+  if (verdict.empty) return [element("p", { class: "muted" }, t("Click places here or in the world; ⊘ means: never there. Or write the mission yourself."))];
   if (!verdict.ok) {
     const parts = [element("p", { class: "bad" }, `✕ ${verdict.error}`)];
     if (verdict.position !== null && verdict.position !== undefined) parts.push(caret(verdict.text ?? text, verdict.position));
     return parts;
   }
-  const parts = [element("p", { class: verdict.possible ? "good" : "warn" }, `${verdict.possible ? "✓" : "!"} ${verdict.words ?? verdict.formula ?? "a machine of its own"}`)];
+  const parts = [element("p", { class: verdict.possible ? "good" : "warn" }, `${verdict.possible ? "✓" : "!"} ${verdict.words ?? verdict.formula ?? t("a machine of its own")}`)];
   const list = element("ul", {});
-  if (verdict.words && verdict.formula) list.append(element("li", {}, "formula: ", element("code", {}, verdict.formula)));
-  if (verdict.reading) list.append(element("li", { class: "exact" }, `read as ${verdict.reading}`));
+  if (verdict.words && verdict.formula) list.append(element("li", {}, t("formula: "), element("code", {}, verdict.formula)));
+  if (verdict.reading) list.append(element("li", { class: "exact" }, t("read as {0}", verdict.reading)));
   for (const sentence of verdict.sentences.filter((each) => !/^(shortest|can fail)/.test(each))) list.append(element("li", { class: /states? over/.test(sentence) ? "exact" : null }, sentence));
-  if (verdict.witness) list.append(element("li", { class: "exact" }, "succeeds by: ", trace(verdict.witness)));
-  if (verdict.counterexample) list.append(element("li", { class: "exact" }, "fails by: ", trace(verdict.counterexample)));
+  if (verdict.witness) list.append(element("li", { class: "exact" }, t("succeeds by: "), trace(verdict.witness)));
+  if (verdict.counterexample) list.append(element("li", { class: "exact" }, t("fails by: "), trace(verdict.counterexample)));
   for (const remark of verdict.remarks) list.append(element("li", { class: "warn" }, remark));
   parts.push(list);
   return parts;

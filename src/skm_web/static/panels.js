@@ -15,7 +15,7 @@ export function showOther(mission, words) {
   show(outcome, Boolean(outcome.textContent));
 }
 
-const ended = ({ outcome, reason }) => (outcome ? `${OUTCOME_SIGNS[outcome] ?? "■"} ${outcome}${reason ? `: ${reason}` : ""}` : reason ? `! ${reason}` : "");
+const ended = ({ outcome, reason }) => (outcome ? `${OUTCOME_SIGNS[outcome] ?? "■"} ${t(outcome)}${reason ? `: ${reason}` : ""}` : reason ? `! ${reason}` : "");
 const outcomeClass = ({ outcome }) => (OUTCOME_SIGNS[outcome] === "✓" ? "good" : outcome ? "bad" : "warn");
 
 /** Show the mission under way. */
@@ -38,27 +38,29 @@ export function showWhy(why, mission, names) {
   show("goals", Boolean(running && why.goals.length));
   if (!running) {
     say("why-step", "");
-    say("why-sentence", mission.phase === "running" ? `Going for ${mission.target}.` : "No mission is under way.");
+    say("why-sentence", mission.phase === "running" ? t("Going for {0}.", mission.target) : t("No mission is under way."));
     byId("why-notes").replaceChildren();
     return;
   }
-  say("why-step", `machine state ${names[why.state] ?? why.state}, step ${why.step} · planner ${mission.planner}`);
+  say("why-step", t("machine state {0}, step {1} · planner {2}", names[why.state] ?? why.state, why.step, mission.planner));
   const pursued = why.goals.find((goal) => goal.pursued);
-  const target = pursued ? `${setText(pursued.labels)}${pursued.steps === null ? "" : `, about ${pursued.steps} ${pursued.steps === 1 ? "step" : "steps"} away`}` : why.target;
-  say("why-sentence", why.waiting ? "Waits for an event: nothing can be done until then." : pursued ? `Goes for ${target}: ${why.goals.length > 1 ? "worth more than the others." : "the one goal that moves the machine on."}` : `Goes for ${target}.`);
+  const target = pursued ? `${setText(pursued.labels)}${pursued.steps === null ? "" : t(", about {0} away", steps(pursued.steps))}` : why.target;
+  say("why-sentence", why.waiting ? t("Waits for an event: nothing can be done until then.") : !pursued ? t("Goes for {0}.", target) : why.goals.length > 1 ? t("Goes for {0}: worth more than the others.", target) : t("Goes for {0}: the one goal that moves the machine on.", target));
   byId("goals").tBodies[0].replaceChildren(...why.goals.map((goal) => goalRow(goal, why.goals, names)));
   const notes = [];
-  if (why.others) notes.push(note("muted", `${why.others} further goals are worth less.`));
+  if (why.others) notes.push(note("muted", t("{0} further goals are worth less.", why.others)));
   if (why.avoid) {
     const near = why.dangers[0];
-    const away = near && near.steps !== null ? ` The nearest is ${near.steps} ${near.steps === 1 ? "step" : "steps"} away.` : " None is in reach.";
-    notes.push(note("", element("strong", {}, "Avoids "), element("code", {}, why.avoid), `: it would fail the mission.${away}`));
-  } else notes.push(note("muted", "Nothing can fail the mission from here."));
-  if (why.veto) notes.push(note("warn", element("strong", {}, "Shield: "), `${why.veto}.`));
-  else if (why.lost_actions.length) notes.push(note("", element("strong", {}, "Shield: "), `${why.lost_actions.length === 1 ? "one of the actions is" : `${why.lost_actions.length} of the actions are`} not taken, since the mission could only fail after it.`));
-  if (why.vetoes) notes.push(note("muted", `The shield has replaced ${why.vetoes} actions of this mission.`));
+    const away = near && near.steps !== null ? t(" The nearest is {0} away.", steps(near.steps)) : t(" None is in reach.");
+    notes.push(note("", element("strong", {}, t("Avoids ")), element("code", {}, why.avoid), t(": it would fail the mission."), away));
+  } else notes.push(note("muted", t("Nothing can fail the mission from here.")));
+  if (why.veto) notes.push(note("warn", element("strong", {}, t("Shield: ")), `${why.veto}.`));
+  else if (why.lost_actions.length) notes.push(note("", element("strong", {}, t("Shield: ")), t("actions that are not taken, since the mission could only fail after them: {0}.", why.lost_actions.length)));
+  if (why.vetoes) notes.push(note("muted", t("Actions of this mission that the shield has replaced: {0}.", why.vetoes)));
   byId("why-notes").replaceChildren(...notes);
 }
+
+const steps = (number) => (number === 1 ? t("1 step") : t("{0} steps", number));
 
 function note(kind, ...children) {
   return element("li", { class: kind || null }, ...children);
@@ -67,8 +69,8 @@ function note(kind, ...children) {
 function goalRow(goal, goals, names) {
   const most = Math.max(...goals.map((each) => each.worth), 1e-9);
   const name = element("th", { scope: "row" }, goal.pursued ? "➤ " : "", element("code", {}, setText(goal.labels)), element("span", { class: "muted" }, ` → ${names[goal.leads_to] ?? goal.leads_to}`));
-  const bar = element("meter", { min: 0, max: most, value: goal.worth, "aria-label": `worth ${goal.worth}` });
-  return element("tr", { class: goal.pursued ? "pursued" : null }, name, element("td", {}, goal.steps === null ? "out of reach" : String(goal.steps)), element("td", {}, goal.value.toFixed(3)), element("td", {}, goal.weight.toFixed(3)), element("td", {}, goal.worth.toFixed(3), bar));
+  const bar = element("meter", { min: 0, max: most, value: goal.worth, "aria-label": `${t("worth")} ${goal.worth}` });
+  return element("tr", { class: goal.pursued ? "pursued" : null }, name, element("td", {}, goal.steps === null ? t("out of reach") : String(goal.steps)), element("td", {}, goal.value.toFixed(3)), element("td", {}, goal.weight.toFixed(3)), element("td", {}, goal.worth.toFixed(3), bar));
 }
 
 /** The log of moves, newest first. */
@@ -97,7 +99,7 @@ function logLine(item, clock) {
   const sign = { accepted: "★ ", failed: "✕ ", moved: "" }[item.kind];
   const move = element("strong", {}, `${sign}${item.from_name ?? item.from} → ${item.to_name ?? item.to}`);
   const dot = element("span", { class: "dot", "data-state": item.to % 8 });
-  const because = item.because ? [" since ", element("code", {}, item.because), " held: "] : [" on "];
+  const because = item.because ? [t(" since "), element("code", {}, item.because), t(" held: ")] : [t(" on ")];
   const exact = element("span", { class: "exact muted" }, move, ...because, element("code", {}, setText(item.labels)));
   return element("li", { class: `${item.kind}${words ? "" : " plain"}` }, when, element("span", {}, dot, words ? element("span", { class: "said" }, `${sign}${words}`) : null, " ", exact), step);
 }
@@ -117,5 +119,5 @@ function nodeCard(name, node, stale, open) {
   const level = stale ? "stale" : node.level;
   const sign = { ok: "●", warning: "▲", error: "✕", stale: "◌" }[level] ?? "?";
   const facts = element("dl", {}, ...node.values.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
-  return element("details", { "data-name": name, "data-level": level, open: open || null }, element("summary", {}, element("span", { class: "sign" }, sign), element("strong", {}, name), ` ${stale ? `nothing heard: gone? Last: ${node.message}` : node.message}`), facts);
+  return element("details", { "data-name": name, "data-level": level, open: open || null }, element("summary", {}, element("span", { class: "sign" }, sign), element("strong", {}, name), ` ${stale ? t("nothing heard: gone? Last: {0}", node.message) : node.message}`), facts);
 }

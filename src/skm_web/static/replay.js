@@ -23,7 +23,7 @@ export class Replay {
     const slider = byId("time");
     slider.max = state.length;
     if (document.activeElement !== slider || state.playing) slider.value = state.position;
-    say("clock", `${seconds(state.position)} of ${seconds(state.length)}`);
+    say("clock", t("{0} of {1}", seconds(state.position), seconds(state.length)));
     const speed = byId("speed");
     if (document.activeElement !== speed) speed.value = String(state.speed);
     if (this.moves !== state.moves.length) {

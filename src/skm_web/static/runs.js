@@ -23,7 +23,7 @@ export class Runs {
   async act(type, file) {
     say("runs-answer", "…");
     const answer = await this.ask({ type, file });
-    say("runs-answer", answer.ok ? "" : answer.message);
+    say("runs-answer", answer.ok ? "" : t(answer.message));
     if (answer.ok && type === "delete_run") this.offerBack(file);
   }
 
@@ -38,7 +38,7 @@ export class Runs {
     if (!this.state) return;
     const { rows, bytes, open, beside, keep } = this.state;
     const wanted = byId("runs-search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (row) => [day(row), row.mission, row.outcome, row.reason, row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
+    const text = (row) => [day(row), row.mission, row.outcome, t(row.outcome), row.reason, row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
     const found = rows.filter((row) => wanted.every((word) => text(row).includes(word)));
     say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB${keep ? ` · ${t("kept: {0}", keep)}` : ""}`);
     byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open, row.file === beside)));

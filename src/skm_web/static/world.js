@@ -1,10 +1,14 @@
 // The world from above: shapes as the markers show them, the path in the colours of the machine's states, where the robot is going.
 
 import { Viewport, byId, element, say, shape, show, stateColour } from "./dom.js";
+import { icon } from "./icons.js";
+import { t } from "./language.js";
 
 const CHUNK = 200;
 /** Pixels that the letters of names have at least. */
 const LETTER = 12.2;
+/** Of a floor of tiles, how far its walls reach beyond them: parts of a tile. */
+const WALL = 0.14;
 
 export class World {
   /** `prefix` is that of its elements' ids: a page may show two worlds. */
@@ -22,7 +26,7 @@ export class World {
     this.places = new Set();
     this.onPlace = () => {};
     this.svg.addEventListener("click", (event) => { const name = event.target.dataset.place; if (name && !this.view.dragged) this.onPlace(name); });
-    const toggle = element("button", { type: "button", class: "quiet", hidden: true, title: "shapes or picture" }, "picture");
+    const toggle = element("button", { type: "button", class: "quiet", hidden: true }, t("picture"));
     toggle.addEventListener("click", () => { this.wantsPicture = !this.wantsPicture; this.choose(); });
     byId(`${prefix}world-tools`).append(toggle);
     this.toggle = toggle;
@@ -41,7 +45,7 @@ export class World {
     }
     this.things = shapes.filter((each) => each.kind !== "text" && !["floor", "wall"].includes(each.group));
     const drawn = (wanted) => shapes.filter(wanted).sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
-    this.layers[0].replaceChildren(...drawn((each) => each.kind !== "text"));
+    this.layers[0].replaceChildren(...walls(shapes), ...drawn((each) => each.kind !== "text"), ...shapes.flatMap((each) => sign(each)));
     this.layers[3].replaceChildren(...drawn((each) => each.kind === "text"));
   }
 
@@ -112,13 +116,13 @@ export class World {
     show(this.picture, picture);
     show(`${this.prefix}no-world`, !this.hasShapes && !this.hasPicture);
     show(this.toggle, this.hasPicture && this.hasShapes);
-    say(this.toggle, picture ? "shapes" : "picture");
+    say(this.toggle, t(picture ? "shapes" : "picture"));
   }
 
   facts(world, paused) {
-    const rate = world.rate ? `${world.rate} steps a second` : "waits for each action";
-    const state = world.stopped ? `stopped: ${world.stopped}` : world.ended ? "the episode has ended" : paused ? "paused" : "";
-    say(`${this.prefix}world-facts`, `episode ${world.episode}, step ${world.step} · ${rate}${state ? ` · ${state}` : ""}`);
+    const rate = world.rate ? t("{0} steps a second", world.rate) : t("waits for each action");
+    const state = world.stopped ? t("stopped") : world.ended ? t("the episode has ended") : paused ? t("paused") : "";
+    say(`${this.prefix}world-facts`, `${t("episode {0}, step {1}", world.episode, world.step)} · ${rate}${state ? ` · ${state}` : ""}`);
   }
 
   /** Return the pixels of a metre when all is seen. */
@@ -153,6 +157,22 @@ export class World {
     }
     return shape("ellipse", { cx: each.x, cy: -each.y, rx: each.width / 2, ry: each.height / 2, ...look });
   }
+}
+
+/** Return the walls around a floor of tiles, which has none of its own: what is left to see of larger tiles below them. */
+function walls(shapes) {
+  const tiles = shapes.filter((each) => each.group === "floor" && each.kind === "cube");
+  if (tiles.length < 2 || shapes.some((each) => each.group === "wall")) return [];
+  const below = (look, more) => tiles.map(({ x, y, width, height }) => shape("rect", { class: look, x: x - width / 2 - more * width, y: -y - height / 2 - more * height, width: width * (1 + 2 * more), height: height * (1 + 2 * more) }));
+  return [...below("outside", WALL), ...below("joint", 0.025)];
+}
+
+/** Return the icon of a place, on its shape; the letters beside it say what it is to those who cannot tell. */
+function sign(each) {
+  const strokes = each.kind === "text" || ["floor", "wall"].includes(each.group) ? null : icon(each.group);
+  if (!strokes) return [];
+  const size = 0.62 * Math.min(each.width, each.height) / 24;
+  return [shape("path", { class: "icon", d: strokes, transform: `translate(${each.x - 12 * size} ${-each.y - 12 * size}) scale(${size})` })];
 }
 
 const turned = ({ heading, x, y }) => (heading ? `rotate(${(-heading * 180) / Math.PI} ${x} ${-y})` : null);
