@@ -51,7 +51,8 @@ class LargeMissionPolicy:
         self._cell = 0
         self._ahead: dict[int, Plan] = {}
         self._next: dict[tuple[int, int], tuple[int, int, int, int]] = {}
-        """In each state and cell of the plan: the action, the goal, the steps that are left, and those to the next move."""
+        """In each state and cell of the plan: the action, the goal, the steps that are left, and those
+        to the next move."""
         self._goals: dict[frozenset[str], int] = {}
         for index, goal in enumerate(skills.goals):
             self._goals.setdefault(goal.labels, index)
