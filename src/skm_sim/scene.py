@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import gymnasium
+import numpy as np
 
+from skm_sim.arrays import FloatArray
 from skm_sim.spec import DomainSpec
 
 Kind = Literal["cube", "sphere", "cylinder", "arrow", "text"]
@@ -45,6 +47,24 @@ def scene_of(spec: DomainSpec, env: gymnasium.Env[Any, Any]) -> Sequence[Shape]:
         return shapes
     own = getattr(env.unwrapped, "scene", None)
     return () if own is None else own()
+
+
+WAY: Final = "way"
+"""The group of the shapes that show the way that is planned."""
+WAY_COLOUR: Final = (0.07, 0.07, 0.07, 0.7)
+MOST_DOTS: Final = 200
+"""Of a longer way only every second, third, … place is shown."""
+
+
+def way_shapes(points: FloatArray) -> list[Shape]:
+    """Return a planned way as dots, in order; the last is where it ends."""
+    stride = max(1, -(-len(points) // MOST_DOTS))
+    shown = points[::-1][::stride][::-1]
+    size = 0.2 * float(np.hypot(*(points[1] - points[0]))) if len(points) > 1 else 0.1
+    return [
+        Shape(WAY, "sphere", (float(x), float(y), 0.05), (size, size, size), WAY_COLOUR)
+        for x, y in shown
+    ]
 
 
 def robot_place(scene: Sequence[Shape]) -> tuple[float, float] | None:

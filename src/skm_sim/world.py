@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Space
 from gymnasium.wrappers import OrderEnforcing
 
 from skm_machine.documents import read_json
-from skm_sim.arrays import ByteArray
+from skm_sim.arrays import ByteArray, FloatArray
 from skm_sim.faults import environment_faults, making_faults
 from skm_sim.scene import Shape, scene_of
 from skm_sim.spec import DomainError, DomainSpec
@@ -94,6 +94,11 @@ class World:
         if pose is None:
             return None
         return float(pose[0]), float(pose[1]), float(pose[2]) if len(pose) > 2 else 0.0
+
+    def positions(self) -> FloatArray | None:
+        """Return x and y of each state that can be observed; None where nobody knows."""
+        found: FloatArray | None = getattr(self._env.unwrapped, "positions", None)
+        return found
 
     def scene(self) -> Sequence[Shape]:
         """Return the shapes of the world for a 3D view, empty where the domain has none."""

@@ -36,6 +36,7 @@ from skm_primitives.recording.cdr import (
     word,
 )
 from skm_primitives.skills.values import Skills
+from skm_sim.scene import WAY
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -200,7 +201,7 @@ CHANNELS: Final = {"rgb8": 3, "mono8": 1}
 
 
 class WorldView:
-    """Puts `scene`, `robot`, `going` and the stream `path` into a hub."""
+    """Puts `scene`, `robot`, `way`, `going` and the stream `path` into a hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -219,8 +220,11 @@ class WorldView:
             else:
                 self._shapes.pop((marker.ns, marker.id), None)
         robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
-        things = [shape for shape in self._shapes.values() if shape["group"] != "robot"]
+        things = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
+        numbered = sorted(number for group, number in self._shapes if group == WAY)
+        way = [self._shapes[WAY, number] for number in numbered]
         self._hub.put("scene", {"shapes": things})
+        self._hub.put("way", [[dot["x"], dot["y"]] for dot in way])
         self._hub.put("robot", {"shapes": robot})
         self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
         self._show_destinations()
@@ -250,7 +254,7 @@ class WorldView:
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
         """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
-        if not self._wanted or shape["kind"] == "text" or shape["group"] == "robot":
+        if not self._wanted or shape["kind"] == "text" or shape["group"] in ("robot", WAY):
             return False
         words = frozenset(shape["group"].split())
         named = {shape["group"]} & self._wanted or (words if words <= self._wanted else set())

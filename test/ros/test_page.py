@@ -63,6 +63,7 @@ def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
     page.wait_for_selector("#phase[data-phase=running]")
     until_lit(page, 0)
     assert page.inner_text("#current") == MISSION
+    page.wait_for_selector("#scene .planned")
     until_text(page, "#words", "1 of 2: going for coffee")
     until_text(page, "#words", "then office. Avoiding decoration (nearest: ")
     page.click("#language")

@@ -105,31 +105,28 @@ class WayAhead:
 def way_ahead(run: MissionRun, cell: int) -> WayAhead | None:
     """Return the way that a policy goes from a cell in the machine's present state; None if it stays.
 
-    By what the product planner does in every cell: for worlds that are known, and as long as no event
-    happens.
+    By what the product planner does everywhere: for worlds whose actions lead where they are known to
+    lead, and as long as no event happens. Cells are numbered as they are observed.
     """
-    world, policy = known_cells(run.skills), run.policy
-    if world is None or not isinstance(policy, ProductPolicy):
+    world, policy = run.skills.world_model, run.policy
+    if not isinstance(world, FiniteWorld) or not isinstance(policy, ProductPolicy):
+        return None
+    if world.chances is not None:
         return None
     state, machine = run.tracker.state, policy.mission.planned.machine
+    places = policy.way_ahead(state, policy.place_of(cell), MOST_CELLS)
+    if places is None:
+        return None  # It stays, or waits: there is nowhere to go.
+    if world.state_of is not None:
+        observed = {place: number for number, place in world.state_of.items()}
+        places = [observed[place] for place in places if place in observed]
     outcomes = [machine.step(state, labels) for labels in world.label_sets]
-    cells, seen = [cell], {cell}
-    for _ in range(MOST_CELLS):
-        cell = int(world.successors[cell, policy.action_at((state, cell, 0))])
-        outcome = outcomes[world.label_ids[cell]]
-        moved = outcome.target != state or outcome.reward > 0
-        if cell in seen and not moved:
-            return None  # It stays, or waits: there is nowhere to go.
-        cells.append(cell)
-        seen.add(cell)
-        if moved:
-            break
     fatal = (
         labels
         for labels, outcome in zip(world.label_sets, outcomes, strict=True)
         if is_fatal(run.machine, outcome)
     )
-    return WayAhead(tuple(cells), tuple(fatal))
+    return WayAhead(tuple(places), tuple(fatal))
 
 
 def closed_reason(error: SkmError, closed: Collection[str]) -> str:

@@ -526,6 +526,24 @@ class ProductPolicy:
             self._moves[number, passed] = action, steps, goal
         return self._moves[number, start]
 
+    def way_ahead(self, state: int, place: int, most: int) -> list[int] | None:
+        """Return the places that it goes through from one to where the machine moves; None if it stays.
+
+        The present one first, as many as `most`, as long as no event happens.
+        """
+        product, seen = self.product, set[Node]()
+        node: Node = (state, place, self._counter if place == self._place else 0)
+        places = [place]
+        while node not in seen and len(places) < most:
+            seen.add(node)
+            number = int(self._world.successors[node[1], self.action_at(node)])
+            reading = product.reading(state, number, node[2])
+            node = product.node(int(product.lands(reading)))
+            places.append(number)
+            if node[0] != state or product.pays(reading) > 0:
+                return places
+        return places if len(places) >= most else None
+
     def _in_time(self, node: Node, plan: Plan) -> int:
         """Return what a plan does at a node, unless there is a deadline to meet."""
         hurried = None if self._deadlines is None else self._deadlines.actions.get(node[:2])

@@ -72,6 +72,7 @@ from skm_sim.robots.path_follower import project
 from skm_sim.robots.pose import Limits, Velocity
 from skm_sim.robots.signals import read_sensed_facts
 from skm_sim.robots.walls import Pose
+from skm_sim.scene import way_shapes
 
 # The parameters of the bridge: another robot is other values, not other code.
 
@@ -660,6 +661,10 @@ class BridgeNode(SkmNode):
             return
         fill_way(leg, building.floor.num_cells, building.facts)
         self._leg = leg if leg.cells else None
+        if self._markers is not None:
+            way = way_shapes(building.floor.centres[list(leg.cells)]) if leg.cells else []
+            scene = [*self._drive_context.scene, *way]
+            self._scene = marker_array(scene, self.setting("map_frame"), Time())
         if isinstance(self._drive_context.drive, GoalDrive):
             sets = (names.split(",") for names in leg.avoid)
             self._drive_context.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)

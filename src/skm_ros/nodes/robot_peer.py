@@ -27,6 +27,7 @@ from skm_primitives.execution.replanning import (
 from skm_primitives.skills.values import RemoteSkills
 from skm_ros import qos
 from skm_ros.nodes.skm_node import Setting
+from skm_sim.finite_world import FiniteWorld
 
 if TYPE_CHECKING:
     from skm_ros.nodes.machine_node import MachineNode
@@ -61,7 +62,7 @@ class RobotPeer:
         self.folder = folder
         self._closed = ClosedPlaces(folder)
         self._legs = node.create_publisher(Leg, "leg", qos.LATCHED)
-        self._said: tuple[int, int] = (-1, -1)
+        self._said: tuple[int, int, int] = (-1, -1, -1)
         self._ahead: frozenset[int] = frozenset()
         node.create_subscription(RobotStatus, "robot_status", self._on_status, qos.LATCHED)
         node.create_service(
@@ -136,10 +137,12 @@ class RobotPeer:
 
     def publish_leg(self, run: MissionRun, target: str, state: WorldState) -> None:
         """Publish the way ahead, if somebody listens and it is another one than before."""
-        known = known_cells(run.skills) is not None and state.value is not None
+        known = isinstance(run.skills.world_model, FiniteWorld) and state.value is not None
         if not known or not self._legs.get_subscription_count():
             return
-        key, cell = (id(run.policy), run.tracker.state), int(state.value)
+        # The next round of a recurring mission may begin in the same state.
+        key = id(run.policy), run.tracker.state, run.tracker.moves
+        cell = int(state.value)
         if key == self._said and cell in self._ahead:
             return  # It is on its way.
         way = way_ahead(run, cell)

@@ -5,7 +5,8 @@ Relative to its namespace (/skm):
                 image (sensor_msgs/Image), markers (visualization_msgs/MarkerArray), if `render` asks
                 /diagnostics (diagnostic_msgs/DiagnosticArray); /clock in simulation time
                 /tf (tf2_msgs/TFMessage, where that package is installed): map → base_link
-    subscribes  action (skm/Action); the dead-man topic (std_msgs/Bool), if one is named
+    subscribes  action (skm/Action); leg (skm/Leg), if it shows markers: the planned way is one of them;
+                the dead-man topic (std_msgs/Bool), if one is named
     offers      reset (skm/Reset), pause (std_srvs/SetBool), stop and resume (std_srvs/Trigger)
 
 In lock-step the world waits for the action to the state that was published. In real time it steps at a
@@ -31,7 +32,7 @@ from geometry_msgs.msg import TransformStamped
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
-from skm.msg import Action, Labels, Observation
+from skm.msg import Action, Labels, Leg, Observation
 from skm.srv import Reset
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
@@ -52,6 +53,7 @@ from skm_ros.nodes.robot_side import RobotSide
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
 from skm_sim.registry import FIRST, get_domain
 from skm_sim.robots.command_gate import CommandGate
+from skm_sim.scene import Shape, way_shapes
 from skm_sim.world import World
 
 # Real time, measured by the simulator itself: were the actions there when their steps were due?
@@ -243,6 +245,8 @@ class SimNode(SkmNode):
         self.create_subscription(Action, "action", self._on_action, qos.COMMAND)
         self.create_service(Reset, "reset", self._on_reset, callback_group=self.low_priority)
         self.create_service(SetBool, "pause", self._on_pause, callback_group=self.low_priority)
+        self._planned: list[int] = []
+        """The places that the machine is going through, as observed; the present one first."""
         self._set_up_pictures(render)
         self._set_rate(self.setting("rate"))
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -316,6 +320,7 @@ class SimNode(SkmNode):
             return
         if action.kind == Action.STOP:
             self.counts["actions taken"] += 1
+            self._planned, self._marked = [], -1
             self._held = None
             if self._gate.in_control:
                 self._robot.begin_stop(time.monotonic())
@@ -439,7 +444,7 @@ class SimNode(SkmNode):
     # Pictures
 
     def _set_up_pictures(self, render: str) -> None:
-        self._images = self._markers = None
+        self._images = self._markers = self._positions = None
         self._pictured = self._marked = -1
         if render in ("image", "all"):
             if self._world.draws:
@@ -448,6 +453,9 @@ class SimNode(SkmNode):
                 self.get_logger().warning(f"{self._world.spec.name} draws no images")
         if render in ("markers", "all"):
             self._markers = self.create_publisher(MarkerArray, "markers", qos.MARKERS)
+            self._positions = self._world.positions()
+            if self._positions is not None:
+                self.create_subscription(Leg, "leg", self._on_leg, qos.LATCHED)
         self._pictures_of_all = render != "none" and self.setting("render_rate") == 0
         if render != "none" and not self._pictures_of_all:
             period = 1 / self.setting("render_rate")
@@ -474,7 +482,26 @@ class SimNode(SkmNode):
         if self._markers is not None and self._marked != self._published:
             self._marked = self._published
             stamp = self._observation.header.stamp
-            self._markers.publish(marker_array(self._world.scene(), self.frame(MAP_FRAME), stamp))
+            scene = [*self._world.scene(), *self._way_left()]
+            self._markers.publish(marker_array(scene, self.frame(MAP_FRAME), stamp))
+
+    def _on_leg(self, leg: Leg) -> None:
+        """Take the way ahead, to show it."""
+        state = self._observation
+        if (leg.session, leg.episode) == (state.session, state.episode):
+            self._planned = list(leg.cells)
+            self._marked = -1
+
+    def _way_left(self) -> list[Shape]:
+        """Return what is left of the way as shapes; none where the robot is not on it."""
+        here = self._observation.discrete
+        if self._positions is None or here not in self._planned:
+            return []
+        left = self._planned[self._planned.index(here) :]
+        if not all(0 <= place < len(self._positions) for place in left):
+            self.drop("leg through places that the world does not have")
+            return []
+        return way_shapes(self._positions[left])
 
     # Health
 

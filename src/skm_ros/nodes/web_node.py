@@ -197,7 +197,8 @@ class PageCommands:
 
     async def _on_resume(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         answer = await self._call(self._resume, Trigger.Request(), "the robot")
-        return {"ok": answer.success, "message": answer.message or "the robot may move"}
+        said = "the robot may move" if answer.success else answer.message
+        return {"ok": answer.success, "message": said}
 
     async def _on_event(self, request: dict[str, Any]) -> dict[str, Any]:
         wanted = SetEvent.Request(name=_text(request, "name"), value=bool(request.get("on", True)))

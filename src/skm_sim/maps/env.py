@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from skm_sim.arrays import BoolArray
+from skm_sim.arrays import BoolArray, FloatArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.scene import building_scene
 from skm_sim.maps.spec import load_building
@@ -72,6 +72,12 @@ class MapEnv(DrawnTabularEnv):
         from skm_sim.maps.drawing import MapRenderer  # noqa: PLC0415 (matplotlib is slow)
 
         return MapRenderer(self.building)
+
+    @property
+    def positions(self) -> FloatArray:
+        """`(states, 2)`: where each observed state is, in metres of the map frame."""
+        copies = len(self.building.world.moves) // self.building.floor.num_cells
+        return np.tile(self.building.floor.centres, (copies, 1))
 
     def scene(self) -> list[Shape]:
         """Return the building as shapes for 3D views."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from skm_sim.arrays import BoolArray, IntArray
+from skm_sim.arrays import BoolArray, FloatArray, IntArray
 from skm_sim.office.spec import CONSTRAINTS, PROPOSITIONS
 from skm_sim.scene import Shape, Triple
 from skm_sim.spec import DomainError
@@ -341,6 +341,12 @@ class OfficeEnv(DrawnTabularEnv):
         from skm_sim.office.drawing import OfficeRenderer  # noqa: PLC0415 (matplotlib is slow)
 
         return OfficeRenderer(self.model.grid, self.model.absorbing)
+
+    @property
+    def positions(self) -> FloatArray:
+        """`(120, 2)`: where each cell is in the scene."""
+        grid = self.model.grid
+        return np.array([_at(grid, position, 0.0)[:2] for position in grid.positions])
 
     def scene(self) -> list[Shape]:
         """Return the office as shapes for 3D views."""

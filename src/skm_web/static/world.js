@@ -61,14 +61,27 @@ export class World {
     this.point();
   }
 
-  /** Show where the robot is going: rings, and a line where there is but one place, or the nearest is meant. */
+  /** Take the way that is planned, from place to place. */
+  way(points) {
+    this.planned = points;
+    this.point();
+  }
+
+  /** Return what is left of the planned way, from the robot on; null where none is known. */
+  ahead() {
+    if (!this.planned?.length) return null;
+    const [x, y] = this.robotAt, far = this.planned.map((each) => Math.hypot(each[0] - x, each[1] - y));
+    return [this.robotAt, ...this.planned.slice(far.indexOf(Math.min(...far)) + 1)];
+  }
+
+  /** Show where the robot is going: rings, and the way that is planned; where none is known, the direction of the nearest. */
   point() {
     const places = this.destinations ?? [];
     const unit = this.size / 100;
     const marks = places.map((place) => ring(place, unit));
     if (places.length && this.robotAt) {
-      const [x, y] = this.robotAt;
-      marks.unshift(shape("line", { x1: x, y1: -y, x2: places[0].x, y2: -places[0].y, class: "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
+      const line = this.ahead() ?? [this.robotAt, [places[0].x, places[0].y]];
+      marks.unshift(shape("polyline", { points: line.map(([x, y]) => `${x},${-y}`).join(" "), class: line.length > 2 ? "bearing planned" : "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
     }
     this.layers[2].replaceChildren(...marks);
   }

@@ -10,9 +10,11 @@ from skm_machine.errors import UnachievableMissionError
 from skm_machine.mission import compile_mission
 from skm_primitives.evaluation.robot_trials import DRIVE_CONFIG, LIMITS
 from skm_primitives.execution.closed_places import ClosedPlaces
+from skm_primitives.execution.episodes import run_episode
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.execution.replanning import cells_of_places, plan_from, way_ahead, without_cells
 from skm_primitives.planning.map_domains import make_map_domain
+from skm_primitives.planning.planners import make_policy
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import RemoteSkills
 from skm_sim.maps.spec import load_building
@@ -71,6 +73,41 @@ def test_the_way_ahead_ends_where_the_machine_moves_and_says_what_to_avoid(hall)
     assert not any("kitchen" in labels for labels in shown[:-1])
     assert all("wet_floor" in labels for labels in way.avoid)
     assert frozenset({"wet_floor"}) in way.avoid
+
+
+def test_the_way_ahead_is_the_way_that_a_run_goes_also_in_learned_places():
+    spec, said = get_domain("office"), []
+    skills = load_primitives(spec)
+    mission = mission_of("G F mail & G F C & G !decoration", skills)
+
+    class Listener:
+        """Notes what was ahead, and where the robot was."""
+
+        def begin(self, run, observation, labels):
+            self.entered(run, observation, labels, moved=True, terminated=False, truncated=False)
+
+        def decided(self, run, action):
+            pass
+
+        def entered(self, run, observation, labels, *, moved, terminated, truncated):
+            self.seen = int(observation)
+            said.append((self.seen, moved))
+
+        def end(self, run, outcome, reason=""):
+            pass
+
+    class Ahead(Listener):
+        def decided(self, run, action):
+            said[-1] = (*said[-1], way_ahead(run, self.seen).cells)
+
+    env = spec.make()
+    run_episode(env, skills, make_policy(mission, skills), max_steps=80, seed=2, recorder=Ahead())
+    env.close()
+    ends = [step for step, (_, moved, *_) in enumerate(said) if moved and step]
+    assert len(ends) > 3
+    for step in range(ends[-1]):
+        end = min(later for later in ends if later > step)
+        assert said[step][2] == tuple(cell for cell, *_ in said[step : end + 1])
 
 
 def test_the_rest_of_a_mission_is_planned_where_its_beginning_is_closed(hall):
