@@ -45,8 +45,9 @@ MOST_JUDGED: Final = 50
 class RunLibrary:
     """Lists the recordings of a folder in a hub, and plays the one that is open."""
 
-    def __init__(self, folder: Path, hub: Hub, keep: str = "") -> None:
-        """`keep` says how much is kept (`Retention`); empty: everything."""
+    def __init__(self, folder: Path, hub: Hub, keep: str = "", *, below: bool = False) -> None:
+        """`keep` says how much is kept (`Retention`); empty: everything. `below`: a robot's page is
+        one level up."""
         if not folder.is_dir():
             raise SkmError(f"{folder} is not a folder with recordings")
         self._folder, self._hub = folder, hub
@@ -62,7 +63,8 @@ class RunLibrary:
         self._lock = threading.RLock()
         self._judge = ThreadPoolExecutor(1, thread_name_prefix="judge")
         self._judging: set[str] = set()
-        hub.put("server", {"runs": str(folder)})
+        self._about = {"runs": str(folder), "below": below}
+        hub.put("server", self._about)
         hub.put("controls", {})
         self.refresh()
 
@@ -158,8 +160,7 @@ class RunLibrary:
             self._close_replay()
             self._replay, self._open = replay, path.name
             about = {"began": replay.began, "file": path.name}
-            runs = str(self._folder)
-            self._hub.put("server", {"replay": about, "source": path.name, "runs": runs})
+            self._hub.put("server", {"replay": about, "source": path.name, **self._about})
             replay.start()
         self.refresh()
 
@@ -273,8 +274,11 @@ class RunLibrary:
 
 
 def _ending(recording: RunFile) -> str:
-    """Return how a run ended, in the words that were recorded; older recordings have none."""
+    """Return how a run ended, in the words that were recorded; older recordings have none.
+
+    A recording may go on into the next mission: only what is said of an end counts.
+    """
     for message in reversed(recording.recorded):
-        if message.name == "machine_state":
+        if message.name == "machine_state" and message.value.outcome:
             return str(getattr(message.value, "words", ""))
     return ""

@@ -195,6 +195,9 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
 
 LEAST_WAY: Final = 1e-3
 """Metres by which the robot must have moved to be in another place."""
+UNSEEN_SECONDS: Final = 0.3
+"""In real time, after so long between two pictures of the world a path has a gap: no way is shown that
+nobody has seen, such as one through a wall."""
 MOST_SHAPES: Final = 3000
 MOST_PIXELS: Final = 4_000_000
 CHANNELS: Final = {"rgb8": 3, "mono8": 1}
@@ -383,6 +386,7 @@ class RunView:
         self._state = -1
         self._next: tuple[int, int] | None = None
         self._path_of: tuple[Any, ...] = ()
+        self._marked_at = 0.0
         self._last_place: tuple[float, float] | None = None
         self._logged: dict[str, int] = {}
         """The latest entry of each mission's log."""
@@ -439,19 +443,24 @@ class RunView:
     def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray
         """Take the world's shapes, and the robot's place for the path."""
         self.world.on_markers(message)
-        place = self.world.place
-        if place is not None:
-            self.on_place(place)
+        robot = next((m for m in message.markers if m.ns == "robot" and m.action == ADD), None)
+        if robot is not None:
+            stamp, period = robot.header.stamp, self.context.step_seconds
+            at, before = stamp.sec + stamp.nanosec / 1e9, self._marked_at
+            self._marked_at = at
+            missed = bool(period) and at - before > max(1.5 * (period or 0.0), UNSEEN_SECONDS)
+            self.on_place((_number(robot.pose.position.x), _number(robot.pose.position.y)), missed)
 
-    def on_place(self, place: tuple[float, float]) -> None:
-        """Take a place of the robot's path."""
+    def on_place(self, place: tuple[float, float], missed: bool = False) -> None:
+        """Take a place of the robot's path; `missed`: where it was before is not known."""
         last = self._last_place
         if last is not None and max(abs(a - b) for a, b in zip(last, place, strict=True)) < (
             LEAST_WAY
         ):
             return
         self._last_place = place
-        self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state]])
+        gap = [1] if missed and last is not None else []
+        self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state, *gap]])
 
     def on_observation(self, message: Any) -> None:  # noqa: ANN401 - an Observation
         """Take where the world is; a new episode has a new path."""

@@ -23,6 +23,7 @@ ONLY_IF_ASKED = {
     "/tf_static",
     "/skm/amcl_pose",
     "/skm/assistant",
+    "/skm/leg",
 }
 """Published or subscribed to only with parameters or packages that the tests do not have."""
 

@@ -367,7 +367,7 @@ class WebNode(SkmNode):
             return {}
         folder, hub = Path(self.setting("runs")), Hub()
         folder.mkdir(parents=True, exist_ok=True)
-        self._library = RunLibrary(folder, hub)
+        self._library = RunLibrary(folder, hub, below=True)
         self.hub.put("server", {**self.hub.value("server"), "recordings": True})
         return {"runs": Application(hub, self._library.handle, downloads=self._library.file)}
 

@@ -142,6 +142,7 @@ function events() {
 function where() {
   const { domain, server } = documents;
   show("to-runs", Boolean(server?.recordings));
+  show("to-robot", Boolean(server?.below));
   const parts = [domain?.domain, server?.source].filter(Boolean);
   say("where", parts.join(" · "));
   document.title = parts.length ? `skm – ${parts.join(" – ")}` : "skm";

@@ -55,10 +55,10 @@ export class Runs {
     mission.addEventListener("click", () => this.act("open_run", row.file));
     const compare = this.state.open && !open ? button(t("compare with the open one"), "⇆", () => this.act("compare_run", row.file)) : null;
     const good = ["accepted", "satisfied so far"].includes(row.outcome), growing = row.outcome === "being recorded";
-    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : growing ? "●" : "✕"} ${t(row.outcome)}`, good ? null : element("p", { class: "muted" }, row.words || row.reason));
+    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : growing ? "●" : "✕"} ${t(row.outcome)}`, good || growing ? null : element("p", { class: "muted" }, [row.reason, row.words].filter(Boolean).join(". ")));
     const verified = row.verified ? element("td", { class: row.verified === "agrees" ? "good" : "warn" }, t(row.verified)) : growing ? element("td", {}, "–") : element("td", {}, button(t("verify"), t("verify"), () => this.act("verify_run", row.file)));
     const download = element("a", { href: `recordings/${encodeURIComponent(row.file)}`, download: row.file, title: t("download"), "aria-label": `${t("download")}: ${row.file}` }, "⤓");
-    const actions = element("td", {}, compare, download, button(t("delete"), "✕", () => this.act("delete_run", row.file)));
+    const actions = element("td", {}, compare, download, button(t("delete"), t("delete"), () => this.act("delete_run", row.file)));
     return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
   }
 }

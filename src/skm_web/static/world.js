@@ -93,9 +93,10 @@ export class World {
       this.line = null;
       this.last = null;
     }
-    for (const [x, y, state] of items) {
+    for (const [x, y, state, gap] of items) {
       const point = `${x},${-y}`;
-      if (!this.line || this.state !== state || this.points.length > CHUNK) {
+      if (gap) this.last = null;
+      if (!this.line || gap || this.state !== state || this.points.length > CHUNK) {
         this.flush();
         this.points = this.last ? [this.last, point] : [point];
         this.state = state;
