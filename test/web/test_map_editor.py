@@ -68,7 +68,7 @@ def test_three_rooms_are_drawn_named_saved_and_started_and_a_mission_runs_there(
         page.click("#blank")
         page.wait_for_selector("#drawing:not([hidden])")
         for name, left, right in (("kitchen", 0.1, 4), ("office", 4, 8), ("lab", 8, 11.9)):
-            drag(page, (left, 4.5), (right, 7.9))
+            drag(page, (left, 7.9), (right, 4.5))  # begins at a corner of the one before
             page.keyboard.type(name)
         until_text(page, "#places-list", "cannot be reached: cut off")
         page.click("[data-tool=door]")

@@ -61,7 +61,7 @@ function take(message) {
 
 function status() {
   const live = link.connected && !link.silent;
-  say("status", t(live ? "ready" : "connection lost")).dataset.kind = live ? "live" : "lost";
+  say("status", t(live ? "ready" : documents.editor ? "connection lost" : "connecting …")).dataset.kind = live ? "live" : "lost";
 }
 
 // Opening
@@ -218,7 +218,8 @@ function draw() {
   layers.places.replaceChildren(...model.places.map((place, index) => {
     const lost = looked.unreachable?.[place.name], paint = colour(place, index), [x, y] = middle(place.shape);
     const group = shape("g", { "data-place": index, tabindex: 0, role: "button", "aria-label": `${place.name}${lost ? `: ${lost}` : ""}`, class: index === chosen ? "chosen" : null }, outline(place.shape, { class: lost ? "place lost" : "place", fill: paint, stroke: paint }), shape("text", { x, y: up(y), "font-size": letter }, `${lost ? "⚠ " : ""}${place.name}`));
-    if (index === chosen) group.append(...handles(place.shape).map(([hx, hy], number) => shape("circle", { class: "handle", "data-handle": number, cx: hx, cy: up(hy), r: letter / 2.6 })));
+    // Only where they can be dragged: the next room may begin at a corner of the last one.
+    if (index === chosen && tool === "move") group.append(...handles(place.shape).map(([hx, hy], number) => shape("circle", { class: "handle", "data-handle": number, cx: hx, cy: up(hy), r: letter / 2.6 })));
     group.addEventListener("focus", () => choose(index));
     return group;
   }));
@@ -320,7 +321,7 @@ function pressed(event) {
   if (!sheet || event.button) return;
   if (document.activeElement?.matches("input")) document.activeElement.blur();
   const point = at(event), handle = event.target.dataset.handle, group = event.target.closest("[data-place]");
-  if (handle !== undefined) drag = { kind: "handle", index: Number(handle), before: JSON.stringify(model) };
+  if (handle !== undefined && tool === "move") drag = { kind: "handle", index: Number(handle), before: JSON.stringify(model) };
   else if (tool === "move" && group) { choose(Number(group.dataset.place)); drag = { kind: "move", from: point, before: JSON.stringify(model) }; }
   else if (tool === "move") { choose(-1); return; }
   else if (tool === "polygon") {
@@ -381,6 +382,7 @@ function closePolygon() {
 function pick(name) {
   tool = name;
   corners = [];
+  if (sheet) draw();
   byId("tool-buttons").replaceChildren(...Object.entries(TOOLS).map(([key, [title, hint]]) => {
     const button = element("button", { type: "button", "data-tool": key, "aria-pressed": String(key === tool), title: t(hint) }, t(title));
     button.addEventListener("click", (event) => { pick(key); byId("tool-buttons").querySelector(`[data-tool=${key}]`).focus(); if (event.detail === 0) inTheMiddle(key); });
