@@ -18,15 +18,13 @@ from skm_primitives.evaluation.statistics import Interval, mean_interval, propor
 from skm_primitives.execution.episodes import Episode, run_episode
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.saved_policies import load_finetuned
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import Primitives
 from skm_sim.arrays import BoolArray, FloatArray
-from skm_sim.locations import load_attribute
 from skm_sim.spec import DomainSpec, Task
 from skm_sim.trials import SeededTrials, TaskTrials, TrialSet
 
-FINETUNED: Final = "skm_primitives.few_shot.finetuning:load_finetuned"
-"""Who loads what few-shot learning has saved, imported on use: it stands above evaluations."""
 FEW_SHOT: Final = "few-shot"
 """In place of a planner's name, where a policy was learned on top of one."""
 
@@ -245,7 +243,7 @@ def _policy(
         return make_policy(
             mission, primitives, options.planner, possible_only=options.possible_only
         )
-    policy: Policy = load_attribute(FINETUNED)(options.finetuned, spec, primitives)
+    policy = load_finetuned(options.finetuned, spec, primitives)
     if policy.mission.text != mission.text:
         raise SkmError(
             f"{options.finetuned} was learned for another mission: {policy.mission.text}"

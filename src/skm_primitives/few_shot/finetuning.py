@@ -1,9 +1,10 @@
-"""Few-shot learning of one task, for any domain: who learns it, and the policies that come of it."""
+"""Few-shot learning of one task, for any domain: who learns it.
+
+The policies that come of it are loaded by `skm_primitives.planning.saved_policies`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
 from gymnasium.spaces import Discrete
@@ -11,20 +12,10 @@ from gymnasium.spaces import Discrete
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.task_trials import task_trials
 from skm_primitives.learning.training import Learner, imported_learner
-from skm_primitives.planning.policy import Policy
-from skm_primitives.skills import checkpoint as checkpoints
-from skm_primitives.skills.values import Skills
-from skm_sim.locations import load_attribute
 from skm_sim.spec import DomainSpec, Task
 
 TABULAR: Final = "skm_primitives.few_shot.tabular:FinetuneLearner"
 NETWORKS: Final = "skm_primitives.few_shot.networks:TaskLearner"
-
-POLICIES: Final = {
-    "finetune": "skm_primitives.few_shot.tabular:from_checkpoint",
-    "task": "skm_primitives.few_shot.networks:from_checkpoint",
-}
-"""Who makes a policy of what each learner writes: a function of (arrays, card, spec, skills)."""
 
 
 class FewShotLearner(Learner, Protocol):
@@ -71,33 +62,3 @@ def one_task(spec: DomainSpec, name: str, mission: str, *, repeat: bool) -> Task
         return found[0]
     limits = [task.max_steps for task in spec.tasks.values()]
     return Task("mission", mission, repeat, max(limits, default=10 * spec.primitive_steps))
-
-
-def load_finetuned(path: str | Path, spec: DomainSpec, skills: Skills) -> Policy:
-    """Return the policy that `skm finetune` has saved; it belongs to the primitives it began with."""
-    arrays, card = checkpoints.load(path, spec.name)
-    check_finetuned(card, path)
-    check_primitives(card.details, skills, path)
-    with checkpoints.understood(path):
-        policy: Policy = load_attribute(POLICIES[card.learner])(arrays, card, spec, skills)
-    return policy
-
-
-def check_finetuned(card: checkpoints.Card, path: str | Path) -> None:
-    """Refuse a checkpoint of another learner."""
-    if card.learner not in POLICIES:
-        raise SkmError(
-            f"{path} was written by the learner '{card.learner}', not by `skm finetune`; give a"
-            " checkpoint that `skm finetune` has written."
-        )
-
-
-def check_primitives(
-    details: Mapping[str, Any], skills: Skills, path: str | Path = "the policy"
-) -> None:
-    """Refuse primitives other than those that a fine-tuned policy was learned on top of."""
-    if details["primitives"] != skills.digest:
-        raise SkmError(
-            f"{path} was learned on top of other primitives (digest {details['primitives'][:12]}…,"
-            f" these are {skills.digest[:12]}…); give those, or learn it anew."
-        )

@@ -21,7 +21,7 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.evaluation.task_trials import Comparison, Outcomes, run_worlds, task_trials
 from skm_primitives.execution.episodes import Episode, run_episode
-from skm_primitives.few_shot.finetuning import check_primitives, one_task
+from skm_primitives.few_shot.finetuning import one_task
 from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
 from skm_primitives.learning.networks import EnsembleMLP, from_arrays, polyak_update, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, TrainerSettings
@@ -35,6 +35,7 @@ from skm_primitives.planning.policy import (
     best_of_goals,
     log_of,
 )
+from skm_primitives.planning.saved_policies import check_primitives
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.encoders import ObservationEncoder, VectorEncoder, encoder_for
 from skm_primitives.skills.goals import Goal

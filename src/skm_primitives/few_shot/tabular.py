@@ -17,11 +17,12 @@ from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.mission import Mission
 from skm_primitives.evaluation.exact import IMPOSSIBLE, optimal_steps
 from skm_primitives.execution.mission_run import MissionRun
-from skm_primitives.few_shot.finetuning import check_finetuned, check_primitives, one_task
+from skm_primitives.few_shot.finetuning import one_task
 from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.paper import PaperPolicy
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
 from skm_primitives.planning.policy import Decision, Policy, PolicyOnTop, log_of
+from skm_primitives.planning.saved_policies import check_finetuned, check_primitives
 from skm_primitives.skills import checkpoint
 from skm_primitives.skills.checkpoint import Card
 from skm_primitives.skills.goals import Histories, pack
@@ -336,7 +337,7 @@ class FinetunedPolicy(PolicyOnTop):
 def from_checkpoint(
     arrays: Mapping[str, NDArray[Any]], card: Card, spec: DomainSpec, skills: Skills
 ) -> FinetunedPolicy:
-    """Return the policy of a checkpoint; the entry in `skm_primitives.few_shot.finetuning`."""
+    """Return the policy of a checkpoint; the entry in `skm_primitives.planning.saved_policies`."""
     mission = compile_mission(card.details["formula"], propositions=spec.propositions)
     zero_shot = make_policy(mission, skills, card.details["settings"]["planner"])
     return FinetunedPolicy(zero_shot, arrays["best_q"], skills.gamma)

@@ -11,11 +11,11 @@ from skm_machine import compile_mission
 from skm_machine.drawing.canvas import words_broken
 from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_primitives.execution.episodes import Episode, run_episode
-from skm_primitives.few_shot.finetuning import load_finetuned
 from skm_primitives.few_shot.tabular import FinetuneLearner
 from skm_primitives.figures.options import Drawn, FigureOptions
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
+from skm_primitives.planning.saved_policies import load_finetuned
 from skm_primitives.skills.loading import load_primitives
 from skm_primitives.skills.values import Primitives
 from skm_sim.artists import DrawnRun, PathsArtist, PathsPanel

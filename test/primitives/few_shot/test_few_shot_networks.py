@@ -7,9 +7,10 @@ from side_world import LAST, SIDES, SMOOTH_SIDES, STARTS, fewest_steps, skills_f
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, run_episode
 from skm_primitives.evaluation.task_trials import Comparison, Outcomes
-from skm_primitives.few_shot.finetuning import few_shot_learner, load_finetuned
+from skm_primitives.few_shot.finetuning import few_shot_learner
 from skm_primitives.few_shot.networks import TaskLearner
 from skm_primitives.learning.training import begin_learner, train
+from skm_primitives.planning.saved_policies import load_finetuned
 from skm_primitives.skills.checkpoint import load
 
 SMALL = {"hidden": (32,), "batch": 64, "update_every": 2, "learning_rate": 3e-3, "hold": 4}

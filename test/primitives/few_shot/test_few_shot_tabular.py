@@ -7,9 +7,9 @@ import pytest
 
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.exact import evaluate_policy
-from skm_primitives.few_shot.finetuning import load_finetuned
 from skm_primitives.few_shot.tabular import COLUMNS, ROUND_STEPS, FinetuneLearner, score
 from skm_primitives.planning.planners import make_policy
+from skm_primitives.planning.saved_policies import load_finetuned
 from skm_primitives.skills.checkpoint import load
 from skm_primitives.skills.loading import default_checkpoint, load_primitives
 from skm_sim.registry import get_domain
