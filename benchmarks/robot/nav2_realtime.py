@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Missions in real time with `drive:=nav2`: the nodes of skm against those of the Nav2 double.
+
+A part of the goals is rejected, aborts, hangs or lies. Missions are drawn at random and follow each
+other; each is judged on the true pose, from its first state until the robot stands. Prints a line each.
+
+    skm map --example --out hall
+    python benchmarks/robot/nav2_realtime.py --domain hall --missions 50 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test"))
+
+import yaml
+from geometry_msgs.msg import PoseStamped
+from skm.action import ExecuteMission
+
+from doubles.interfaces import ensure_interfaces, interface_environment
+from skm_bench.captured_process import CapturedProcess
+from skm_machine.errors import SkmError
+from skm_machine.mission import Mission
+from skm_primitives.evaluation.robot_trials import TrueJudge, draw_trials
+from skm_primitives.skills.loading import load_primitives
+from skm_ros.client.mission_goal import MissionGoal
+from skm_ros.client.private_domain import private_domain_id, private_environment
+from skm_ros.client.ros_client import RosClient
+from skm_sim.maps.building import Building
+from skm_sim.maps.spec import load_building
+from skm_sim.registry import get_domain
+
+PATIENCE_SECONDS = 120.0
+MOST_SECONDS = 900.0
+REST_SECONDS = 1.0
+"""After a mission's end in which the robot stops: that counts, too."""
+KINDS = ("reject", "abort", "hang", "lie_success")
+Result = ExecuteMission.Result
+OUTCOMES = {
+    Result.ACCEPTED: "accepted",
+    Result.FAILED: "failed",
+    Result.NO_PROGRESS: "no progress",
+    Result.REJECTED: "rejected",
+    Result.TIMED_OUT: "timed out",
+}
+
+
+class World:
+    """Where the robot is in truth, and what that means for a mission."""
+
+    def __init__(self, client: RosClient, building: Building) -> None:
+        self._building = building
+        self.judge: TrueJudge | None = None
+        self.pose: tuple[float, float, float] | None = None
+        client.node.create_subscription(PoseStamped, "/ground_truth/pose", self._on_pose, 100)
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        self.pose = message.pose.position.x, message.pose.position.y, 0.0
+        if self.judge is not None:
+            self.judge.watch(self.pose)
+
+    def begin(self, mission: Mission) -> None:
+        """Judge a mission from here on."""
+        assert self.pose is not None
+        building = self._building
+        self.judge = TrueJudge(mission, building.places, building.file.constraints, self.pose)
+
+
+def start(folder: Path, args: argparse.Namespace, domain_id: int) -> list[CapturedProcess]:
+    """Start the double and the nodes; nobody knows of the faults but the double."""
+    building = load_building(Path(args.domain))
+    x, y = building.floor.centres[0].tolist()
+    map_file = (Path(args.domain) / "map.yaml").resolve()
+    config = {
+        "grid": {"map": str(map_file)},
+        "start": [x, y, 0.0],
+        "parameters": {"robot_radius": building.file.robot_radius},
+        "faults": {"seed": args.seed, **dict.fromkeys(KINDS, args.faults / len(KINDS))},
+    }
+    (folder / "double.yaml").write_text(yaml.safe_dump(config))
+    prefix = ensure_interfaces(
+        Path(tempfile.gettempdir()) / f"nav2-double-{os.getuid()}-{sys.version_info[1]}"
+    )
+    environment = interface_environment(prefix, private_environment(domain_id))
+    doubles = str(Path(__file__).resolve().parents[2] / "test")
+    environment["PYTHONPATH"] = f"{doubles}{os.pathsep}{environment.get('PYTHONPATH', '')}"
+    parameters: dict[str, dict[str, object]] = {
+        "primitives": {"domain": args.domain},
+        "machine": {"state_folder": folder / "state"},
+        "bridge": {
+            "domain": args.domain,
+            "drive": "nav2",
+            "pose_source": "pose",
+            "pose": "/amcl_pose",
+            "odom": "/odom",
+            "scan": "none",
+            "navigate": "/navigate_to_pose",
+            "navigate_through": "/navigate_through_poses",
+        },
+    }
+    commands = [
+        [sys.executable, "-m", "doubles.nav2", "--config", str(folder / "double.yaml")],
+        *(
+            [
+                *(sys.executable, "-m", f"skm_ros.nodes.{node}_node"),
+                *("--ros-args", "-r", "__ns:=/skm"),
+                *(part for key, value in given.items() for part in ("-p", f"{key}:={value}")),
+            ]
+            for node, given in parameters.items()
+        ),
+    ]
+    return [CapturedProcess(command, environment) for command in commands]
+
+
+def run(client: RosClient, world: World, mission: Mission) -> tuple[str, str, str, float]:
+    """Run one mission; return outcome, outcome in truth, reason and seconds."""
+    goal = MissionGoal(client, ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS))
+    goal.wait_ready(PATIENCE_SECONDS)
+    client.spin_until(lambda: world.pose is not None, PATIENCE_SECONDS)
+    world.begin(mission)
+    goal.send(PATIENCE_SECONDS)
+    client.spin_until(lambda: goal.done, MOST_SECONDS + PATIENCE_SECONDS)
+    client.spin_until(lambda: False, REST_SECONDS)
+    if not goal.done:
+        raise SkmError("it did not come to its end")
+    result = goal.result
+    goal.close()
+    assert world.judge is not None
+    outcome = OUTCOMES.get(result.outcome, f"outcome {result.outcome}")
+    return outcome, str(world.judge.tracker.status.value), result.reason, result.seconds
+
+
+def main() -> int:
+    """Run missions and print figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--domain", required=True, help="folder of skm map")
+    parser.add_argument("--missions", type=int, default=50)
+    parser.add_argument("--faults", type=float, default=0.2, help="part of goals with a fault")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    spec, building = get_domain(args.domain), load_building(Path(args.domain))
+    trials = draw_trials(spec, load_primitives(spec), args.missions, 1, args.seed)
+    found, seconds = Counter[tuple[str, str]](), 0.0
+    with tempfile.TemporaryDirectory() as folder, private_domain_id() as domain_id:
+        processes = start(Path(folder), args, domain_id)
+        try:
+            with RosClient(domain_id=domain_id) as client:
+                world = World(client, building)
+                for number, (mission, _, _) in enumerate(trials):
+                    outcome, truth, reason, took = run(client, world, mission)
+                    found[outcome, truth] += 1
+                    seconds += took
+                    said = "" if outcome == truth == "accepted" else f" {reason}"
+                    print(
+                        f"{number} {mission.text}: {outcome} ({truth}) {took:.0f} s{said}",
+                        flush=True,
+                    )
+        finally:
+            for process in processes:
+                process.stop()
+    for (outcome, truth), times in found.items():
+        print(f"{times} of {sum(found.values())}: {outcome}, in truth {truth}")
+    print(f"{seconds:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
