@@ -27,6 +27,7 @@ from doubles.interfaces import ensure_interfaces, interface_environment
 from skm_bench.captured_process import CapturedProcess
 from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
+from skm_machine.tracker import Status
 from skm_primitives.evaluation.robot_trials import TrueJudge, draw_trials
 from skm_primitives.skills.loading import load_primitives
 from skm_ros.client.mission_goal import MissionGoal
@@ -65,11 +66,12 @@ class World:
         if self.judge is not None:
             self.judge.watch(self.pose)
 
-    def begin(self, mission: Mission) -> None:
-        """Judge a mission from here on."""
+    def begin(self, mission: Mission) -> bool:
+        """Judge a mission from here on; tell whether it is not lost already where the robot stands."""
         assert self.pose is not None
         building = self._building
         self.judge = TrueJudge(mission, building.places, building.file.constraints, self.pose)
+        return self.judge.tracker.status is Status.RUNNING
 
 
 def start(folder: Path, args: argparse.Namespace, domain_id: int) -> list[CapturedProcess]:
@@ -99,7 +101,7 @@ def start(folder: Path, args: argparse.Namespace, domain_id: int) -> list[Captur
             "pose_source": "pose",
             "pose": "/amcl_pose",
             "odom": "/odom",
-            "scan": "none",
+            "scan": "/scan",
             "navigate": "/navigate_to_pose",
             "navigate_through": "/navigate_through_poses",
         },
@@ -118,12 +120,17 @@ def start(folder: Path, args: argparse.Namespace, domain_id: int) -> list[Captur
     return [CapturedProcess(command, environment) for command in commands]
 
 
-def run(client: RosClient, world: World, mission: Mission) -> tuple[str, str, str, float]:
-    """Run one mission; return outcome, outcome in truth, reason and seconds."""
+def run(client: RosClient, world: World, mission: Mission) -> tuple[str, str, str, float] | None:
+    """Run one mission; return outcome, outcome in truth, reason and seconds.
+
+    None where it is over before it begins, where the last one has left the robot.
+    """
     goal = MissionGoal(client, ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS))
     goal.wait_ready(PATIENCE_SECONDS)
     client.spin_until(lambda: world.pose is not None, PATIENCE_SECONDS)
-    world.begin(mission)
+    if not world.begin(mission):
+        goal.close()
+        return None
     goal.send(PATIENCE_SECONDS)
     client.spin_until(lambda: goal.done, MOST_SECONDS + PATIENCE_SECONDS)
     client.spin_until(lambda: False, REST_SECONDS)
@@ -155,7 +162,10 @@ def main() -> int:
             with RosClient(domain_id=domain_id) as client:
                 world = World(client, building)
                 for number, (mission, _, _) in enumerate(trials):
-                    outcome, truth, reason, took = run(client, world, mission)
+                    ended = run(client, world, mission)
+                    if ended is None:
+                        continue
+                    outcome, truth, reason, took = ended
                     found[outcome, truth] += 1
                     seconds += took
                     said = "" if outcome == truth == "accepted" else f" {reason}"

@@ -226,6 +226,19 @@ def test_missions_are_built_from_clicks_kept_over_a_reload_and_asked_about(brows
             {"type": "queue", "what": "remove", "number": 5, "place": 1},
             {"type": "pause_mission", "on": False},
         ]
+        assert page.is_hidden("#service"), "places of maps only"
+        page.hub.put("closed", {"mail": "cleaning"})
+        until_text(page, "#closed", "mail")
+        page.click("#service summary")
+        page.click("#closable [aria-pressed=true]")
+        page.click("#closable button:text-is('office')")
+        until(page, "document.querySelector('#answer').textContent === 'done'")
+        asked = [{k: v for k, v in each.items() if k != "id"} for each in page.asked[-2:]]
+        assert asked == [
+            {"type": "place", "name": "mail", "closed": False},
+            {"type": "place", "name": "office", "closed": True},
+        ]
+        assert Axe().run(page).violations_count == 0
         page.fill("#mission-text", "")
         page.wait_for_selector("#offers li")
         assert "visit A, B, C; never decoration" in page.inner_text("#offer-0")

@@ -121,10 +121,10 @@ class RobotPeer:
     def _set(self, skills: RemoteSkills, request: SetPlace.Request) -> str:
         """Close a place or open it; return what is wrong with the request, else nothing."""
         name = request.name[:100]
-        if not name:
-            return ""
         if known_cells(skills) is None:
             return f"the domain '{skills.domain}' has no map: places of maps can be closed"
+        if not name:
+            return ""
         if name not in skills.propositions:
             return f"there is no place '{name}'{did_you_mean(name, skills.propositions)}"
         if request.closed:

@@ -3,8 +3,8 @@
 Relative to its namespace (/skm):
     subscribes  machine_state, mission_log, mission_queue, decision, primitives_info, observation,
                 labels, markers, image, /diagnostics (diagnostic_msgs/DiagnosticArray)
-    uses        execute_mission, an action; set_event, edit_queue, pause_mission and resume_mission of
-                the machine; reset, pause, stop and resume of
+    uses        execute_mission, an action; set_event, set_place, edit_queue, pause_mission and
+                resume_mission of the machine; reset, pause, stop and resume of
                 the simulator or the bridge
     publishes   /diagnostics (diagnostic_msgs/DiagnosticArray); assistant (std_msgs/String): each call of
                 an assistant, with its answer, as JSON; a dead-man topic (std_msgs/Bool), if one is
@@ -42,7 +42,7 @@ from skm.msg import (
     Observation,
     PrimitivesInfo,
 )
-from skm.srv import EditQueue, Reset, SetEvent
+from skm.srv import EditQueue, Reset, SetEvent, SetPlace
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
@@ -71,6 +71,8 @@ if TYPE_CHECKING:
 
 
 ANSWER_SECONDS: Final = 5.0
+PLACES_SECONDS: Final = 5.0
+"""Between two questions which places are out of service."""
 ACTION: Final = "execute_mission"
 WHEN: Final = {
     "": ExecuteMission.Goal.AS_USUAL,
@@ -96,6 +98,7 @@ class PageCommands:
         self._event = node.create_client(SetEvent, "set_event")
         self._resume = node.create_client(Trigger, "resume")
         self._queue = node.create_client(EditQueue, "edit_queue")
+        self._place = node.create_client(SetPlace, "set_place")
         self._pause_mission = node.create_client(Trigger, "pause_mission")
         self._resume_mission = node.create_client(Trigger, "resume_mission")
         self._checks = ThreadPoolExecutor(1, thread_name_prefix="checks")
@@ -111,6 +114,7 @@ class PageCommands:
             "event": self._on_event,
             "queue": self._on_queue,
             "pause_mission": self._on_pause_mission,
+            "place": self._on_place,
         }
 
     def offer(self, kind: str, answer: Callable[[dict[str, Any]], Any]) -> None:
@@ -126,7 +130,19 @@ class PageCommands:
             "stop": self._stop.service_is_ready(),
             "event": self._event.service_is_ready(),
             "queue": self._queue.service_is_ready(),
+            "place": self._place.service_is_ready(),
         }
+
+    def ask_for_places(self) -> None:
+        """Have the pages told which places are out of service: others may change that, too."""
+        if self._place.service_is_ready():
+            answer = self._place.call_async(SetPlace.Request())
+            answer.add_done_callback(lambda future: self._show_places(future.result()))
+
+    def _show_places(self, answer: SetPlace.Response | None) -> None:
+        if answer is not None and answer.success:
+            notes = zip(answer.closed_places, answer.notes, strict=False)
+            self._view.hub.put("closed", dict(notes))
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a request of a page."""
@@ -214,6 +230,14 @@ class PageCommands:
             raise SkmError("a mission of the queue is removed, or moved to a place, by its number")
         wanted = EditQueue.Request(what=what[request["what"]], number=number, place=place)
         answer = await self._call(self._queue, wanted, "the machine node")
+        return {"ok": answer.success, "message": answer.message}
+
+    async def _on_place(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take a place out of service, or put it back."""
+        name, closed = _text(request, "name"), bool(request.get("closed", True))
+        wanted = SetPlace.Request(name=name, closed=closed, note="by the page" if closed else "")
+        answer = await self._call(self._place, wanted, "the machine node")
+        self._show_places(answer)
         return {"ok": answer.success, "message": answer.message}
 
     async def _on_pause_mission(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -312,6 +336,7 @@ class WebNode(SkmNode):
         """Messages that have come and are not read, by topic."""
         self._heard: dict[str, float] = {}
         self._updates = 0
+        self._places_at = 0.0
         self._library: RunLibrary | None = None
         self.commands = PageCommands(self, self.view)
         self._calls = self.create_publisher(String, "assistant", qos.LOG)
@@ -448,6 +473,9 @@ class WebNode(SkmNode):
         since = round(world, 1) if stale and world else None
         self.hub.put("stale", {"world": stale, "since": since, "nodes": silent})
         self.hub.put("controls", self.commands.available())
+        if now - self._places_at > PLACES_SECONDS:
+            self._places_at = now
+            self.commands.ask_for_places()
 
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""

@@ -10,6 +10,7 @@ times are of a steady clock.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -34,6 +35,10 @@ SHORT: Final = 2.0
 """Times the tolerance from a goal within which a stack has arrived: its path may end beside the goal."""
 STOPPING: Final = 0.4
 """Seconds from a look at the robot until it stands, if its goal is cancelled then: two periods."""
+TRACK: Final = 0.65
+"""Seconds of motion that say where the robot goes."""
+JITTER: Final = 0.05
+"""Metres within them that are no motion: a localiser's corrections."""
 STIRRED: Final = 0.15
 """Metres that a stack must move the robot within its patience: less is a spin, or noise."""
 AHEAD: Final = (0.3, 1.2)
@@ -99,7 +104,8 @@ class Navigation:
         self._sent_at = self._next_at = self._stirred_at = -math.inf
         self._arrived_at: float | None = None
         self._place = (0.0, 0.0)
-        self._seen = -math.inf, (0.0, 0.0)
+        self._track: deque[tuple[float, Point]] = deque()
+        """Where the robot was of late."""
         self._kept_away = False
         """Whether the robot has been away from what is to be avoided since the goal was sent: one that
         begins close to it may leave."""
@@ -187,7 +193,7 @@ class Navigation:
     def drive(self, pose: Pose, now: float) -> None:
         """Send the leg's goal when it is time, and look after the one under way."""
         place = pose[:2]
-        ahead, self._seen = self._ahead_of(place, now), (now, place)
+        ahead = self._ahead_of(place, now)
         if math.dist(place, self._place) > STIRRED:
             self._place, self._stirred_at = place, now
         if self._leg is None or self.failure:
@@ -202,8 +208,13 @@ class Navigation:
 
     def _ahead_of(self, place: Point, now: float) -> Point:
         """Return where the robot would be before it could be stopped."""
-        before, (x, y) = self._seen
-        parts = STOPPING / (now - before) if 0 < now - before < 1 else 0.0
+        while self._track and now - self._track[0][0] > TRACK:
+            self._track.popleft()
+        self._track.append((now, place))
+        before, (x, y) = self._track[0]
+        if math.dist(place, (x, y)) < JITTER:
+            return place
+        parts = STOPPING / (now - before)
         return place[0] + parts * (place[0] - x), place[1] + parts * (place[1] - y)
 
     def _send(self, place: tuple[float, float], now: float) -> None:

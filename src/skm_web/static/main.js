@@ -64,7 +64,8 @@ const SHOW = {
   world: (value) => { facts(); say("alarm-text", value.stopped ? t("The robot is stopped: {0}", value.stopped) : ""); show("alarm", Boolean(value.stopped) && !documents.server?.replay); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
   labels: (value) => say("labels", value.length ? value.map((name) => name.replaceAll("_", " ")).join(", ") : t("nothing")),
   events: () => events(),
-  domain: (value) => { box.domain = value; world.places = new Set(value.propositions); places(); where(); },
+  closed: () => closable(),
+  domain: (value) => { closable(); box.domain = value; world.places = new Set(value.propositions); places(); where(); },
   machine: (value) => machine.drawing(value),
   position: (value) => machine.at(value),
   mission: (value) => { mission(); box.take(value); why(); },
@@ -75,7 +76,7 @@ const SHOW = {
   stale: (value) => { health(); stop.state(value.world ? "" : documents.world?.stopped); },
   controls: (value) => { box.may(value); show("resume", Boolean(documents.world?.stopped) && value.stop); },
   paused: (value) => { box.pausing(value); facts(); },
-  server: () => { where(); mode(); events(); },
+  server: () => { where(); mode(); events(); closable(); },
   replay: () => times(),
   queue: (value) => { box.queue(value); mission(); },
   proposals: (value) => proposals(value),
@@ -134,6 +135,23 @@ function events() {
       const { ok, message } = await ask({ type: "event", name, on: !on });
       button.disabled = fixed;
       say("answer", `${name}: ${ok ? t(message) : t("not set: {0}", t(message))}`);
+    });
+    return button;
+  }));
+}
+
+/** Show which places are out of service; where the page may, a click takes one out, or puts it back. */
+function closable() {
+  const { closed, domain, server } = documents;
+  show("service", Boolean(closed && domain && !server?.replay));
+  if (!closed || !domain) return;
+  const names = Object.keys(closed).sort();
+  say("closed", names.length ? names.map((name) => name.replaceAll("_", " ")).join(", ") : t("none"));
+  byId("closable").replaceChildren(...domain.propositions.map((name) => {
+    const button = element("button", { type: "button", "aria-pressed": String(name in closed), disabled: Boolean(server?.read_only), title: closed[name] ?? "" }, name.replaceAll("_", " "));
+    button.addEventListener("click", async () => {
+      const { message } = await ask({ type: "place", name, closed: !(name in documents.closed) });
+      say("answer", message);
     });
     return button;
   }));
