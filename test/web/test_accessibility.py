@@ -238,7 +238,8 @@ def test_missions_are_built_from_clicks_kept_over_a_reload_and_asked_about(brows
             {"type": "place", "name": "mail", "closed": False},
             {"type": "place", "name": "office", "closed": True},
         ]
-        assert Axe().run(page).violations_count == 0
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
         page.fill("#mission-text", "")
         page.wait_for_selector("#offers li")
         assert "visit A, B, C; never decoration" in page.inner_text("#offer-0")
