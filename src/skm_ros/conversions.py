@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -236,8 +237,10 @@ def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: in
         response.move = float_array(values.move)
     if parts & QueryValues.Request.STOP:
         response.stop = float_array(values.stop)
-    if parts & QueryValues.Request.CONTINUATION and values.continuation is not None:
-        response.continuation = float_array(values.continuation)
+    if parts & QueryValues.Request.CONTINUATION:
+        told = values.continuation if values.legs is None else values.legs
+        if told is not None:
+            response.continuation = float_array(told)
     if parts & QueryValues.Request.BEST:
         either = np.maximum(values.move, values.stop)
         action = either.argmax(axis=1)
@@ -275,23 +278,30 @@ def values_reader(
 ) -> Callable[[QueryValues.Response], AnyGoalValues]:
     """Return a function that reads answers with the needed parts, and refuses all others."""
     if isinstance(action_space, Discrete):
-        by_action = table_reader(goals, int(action_space.n))
+        actions = int(action_space.n)
+        by_action = table_reader(goals, actions)
         by_goal = table_reader(label_sets, goals)
+        by_legs = table_reader(goals, label_sets, actions)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            continuation = by_goal(response.continuation) if response.continuation else None
-            return GoalValues(by_action(response.move), by_action(response.stop), continuation)
+            told, move, stop = response.continuation, response.move, response.stop
+            values = GoalValues(by_action(move), by_action(stop))
+            if not told:
+                return values
+            if len(told) == label_sets * goals * actions > label_sets * goals:
+                return replace(values, legs=by_legs(told))
+            return replace(values, continuation=by_goal(told))
 
         return read_discrete
-    actions = table_reader(goals, int(np.prod(action_space.shape or ())))
+    boxes = table_reader(goals, int(np.prod(action_space.shape or ())))
     numbers = table_reader(goals)
 
     def read_continuous(response: QueryValues.Response) -> AnyGoalValues:
         return ContinuousGoalValues(
-            actions(response.best_continuous),
+            boxes(response.best_continuous),
             numbers(response.best_value),
             numbers(response.best_spread),
-            actions(response.best_detour),
+            boxes(response.best_detour),
         )
 
     return read_continuous

@@ -164,6 +164,16 @@ def test_onward_values_come_out_as_they_went_in():
         convert.values_reader(5, 3, space)(response)
 
 
+def test_values_of_two_legs_come_out_as_they_went_in():
+    rng = np.random.default_rng(3)
+    move, stop, legs = (rng.random(shape, np.float32) for shape in ((4, 3), (4, 3), (4, 2, 3)))
+    response = QueryValues.Response()
+    convert.fill_values(response, GoalValues(move, stop, legs=legs), QueryValues.Request.ALL)
+    read = convert.values_reader(4, 2, Discrete(3))(response)
+    assert read.continuation is None
+    np.testing.assert_array_equal(read.legs, legs)
+
+
 @given(arrays(np.float32, (4, 3), elements=FLOATS), arrays(np.float32, (4, 3), elements=FLOATS))
 def test_the_best_of_the_values_is_what_the_interface_says(move, stop):
     response = QueryValues.Response()

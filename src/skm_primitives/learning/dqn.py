@@ -36,7 +36,7 @@ from skm_primitives.learning.replay import Batch, Episodes
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.skills.encoders import ObservationEncoder
 from skm_primitives.skills.goal_encoding import GoalEncoding, Questions, questions_for
-from skm_primitives.skills.goal_space import AnyAvoidGoals, GoalSpace, ObjectGoals
+from skm_primitives.skills.goal_space import FREE, AnyAvoidGoals, GoalSpace, ObjectGoals
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.object_centric import ObjectKinds
 
@@ -91,12 +91,6 @@ class Asked(NamedTuple):
     """Their indices slot · heads + head, if they are goals of the space's list."""
 
 
-def asked_goals(space: GoalSpace, goals: IntArray) -> Asked:
-    """Return goals of the space's list, `(n, k)`."""
-    slots, heads = np.divmod(goals, space.heads)
-    return Asked(slots, space.violations[heads], goals)
-
-
 def goal_targets(
     space: GoalSpace,
     batch: Batch,
@@ -104,12 +98,14 @@ def goal_targets(
     next_values: Tensor,
     gamma: float,
     clearance: ClearancePenalty | None = None,
+    second: NDArray[np.float32] | None = None,
 ) -> Tensor:
     """Return the targets of goals `(n, k)`, from the next state's values.
 
     See `goal_space` for the three cases. The steps in which a goal was really achieved later in the
     episode give a lower bound, and no value is outside of [0, 1]. Near what is to be avoided, a step
-    counts as several (`clearance`).
+    counts as several (`clearance`). Where there is a second leg, `second` `(n,)` is what it is worth
+    once the goal is achieved, else not a number.
     """
     slots, allowed, goals = asked
     changed = space.changed(batch.slot, batch.next_slot)[:, None]
@@ -126,6 +122,12 @@ def goal_targets(
     goes_on = (np.float32(gamma) * alive) * lasts
     device = next_values.device
     target = next_values * torch.from_numpy(goes_on).to(device)
+    if second is not None:
+        follows = ~np.isnan(second)[:, None]
+        there = np.where(follows & achieved, second[:, None], np.float32(0))
+        first = torch.from_numpy(follows & achieved).to(device)
+        target = torch.where(first, torch.from_numpy(there).to(device), target)
+        bound = np.where(follows, np.float32(0), bound).astype(np.float32)
     return torch.maximum(target.clamp(0, 1), torch.from_numpy(bound).to(device))
 
 
@@ -281,7 +283,10 @@ class GoalConditionedDQN:
         with torch.no_grad():
             said, beyond = self._asked(self.average, following)
             low = self._next_values(said.amin(0).reshape(count, *self._shape), following)
-            target = goal_targets(self._space, batch, asked, low, settings.gamma, self.clearance)
+            arrived = self._second_legs(batch, questions)
+            target = goal_targets(
+                self._space, batch, asked, low, settings.gamma, self.clearance, arrived
+            )
         outputs, continuation = self._asked(self.network, states)
         logits = outputs.reshape(-1, count, *self._shape)
         if settings.action_gap:
@@ -291,6 +296,30 @@ class GoalConditionedDQN:
             shown = self._continuation_targets(batch, low, beyond.sigmoid())
             loss = loss + self._loss(continuation[None], shown)
         self._descend(loss, learning_rate)
+
+    def _second_legs(self, batch: Batch, questions: Questions) -> NDArray[np.float32] | None:
+        """Return `(n,)`, what arriving at the goal asked for is worth: 1, or what follows of two legs.
+
+        The second leg begins where the first ends, with nothing to avoid.
+        """
+        if questions.then is None:
+            return None
+        worth = np.zeros(len(batch.slot), np.float32)
+        second = questions.then >= 0
+        matters = second & ~batch.ended
+        if self.goals.outputs == 1:
+            matters &= batch.next_slot == questions.reach
+        rows = np.flatnonzero(matters)
+        every = np.full(len(rows), self._space.violations[FREE])
+        follows = Questions(questions.then[rows], every)
+        seen = self._tensor(self.goals.shown(batch.next_state[rows], follows))
+        said = self.average(seen).amin(0).reshape(len(rows), *self._shape)
+        values = self._next_values(said, seen)
+        output = questions.then[rows] if self.goals.outputs > 1 else np.zeros(len(rows), np.int64)
+        chosen = values[torch.arange(len(rows)), self._tensor(output)]
+        worth[rows] = np.float32(self._settings.gamma) * chosen.cpu().numpy()
+        worth[~second] = np.nan
+        return worth
 
     def _next_values(self, logits: Tensor, following: Tensor) -> Tensor:
         """Return what the next states are worth, `(n, outputs)`, by the averaged networks' logits.

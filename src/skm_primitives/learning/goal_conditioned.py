@@ -217,7 +217,8 @@ class GoalConditionedLearner(DeepLearner):
 
     def _encoding(self) -> GoalEncoding:
         """Return which part of a goal is an input, with as many goals as there are now."""
-        return goal_encoding(self.spec, self.encoder, self.space, self.settings.algorithm)
+        settings = self.settings
+        return goal_encoding(self.spec, self.encoder, self.space, settings.algorithm, settings.legs)
 
     def _grow(self) -> None:
         """Make room for the goals of the goal space, in the networks and in the memory."""
@@ -226,7 +227,7 @@ class GoalConditionedLearner(DeepLearner):
         if goals.outputs != self._outputs:
             self._outputs = goals.outputs
             self.algorithm = grown(self.algorithm, _algorithm(self))
-        elif isinstance(self.algorithm, GoalConditionedDQN):
+        elif isinstance(self.algorithm, GoalConditionedDQN | Td3):
             self.algorithm.goals = goals  # The network is as it was; there is more to ask it for.
         self.goal_seen = self.space.fit(self.goal_seen)
 
@@ -340,6 +341,7 @@ class GoalConditionedLearner(DeepLearner):
             "owed": self._due,
             **self.curve.details(),
             "sets": self.settings.sets,
+            **({"legs": self.settings.legs} if self.settings.legs > 1 else {}),
             "momentary": self.settings.momentary,
             **({"relative": True} if isinstance(self.space, ObjectGoals) else {}),
         }
@@ -373,6 +375,6 @@ class GoalConditionedLearner(DeepLearner):
 def _algorithm(learner: GoalConditionedLearner) -> Algorithm:
     spec, encoder, settings = learner.spec, learner.encoder, learner.settings
     if settings.algorithm == "td3":
-        return Td3(encoder, learner.space, settings)
+        return Td3(encoder, learner._encoding(), settings)
     kinds = spec.objects if isinstance(spec.objects, ObjectKinds) else None
     return GoalConditionedDQN(encoder, learner._encoding(), settings, kinds)

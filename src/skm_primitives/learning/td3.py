@@ -2,11 +2,12 @@
 
 As in TD3: two critics whose smaller value bootstraps, averaged copies, noise on the next action in
 targets, and an actor that is updated every other time. As in Algorithm 1: all goals learn from the
-same transition. The actor gives a control for every goal from one pass; a critic gives the values of
-all goals for one control. Values are logits fitted by cross-entropy, as in `dqn`.
+same transition. Which part of a goal is an input and which an output is told by its encoding
+(`skills.goal_encoding`), as for `dqn`: the actor answers with a control, a critic with the value of one
+control, for each goal of a question. Values are logits fitted by cross-entropy.
 
-A transition's own action is judged for all goals in one pass. Targets need a pass for each goal, the
-next action being the goal's own, so `goals_each` goals are drawn for each transition.
+A transition's own action is judged for all goals of a question in one pass. Targets need a pass for
+each goal, the next action being the goal's own, so `goals_each` goals are drawn for each transition.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch.nn import functional
 
 from skm_primitives.learning.dqn import (
     Arrays,
-    asked_goals,
+    Asked,
     goal_targets,
     optimiser_arrays,
     restore_optimiser,
@@ -39,7 +40,7 @@ from skm_primitives.learning.networks import (
 from skm_primitives.learning.replay import Batch
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.skills.encoders import ObservationEncoder
-from skm_primitives.skills.goal_space import GoalSpace
+from skm_primitives.skills.goal_encoding import GoalEncoding, questions_for
 from skm_sim.arrays import BoolArray, Float32Array
 
 CRITICS = 2
@@ -52,23 +53,20 @@ class Td3:
     """Actor, critics, their averaged copies and optimisers; see `Algorithm`."""
 
     def __init__(
-        self, encoder: ObservationEncoder, space: GoalSpace, settings: DeepSettings
+        self, encoder: ObservationEncoder, goals: GoalEncoding, settings: DeepSettings
     ) -> None:
-        self._space = space
+        self.goals = goals
+        """Which part of a goal is an input."""
         self._settings = settings
         self._encoder = encoder
         self._controls = encoder.actions.shape[1]
         self.action_example: NDArray[Any] = np.zeros(self._controls, np.float32)
         generator = torch.Generator().manual_seed(settings.seed)
-        count = space.outputs
-        self.actor = EnsembleMLP(
-            encoder.inputs, settings.hidden, count * self._controls, 1, generator
-        )
-        self.critic = EnsembleMLP(
-            encoder.inputs + self._controls, settings.hidden, count, CRITICS, generator
-        )
+        count, size = goals.outputs, self._controls
+        self.actor = EnsembleMLP(goals.inputs, settings.hidden, count * size, 1, generator)
+        self.critic = EnsembleMLP(goals.inputs + size, settings.hidden, count, CRITICS, generator)
         with torch.no_grad():
-            self.critic.biases[-1].fill_(-2.0)  # Unknown goals are taken for far, not half-way.
+            self.critic.biases[-1].fill_(settings.first_logit)
         self._device = chosen_device(settings.device)
         self.actor.to(self._device)
         self.critic.to(self._device)
@@ -85,17 +83,25 @@ class Td3:
 
     def choose(self, features: Float32Array, masks: BoolArray) -> NDArray[Any]:
         """Return, of the controls for the goals in the mask, the one with the best value."""
-        used = len(self._space) * self._space.heads
-        states = self._tensor(features)
+        used = self.goals.used
+        wanted = masks.reshape(len(features), -1)
+        row, question = questions_for(wanted, self.goals.goals)
+        best: Float32Array = np.full(len(features), -np.inf, np.float32)
+        chosen: NDArray[Any] = np.zeros((len(features), self._controls), np.float32)
+        if not len(row):
+            return chosen
+        states = self._tensor(self.goals.shown(features[row], self.goals.listed[question]))
         with torch.no_grad():
-            goals = torch.arange(used, device=self._device).expand(len(features), used)
-            controls = _pick(self._all_controls(self.average_actor, states), goals)
-            values = (
-                self._logits(self.average_critic, states, controls, goals).mean(0).cpu().numpy()
-            )
-        allowed = masks.reshape(len(features), -1)[:, :used]
-        best = np.where(allowed, values, -np.inf).argmax(1)
-        chosen: NDArray[Any] = controls.cpu().numpy()[np.arange(len(features)), best]
+            each = torch.arange(used, device=self._device).expand(len(row), used)
+            controls = _pick(self._all_controls(self.average_actor, states), each)
+            values = self._logits(self.average_critic, states, controls, each).mean(0).cpu().numpy()
+        among = np.take_along_axis(wanted[row], self.goals.goals[question, :used], axis=1)
+        values = np.where(among, values, -np.inf)
+        goal = values.argmax(1)
+        value = values[np.arange(len(row)), goal]
+        np.maximum.at(best, row, value)
+        first = np.flatnonzero(value == best[row])[::-1]  # Of equals, the first question's.
+        chosen[row[first]] = controls.cpu().numpy()[first, goal[first]]
         return chosen
 
     def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
@@ -111,20 +117,27 @@ class Td3:
 
     def update(self, batch: Batch, random: np.random.Generator, learning_rate: float) -> None:
         """Update the critics, and every other time the actor and the averages."""
-        used = len(self._space) * self._space.heads
-        count, each = len(batch.slot), min(self._settings.goals_each, used)
+        used, count = self.goals.used, len(batch.slot)
+        each = min(self._settings.goals_each, used)
+        questions = self.goals.draw(random, batch.next_slot)
         drawn = random.random((count, used)).argpartition(each - 1, axis=1)[:, :each]
+        slots, allowed = (
+            np.take_along_axis(part, drawn, axis=1) for part in self.goals.answered(questions)
+        )
+        listed = None
+        if questions.number is not None:
+            listed = np.take_along_axis(self.goals.goals[questions.number], drawn, axis=1)
         goals = self._tensor(drawn)
-        states, following = self._tensor(batch.state), self._tensor(batch.next_state)
+        states = self._tensor(self.goals.shown(batch.state, questions))
+        following = self._tensor(self.goals.shown(batch.next_state, questions))
         with torch.no_grad():
             controls = _pick(self._all_controls(self.average_actor, following), goals)
             noise = random.normal(0, self._settings.target_noise, controls.shape)
             noise = np.clip(noise, -NOISE_CLIP, NOISE_CLIP).astype(np.float32)
             controls = (controls + self._tensor(noise)).clamp(-1, 1)
             low = self._logits(self.average_critic, following, controls, goals).amin(0).sigmoid()
-            target = goal_targets(
-                self._space, batch, asked_goals(self._space, drawn), low, self._settings.gamma
-            )
+            asked = Asked(slots, allowed, listed)
+            target = goal_targets(self.goals.space, batch, asked, low, self._settings.gamma)
             target = target.expand(CRITICS, -1, -1)
         taken = torch.cat([states, self._tensor(batch.action)], dim=1)
         logits = self.critic(taken).gather(2, goals.expand(CRITICS, -1, -1))

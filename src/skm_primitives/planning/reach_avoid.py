@@ -22,7 +22,11 @@ import numpy as np
 from skm_machine.mission import Mission
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.tracker import MissionTracker
-from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, log_goal_weights
+from skm_primitives.planning.label_set_policies import (
+    GroundedGoalPolicy,
+    log_goal_weights,
+    log_values,
+)
 from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, goal_outcomes, log_sum
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.product import machine_table, members
@@ -67,6 +71,52 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
             ]
         )
         """`[u, g]`: which of the goals that are served has the value of g in u; −1: none."""
+        means = np.asarray(behind.table, np.float64)
+        rows = np.array([free[labels] for labels in label_sets_of(skills.goals)])
+        self._second = self._second_legs(mission, among, between, means[np.ix_(rows, rows)])
+        """`[u, g, label set]`: log of what showing that label set after g is worth, beside the value of
+        the two legs."""
+        reward = machine_table(mission.machine, [goal.labels for goal in among.goals])[1]
+        with np.errstate(divide="ignore"):
+            self._paid: FloatArray = np.log(reward)
+        """`[u, g]`: log of the reward at the first."""
+
+    def _second_legs(
+        self, mission: Mission, among: Skills, between: GoalToGoal, means: FloatArray
+    ) -> FloatArray:
+        """Return `_second`, with `means[l, h]` for ways that avoid nothing.
+
+        The second leg's value is of one with nothing to avoid. What avoiding costs there is known on
+        the mean: it is the share that is taken off here.
+        """
+        machine, goals = mission.machine, among.goals
+        label_sets = label_sets_of(goals)
+        number = {labels: i for i, labels in enumerate(label_sets)}
+        labels = np.array([number[goal.labels] for goal in goals])
+        target, _ = machine_table(machine, label_sets)
+        own = np.array([[goal.violated == some for goal in goals] for some in self._allowed])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.asarray(between.table, np.float64) / means[labels][:, labels]
+            costs = np.log(np.minimum(np.nan_to_num(shares), 1.0))
+        worth = np.full((machine.num_states, len(goals), len(label_sets)), -np.inf)
+        for state in range(machine.num_states):
+            for goal in np.flatnonzero(own[state]).tolist():
+                there = int(target[state, labels[goal]])
+                ways = np.where(own[there], costs[goal] + self._log_weights[there], -np.inf)
+                np.maximum.at(worth[state, goal], labels, ways)
+        return worth
+
+    def _worth(self, state: int, values: GoalValues) -> FloatArray:
+        """Return log of what each action is worth for each goal; what follows, as seen from here."""
+        worth = super()._worth(state, values)
+        second = self._second[state]
+        if values.legs is None or np.isfinite(self._first(state)).any():
+            return worth
+        with np.errstate(divide="ignore"):
+            legs = np.log(values.legs.astype(np.float64)) + second[..., None]
+        paid = log_values(values) + self._paid[state][:, None]
+        seen: FloatArray = np.logaddexp(paid, legs.max(axis=1))
+        return np.where(np.isfinite(second).any(axis=1)[:, None], seen, worth)
 
     def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
         return avoiding_outcomes(mission.machine, skills, self._allowed)
@@ -124,7 +174,10 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
             np.where(known[:, None], part[source], np.float32(0))
             for part in (values.move, values.stop)
         )
-        return GoalValues(move, stop)
+        legs = values.legs
+        if legs is not None:
+            legs = np.where(known[:, None, None], legs[source], np.float32(0))
+        return GoalValues(move, stop, legs=legs)
 
 
 def allowed_constraints(

@@ -12,6 +12,9 @@ and answers for `outputs` goals at once. Learning and serving are the same for a
 | `AvoidInput` | the avoid set, by the names of constraints | every label set, each with that avoid set |
 | `ReachAvoidInput` | both, by names | one: the goal that was asked for |
 
+The last two may be asked about *two legs*: a goal, and then a label set to arrive at from there, with
+nothing to avoid. It is an input that says which; a flag says that there is one.
+
 More in the input: the cost does not grow with the number of goals, and what is learned of one holds
 for others. More in the output: one pass tells more goals, and none has to be told from the input.
 """
@@ -34,6 +37,8 @@ from skm_sim.spec import DomainSpec
 FEW_AVOIDED = 0.75
 """The share of the avoid sets learned from that have 0 to 3 constraints, as missions' do; of the others
 any number. LetterWorld: with sets of any size only, success after 30 CPU seconds is lower."""
+TWO_LEGS = 0.5
+"""The share of questions learned from that have a second leg, where two are learned."""
 LIKELY_REACH = 0.2
 """The share of reach sets learned from that are the label set just shown, if that is not empty."""
 
@@ -48,10 +53,13 @@ class Questions:
     """The constraints that may be shown on the way, as bits; all others are the avoid set."""
     number: IntArray | None = None
     """Which question of the encoding's list it is; None where it was drawn freely."""
+    then: IntArray | None = None
+    """The slot of the label set to arrive at afterwards; −1, or None for all: none."""
 
     def __getitem__(self, rows: IntArray) -> Questions:
         number = None if self.number is None else self.number[rows]
-        return Questions(self.reach[rows], self.allowed[rows], number)
+        then = None if self.then is None else self.then[rows]
+        return Questions(self.reach[rows], self.allowed[rows], number, then)
 
     def __len__(self) -> int:
         return len(self.reach)
@@ -169,19 +177,59 @@ class ReachAvoidObjects(GoalEncoding):
         return relative_inputs(self._objects, features, kinds, avoided)
 
 
-class AvoidInput(GoalEncoding):
-    """Any avoid set is an input: a bit for each constraint, beside the features. Outputs: label sets."""
+class AnyAvoidEncoding(GoalEncoding):
+    """Any avoid set is an input: a bit for each constraint; with two legs, so is the second."""
 
     space: AnyAvoidGoals
 
-    def __init__(self, space: AnyAvoidGoals, features: int) -> None:
-        super().__init__(space, _by_head(space))
-        self.features, self.inputs = features, features + len(space.constraints)
+    def __init__(self, space: AnyAvoidGoals, goals: IntArray, legs: int) -> None:
+        super().__init__(space, goals)
+        self.legs = legs
+
+    @property
+    def task_inputs(self) -> int:
+        """How many of the inputs, the last ones, tell the task."""
+        second = len(self.space.propositions) + 1 if self.legs > 1 else 0
+        return len(self.space.constraints) + second
+
+    def drawn_then(self, random: np.random.Generator, count: int) -> IntArray | None:
+        """Draw second legs to learn from, none for some; None where only one is learned."""
+        if self.legs == 1:
+            return None
+        then = random.integers(len(self.space), size=count)
+        return np.where(random.random(count) < TWO_LEGS, then, -1)
+
+    def avoid_and_then(self, questions: Questions) -> list[NDArray[Any]]:
+        """Return the inputs that both kinds of networks have: what to avoid, and the second leg."""
+        avoided = self.space.avoided(questions.allowed)
+        if self.legs == 1:
+            return [avoided]
+        then = questions.then
+        if then is None:
+            then = np.full(len(questions), -1)
+        return [avoided, self.shown_labels(then) * (then >= 0)[:, None], (then >= 0)[:, None]]
+
+    def shown_labels(self, slots: IntArray) -> IntArray:
+        """Return the propositions of label sets, `(n, propositions)`."""
+        labels = np.array(self.space.label_bits, np.int64)
+        bits = labels[np.clip(slots, 0, len(labels) - 1), None]
+        shown: IntArray = bits >> np.arange(len(self.space.propositions)) & 1
+        return shown
+
+
+class AvoidInput(AnyAvoidEncoding):
+    """Any avoid set is an input, beside the features. Outputs: label sets."""
+
+    def __init__(self, space: AnyAvoidGoals, features: int, legs: int = 1) -> None:
+        super().__init__(space, _by_head(space), legs)
+        self.features, self.inputs = features, features + self.task_inputs
 
     def draw(self, random: np.random.Generator, next_slots: IntArray) -> Questions:
         """Draw avoid sets anew: also those that no agent pursues are learned."""
         count = len(next_slots)
-        return Questions(np.zeros(count, np.int64), random_allowed(self.space, random, count))
+        allowed = random_allowed(self.space, random, count)
+        then = self.drawn_then(random, count)
+        return Questions(np.zeros(count, np.int64), allowed, then=then)
 
     def answered(self, questions: Questions) -> tuple[IntArray, IntArray]:
         """Return every slot, with what each question allows."""
@@ -191,11 +239,11 @@ class AvoidInput(GoalEncoding):
 
     def shown(self, features: NDArray[Any], questions: Questions) -> NDArray[Any]:
         """Return the features and the avoid set."""
-        avoided = self.space.avoided(questions.allowed)
-        return np.concatenate([features, avoided.astype(features.dtype)], axis=1)
+        task = (part.astype(features.dtype) for part in self.avoid_and_then(questions))
+        return np.concatenate([features, *task], axis=1)
 
 
-class ReachAvoidInput(GoalEncoding):
+class ReachAvoidInput(AnyAvoidEncoding):
     """Any reach and avoid set are inputs, as bits; one output. For networks in which they select.
 
     For images: a task that names propositions picks input planes by learned products, so that the way
@@ -203,16 +251,14 @@ class ReachAvoidInput(GoalEncoding):
     appended to the input, .92 and 2.85 times the optimal steps.
     """
 
-    space: AnyAvoidGoals
-
-    def __init__(self, space: AnyAvoidGoals, features: int) -> None:
-        super().__init__(space, np.arange(space.capacity * space.heads)[:, None])
+    def __init__(self, space: AnyAvoidGoals, features: int, legs: int = 1) -> None:
+        super().__init__(space, np.arange(space.capacity * space.heads)[:, None], legs)
         self.features, self.inputs = features, features + self.task_inputs
 
     @property
     def task_inputs(self) -> int:
         """How many of the inputs, the last ones, tell the task."""
-        return len(self.space.propositions) + len(self.space.constraints)
+        return super().task_inputs + len(self.space.propositions)
 
     def draw(self, random: np.random.Generator, next_slots: IntArray) -> Questions:
         """Draw tasks anew."""
@@ -220,7 +266,8 @@ class ReachAvoidInput(GoalEncoding):
         reach = random.integers(len(self.space), size=count)
         likely = (random.random(count) < LIKELY_REACH) & (labels[next_slots] != 0)
         reach = np.where(likely, next_slots, reach)
-        return Questions(reach, random_allowed(self.space, random, count))
+        allowed = random_allowed(self.space, random, count)
+        return Questions(reach, allowed, then=self.drawn_then(random, count))
 
     def answered(self, questions: Questions) -> tuple[IntArray, IntArray]:
         """Return the goal of each question."""
@@ -228,12 +275,9 @@ class ReachAvoidInput(GoalEncoding):
 
     def shown(self, features: NDArray[Any], questions: Questions) -> NDArray[Any]:
         """Return the features, the propositions to show at the end, and the avoid set."""
-        labels = np.array(self.space.label_bits, np.int64)
-        bits = labels[np.minimum(questions.reach, len(labels) - 1), None]
-        reach = bits >> np.arange(len(self.space.propositions)) & 1
-        avoided = self.space.avoided(questions.allowed)
-        task = np.concatenate([reach, avoided], axis=1).astype(features.dtype)
-        return np.concatenate([features, task], axis=1)
+        parts = [self.shown_labels(questions.reach), *self.avoid_and_then(questions)]
+        task = (part.astype(features.dtype) for part in parts)
+        return np.concatenate([features, *task], axis=1)
 
 
 def random_allowed(space: AnyAvoidGoals, random: np.random.Generator, count: int) -> IntArray:
@@ -250,14 +294,14 @@ def random_allowed(space: AnyAvoidGoals, random: np.random.Generator, count: int
 
 
 def goal_encoding(
-    spec: DomainSpec, encoder: ObservationEncoder, space: GoalSpace, algorithm: str
+    spec: DomainSpec, encoder: ObservationEncoder, space: GoalSpace, algorithm: str, legs: int = 1
 ) -> GoalEncoding:
-    """Return the encoding for what a domain says of its observations."""
+    """Return the encoding for what a domain says of its observations; `legs` of any avoid sets."""
     if isinstance(space, ObjectGoals):
         return ReachAvoidObjects(space)
     if isinstance(space, AnyAvoidGoals):
         image = isinstance(encoder, ImageEncoder)
-        return (ReachAvoidInput if image else AvoidInput)(space, encoder.inputs)
+        return (ReachAvoidInput if image else AvoidInput)(space, encoder.inputs, legs)
     if isinstance(spec.objects, ObjectKinds) and algorithm == "dqn":
         return AvoidObjects(space, spec.objects)
     return OutputGoals(space, encoder.inputs)

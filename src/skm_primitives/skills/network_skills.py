@@ -87,7 +87,8 @@ class NetworkSkills:
         self.action_space: Space[Any] = env.action_space
         env.close()
         kind: str = details["algorithm"]
-        self._networks = served_networks(arrays, kind, self._encoder, self.space, spec)
+        legs = details.get("legs", 1)
+        self._networks = served_networks(arrays, kind, self._encoder, self.space, spec, legs)
         self._served_heads = self.space.served() % self.space.heads
         self.learning_gamma: float = details["learning_gamma"]
         self._power = np.log(self.gamma) / np.log(self.learning_gamma)
@@ -125,7 +126,7 @@ class NetworkSkills:
             )
         bits = np.array([sum(1 << self.propositions.index(name) for name in violated)])
         if isinstance(self.action_space, Discrete):
-            return self._choices(np.asarray(observation)[None], bits)
+            return self._choices(np.asarray(observation)[None], bits, wanted)
         batch = self.batch_values(np.asarray(observation)[None], bits, wanted)
         return ContinuousGoalValues(
             batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
@@ -138,8 +139,13 @@ class NetworkSkills:
         possible: BoolArray = self.space.allowed(violated)[:, self._served_heads]
         return possible
 
-    def _choices(self, observation: NDArray[Any], violated: IntArray) -> GoalValues:
-        """Return the values of every choice. One nearer to 1 than to γ achieves the goal itself."""
+    def _choices(
+        self, observation: NDArray[Any], violated: IntArray, wanted: BoolArray | None
+    ) -> GoalValues:
+        """Return the values of every choice. One nearer to 1 than to γ achieves the goal itself.
+
+        Two legs are asked about where it is said which goals are wanted first, and else of all.
+        """
         features = self._encoder.features(self._check(observation))
         logits = self._networks.logits(features, None, violated)[:, 0]
         log_value = -np.logaddexp(0, -logits)
@@ -149,7 +155,11 @@ class NetworkSkills:
         continuation = self._networks.continuation(features)
         if continuation is not None:
             continuation = (continuation[0] ** self._power).astype(np.float32)
-        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop, continuation)
+        every = np.ones((1, len(self.goals)), np.bool_) if wanted is None else wanted
+        legs = self._networks.two_legs(features, every, violated)
+        if legs is not None:
+            legs = np.exp(-self._power * np.logaddexp(0, -legs)).astype(np.float32)
+        return GoalValues(np.minimum(value, np.float32(self.gamma)), stop, continuation, legs)
 
     def action_values(self, pictures: NDArray[Any]) -> Float32Array:
         """Return the values of every goal and choice of action, `(n, goals, actions)`, as learned."""

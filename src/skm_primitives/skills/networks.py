@@ -14,7 +14,9 @@ from skm_machine.errors import SkmError
 from skm_primitives.skills.checkpoint import WrongDomainError
 from skm_primitives.skills.encoders import ImageEncoder, ObservationEncoder, coarse_grid
 from skm_primitives.skills.goal_encoding import (
+    AnyAvoidEncoding,
     GoalEncoding,
+    Questions,
     ReachAvoidInput,
     goal_encoding,
     questions_for,
@@ -265,6 +267,15 @@ class Networks(Protocol):
         """Return the logits of every goal and choice, `(2, n, goals, actions)`."""
         ...
 
+    def two_legs(
+        self, features: Float32Array, wanted: BoolArray, violated: IntArray
+    ) -> Float32Array | None:
+        """Return the logits of goals and what to show afterwards, `(goals, label sets, actions)`.
+
+        Of one state; None where that was not learned.
+        """
+        ...
+
     def continuation(self, features: Float32Array) -> Float32Array | None:
         """Return each goal's value where each label set is shown next, `(n, label sets, goals)`.
 
@@ -305,6 +316,53 @@ class ServedGatedNetwork:
         return self._head(np.concatenate([picked, task], axis=1))
 
 
+class _Asking:
+    """Which questions are put to a network, and which of the goals served they answer for."""
+
+    def __init__(self, goals: GoalEncoding) -> None:
+        self._encoding = goals
+        space = goals.space
+        position = np.full(space.capacity * space.heads, -1)
+        position[space.served()] = np.arange(len(space.goals()))
+        answers = position[goals.goals[:, : goals.used]]
+        served = (answers >= 0).all(1)
+        self.answers, self._listed = answers[served], goals.listed[np.flatnonzero(served)]
+        """`[question, output]`: the goals that are answered, as they are numbered where served."""
+
+    def inputs(
+        self, features: Float32Array, wanted: BoolArray, violated: IntArray | None
+    ) -> tuple[IntArray, IntArray, NDArray[Any]]:
+        """Return which rows are asked which question for the goals wanted, and a network's inputs.
+
+        Where any avoid set can be asked for, strict goals are those with `violated` allowed.
+        """
+        row, question = questions_for(wanted, self.answers)
+        questions = self._told(row, question, violated)
+        return row, question, self._encoding.shown(features[row], questions)
+
+    def _told(self, row: IntArray, question: IntArray, violated: IntArray | None) -> Questions:
+        questions = self._listed[question]
+        if violated is not None and isinstance(self._encoding.space, AnyAvoidGoals):
+            strict = questions.allowed == self._encoding.space.violations[STRICT]
+            allowed = np.where(strict, violated[row], questions.allowed)
+            questions = replace(questions, allowed=allowed)
+        return questions
+
+    def two_legs(
+        self, features: Float32Array, wanted: BoolArray, violated: IntArray
+    ) -> tuple[IntArray, IntArray, NDArray[Any]]:
+        """Return the same for one state, each question once with every label set as a second leg.
+
+        The first of the three is of the label sets: to show afterwards.
+        """
+        _, question = questions_for(wanted, self.answers)
+        sets = len(self._encoding.space)
+        question, then = np.repeat(question, sets), np.tile(np.arange(sets), len(question))
+        row = np.zeros(len(question), np.int64)
+        questions = replace(self._told(row, question, violated), then=then)
+        return then, question, self._encoding.shown(features[row], questions)
+
+
 class _DqnNetworks:
     """Values of the best of a few actions; a detour is any that is nearly as good.
 
@@ -315,20 +373,14 @@ class _DqnNetworks:
     def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:
         self._network = _served("network", arrays, encoder, goals)
         self._actions: Float32Array = arrays["actions"]
-        self._encoding = goals
+        self._encoding, self._asking = goals, _Asking(goals)
         space = goals.space
         self._count, self._sets = len(space.goals()), len(space)
-        position = np.full(space.capacity * space.heads, -1)
-        position[space.served()] = np.arange(self._count)
-        answers = position[goals.goals[:, : goals.used]]
-        served = (answers >= 0).all(1)
-        self._answers, self._listed = answers[served], goals.listed[np.flatnonzero(served)]
-        """`[question, output]`: the goals that are answered, as they are numbered where served."""
         self._caution: Caution | None = None
         self._risked: BoolArray | None = None
         if not goals.pessimistic:
             self._caution = Caution(space.goals(), space.constraints)
-            self._risked = _risked(space) if len(self._answers) > 1 else None
+            self._risked = _risked(space) if len(self._asking.answers) > 1 else None
         if (self._network.inputs, encoder.inputs) != (goals.inputs, goals.features):
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
@@ -359,22 +411,31 @@ class _DqnNetworks:
         asked = np.ones((len(features), self._count), np.bool_) if wanted is None else wanted
         if wanted is not None and self._risked is not None:
             asked = wanted | (wanted @ self._risked)
-        row, question = questions_for(asked, self._answers)
-        questions = self._listed[question]
-        if violated is not None and isinstance(self._encoding.space, AnyAvoidGoals):
-            strict = questions.allowed == self._encoding.space.violations[STRICT]
-            allowed = np.where(strict, violated[row], questions.allowed)
-            questions = replace(questions, allowed=allowed)
-        outputs = self._network(self._encoding.shown(features[row], questions))
+        row, question, inputs = self._asking.inputs(features, asked, violated)
+        answers = self._asking.answers
+        outputs = self._network(inputs)
         size = self._encoding.outputs * len(self._actions)
         kinds = outputs.shape[-1] // size  # Two where actions' shares are told besides.
         shape = len(outputs), len(row), self._encoding.outputs, kinds, len(self._actions)
-        parts = outputs.reshape(shape)[:, :, : self._answers.shape[1]]
+        parts = outputs.reshape(shape)[:, :, : answers.shape[1]]
         answered: Float32Array = parts[..., 0, :] if kinds == 1 else _of_shares(parts)
         if len(answered) != 2:
             answered = np.stack([answered.min(0), answered.max(0)])
         logits = np.full((2, *asked.shape, len(self._actions)), UNASKED, np.float32)
-        logits[:, row[:, None], self._answers[question]] = answered
+        logits[:, row[:, None], answers[question]] = answered
+        return logits
+
+    def two_legs(
+        self, features: Float32Array, wanted: BoolArray, violated: IntArray
+    ) -> Float32Array | None:
+        """Return the logits of one state, `(goals, label sets, actions)`, if two legs were learned."""
+        if not isinstance(self._encoding, AnyAvoidEncoding) or self._encoding.legs == 1:
+            return None
+        then, question, inputs = self._asking.two_legs(features, wanted, violated)
+        answers, actions = self._asking.answers, len(self._actions)
+        said = self._network(inputs).mean(0).reshape(len(then), -1, actions)
+        logits = np.full((self._count, self._sets, actions), UNASKED, np.float32)
+        logits[answers[question], then[:, None]] = said[:, : answers.shape[1]]
         return logits
 
     def continuation(self, features: Float32Array) -> Float32Array | None:
@@ -425,14 +486,15 @@ class _Td3Networks:
     (`caution`). A detour is the actor's control pushed off in a direction of chance.
     """
 
-    def __init__(self, arrays: Arrays, encoder: ObservationEncoder, space: GoalSpace) -> None:
+    def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:
         self._actor, self._critic = ServedMLP("actor", arrays), ServedMLP("critic", arrays)
-        self._encoder = encoder
+        self._encoder, self._asking = encoder, _Asking(goals)
+        space = goals.space
         self._goals = len(space.goals())
         self._caution = Caution(space.goals(), space.constraints)
         most = np.ones(encoder.actions.shape[1], np.float32)
         self._grid = coarse_grid(-most, most)
-        if self._actor.inputs != encoder.inputs:
+        if self._actor.inputs != goals.inputs:
             raise WrongDomainError("the checkpoint's networks do not fit the domain's features.")
 
     def logits(
@@ -444,6 +506,15 @@ class _Td3Networks:
         """There are none for each action: a choice is never learned by TD3."""
         raise SkmError("TD3 has no value for each of a choice of actions.")
 
+    def two_legs(
+        self,
+        features: Float32Array,  # noqa: ARG002
+        wanted: BoolArray,  # noqa: ARG002
+        violated: IntArray,  # noqa: ARG002
+    ) -> Float32Array | None:
+        """Return None: it was not learned."""
+        return None
+
     def continuation(self, features: Float32Array) -> Float32Array | None:  # noqa: ARG002
         """Return None: it was not learned."""
         return None
@@ -453,13 +524,19 @@ class _Td3Networks:
         features: Float32Array,
         chance: IntArray,
         wanted: BoolArray | None,  # noqa: ARG002
-        violated: IntArray,  # noqa: ARG002
+        violated: IntArray,
     ) -> Estimates:
         count, goals, size = len(features), self._goals, self._encoder.actions.shape[1]
-        own = np.tanh(self._actor(features)[0].reshape(count, -1, size)[:, :goals])
+        answers = self._asking.answers
+        every = np.ones((count, goals), np.bool_)
+        inputs = self._asking.inputs(features, every, violated)[2]
+        inputs = inputs.reshape(count, len(answers), inputs.shape[-1])
+        said = np.tanh(self._actor(inputs.reshape(-1, inputs.shape[-1]))[0])
+        own = np.empty((count, goals, size), np.float32)
+        own[:, answers] = said.reshape(*inputs.shape[:2], -1, size)[:, :, : answers.shape[1]]
         grid = np.broadcast_to(self._grid, (count, *self._grid.shape))
         controls = np.concatenate([own, grid], axis=1)
-        logits = self._judged(features, controls)
+        logits = self._judged(inputs, controls)
         best = self._caution.best(logits)
         sides = np.arange(size) + chance[:, None, None] * _SPREADING + np.arange(goals)[:, None]
         push = np.where(sides % 2 == 0, np.float32(1), np.float32(-1))
@@ -472,24 +549,41 @@ class _Td3Networks:
             np.take_along_axis(logits, best[None, ..., None], axis=-1)[..., 0],
         )
 
-    def _judged(self, features: Float32Array, controls: Float32Array) -> Float32Array:
-        """Return what the critics think of controls `(n, k, …)`: logits `(2, n, goals, k)`."""
-        count, tried = controls.shape[:2]
-        rows = np.broadcast_to(features[:, None], (count, tried, features.shape[1]))
-        inputs = np.concatenate([rows, controls], axis=2).reshape(count * tried, -1)
-        estimates = self._critic(inputs).reshape(2, count, tried, -1)
-        judged: Float32Array = estimates[..., : self._goals].swapaxes(2, 3)
+    def _judged(self, inputs: Float32Array, controls: Float32Array) -> Float32Array:
+        """Return what the critics think of controls `(n, k, …)`: logits `(2, n, goals, k)`.
+
+        `inputs` are those of every question, `(n, questions, …)`.
+        """
+        (count, questions, width), tried = inputs.shape, controls.shape[1]
+        shape = count, questions, tried
+        pairs = np.concatenate(
+            [
+                np.broadcast_to(inputs[:, :, None], (*shape, width)),
+                np.broadcast_to(controls[:, None], (*shape, controls.shape[-1])),
+            ],
+            axis=3,
+        )
+        answers = self._asking.answers
+        said = self._critic(pairs.reshape(-1, pairs.shape[-1])).reshape(2, *shape, -1)
+        judged = np.empty((2, count, self._goals, tried), np.float32)
+        judged[:, :, answers] = said[..., : answers.shape[1]].swapaxes(3, 4)
         return judged
 
 
 def served_networks(
-    arrays: Arrays, algorithm: str, encoder: ObservationEncoder, space: GoalSpace, spec: DomainSpec
+    arrays: Arrays,
+    algorithm: str,
+    encoder: ObservationEncoder,
+    space: GoalSpace,
+    spec: DomainSpec,
+    legs: int = 1,
 ) -> Networks:
     """Return what was learned, by the algorithm and by what the domain says of what it sees."""
+    encoding = goal_encoding(spec, encoder, space, algorithm, legs)
     if algorithm == "td3":
-        return _Td3Networks(arrays, encoder, space)
+        return _Td3Networks(arrays, encoder, encoding)
     if algorithm != "dqn":
         raise WrongDomainError(
             f"the checkpoint is of an algorithm '{algorithm}' that is not known."
         )
-    return _DqnNetworks(arrays, encoder, goal_encoding(spec, encoder, space, algorithm))
+    return _DqnNetworks(arrays, encoder, encoding)

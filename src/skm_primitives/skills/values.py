@@ -30,11 +30,15 @@ class GoalValues:
     continuation: Float32Array | None = None
     """`continuation[label set, goal]`: the value that each goal will have where that label set of the
     goal buffer is shown next; None where only the mean, `GoalToGoal`, is known."""
+    legs: Float32Array | None = None
+    """`legs[goal, label set, action]`: the value of ⟨a, 0⟩ for achieving a goal and then showing that
+    label set of the goal buffer, with nothing to avoid; None where that was not learned."""
 
     def select(self, goals: IntArray) -> GoalValues:
         """Return the values of some goals only."""
         continuation = None if self.continuation is None else self.continuation[:, goals]
-        return GoalValues(self.move[goals], self.stop[goals], continuation)
+        legs = None if self.legs is None else self.legs[goals]
+        return GoalValues(self.move[goals], self.stop[goals], continuation, legs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rail_learning import assert_resumes_to_the_same_bytes, learned_on
-from ring_world import CELLS, LABELS, NAMES, RING, RING_BOX, RING_IMAGE, observed
+from ring_world import CELLS, LABELS, NAMES, RING, RING_BOX, RING_IMAGE, SHOWN, observed
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
@@ -80,6 +80,26 @@ def test_missions_avoid_what_would_harm_them_and_nothing_else(skills, text, way)
     episode = run_episode(spec.make(), skills, policy, max_steps=20, options={"cell": 0})
     assert episode.outcome == "accepted"
     assert episode.steps == len(way) - 1
+
+
+def test_two_legs_are_worth_the_steps_of_both(tmp_path):
+    learned_on(RING_IMAGE, 40, **FAST, legs=2, horizon=40 * 16 * 12).save(tmp_path / "ring", "test")
+    skills = load_primitives(RING_IMAGE, tmp_path / "ring")
+    sets = list(dict.fromkeys(goal.labels for goal in skills.goals))
+    free = {goal.labels: i for i, goal in enumerate(skills.goals) if goal.violated}
+    for cell, first, then in ((0, 2, 4), (0, 5, 2), (3, 6, 4), (1, 4, 5)):
+        labels = [frozenset({SHOWN[place]}) for place in (first, then)]
+        legs = skills.values(observed([cell], image=True)[0], frozenset(NAMES)).legs
+        found = legs[free[labels[0]], sets.index(labels[1])]
+        beside = [(cell + side) % CELLS for side in (-1, 1)]
+        steps = np.array([1 + apart(place, first) + apart(first, then) for place in beside])
+        assert found.max() == pytest.approx(0.9 ** (steps.min() - 1), abs=0.2), (cell, first, then)
+        assert steps[found.argmax()] == steps.min()
+
+
+def apart(cell, other):
+    """Return the steps between two cells of the ring."""
+    return min((cell - other) % CELLS, (other - cell) % CELLS)
 
 
 def test_a_grid_of_continuous_actions_takes_avoid_sets_too(tmp_path):
