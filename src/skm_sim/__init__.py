@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skm_sim.tabular import TabularEnv, TabularModel, TabularVectorEnv
     from skm_sim.trials import SkillTrials, TaskTrials, TrialSet
     from skm_sim.world import World
+    from skm_sim.wrapping import wrap_domain
 
 __getattr__ = lazy_exports(
     __name__,
@@ -42,6 +43,7 @@ __getattr__ = lazy_exports(
             "TrialSet",
         ),
         "world": ("World",),
+        "wrapping": ("wrap_domain",),
     },
 )
 
@@ -67,6 +69,7 @@ __all__ = [
     "label_batch",
     "label_env",
     "task_table",
+    "wrap_domain",
 ]
 
 for _name in SHIPPED:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -68,7 +68,7 @@ class Registration:
     """An environment to make known to Gymnasium, as `gymnasium.register` takes it."""
 
     id: str
-    entry_point: str
+    entry_point: str | Callable[..., gymnasium.Env[Any, Any]]
     max_episode_steps: int
     vector_entry_point: str | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
