@@ -19,7 +19,7 @@ from skm_bench.peers.flat_world import FLAT_WORLD
 from skm_bench.peers.letter_world import LETTER_WORLD, LetterEnv, fewest_steps
 from skm_bench.peers.missions import PUBLISHED, RECURRING, drawn_formulas
 from skm_machine import Mission, compile_mission
-from skm_primitives import MissionRun, load_primitives, make_policy
+from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.evaluation.statistics import interquartile_mean, stratified_interval
 from skm_primitives.learning.training import make_learner, train
 from skm_primitives.skills.checkpoint import checkpoint_path, load
@@ -105,21 +105,15 @@ def run_mission(
 ) -> Runs:
     """Run a mission from many starts, beside the fewest steps where these are known."""
     env, policy, runs = spec.make(), make_policy(mission, skills), Runs()
-    for episode in range(episodes):
-        observation, info = env.reset(seed=EVALUATION_SEED + 1000 * episode)
-        run, ended = MissionRun(policy, skills, max_steps), False
-        run.begin(observation, info["labels"])
-        while not run.over and not ended:
-            action = run.decide(skills.values(observation, run.history)).action
-            observation, _, ended, _, info = env.step(action)
-            run.enter(observation, info["labels"])
-        outcome = run.tracker.status.value
+    for number in range(episodes):
+        seed = EVALUATION_SEED + 1000 * number
+        episode = run_episode(env, skills, policy, max_steps=max_steps, seed=seed)
         runs.episodes += 1
-        runs.rounds += run.tracker.accepting_visits
-        runs.violated += outcome == "failed" or (ended and outcome != "accepted")
-        if outcome == "accepted":
+        runs.rounds += episode.accepting_visits
+        runs.violated += episode.outcome in ("failed", "world ended")
+        if episode.outcome == "accepted":
             runs.accepted += 1
-            runs.steps += run.tracker.steps
+            runs.steps += episode.steps
             if isinstance(env.unwrapped, LetterEnv):
                 best = fewest_steps(mission.machine, env.unwrapped.batch.maps[0])
                 assert best is not None, "what was done can be done"

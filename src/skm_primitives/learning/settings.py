@@ -191,7 +191,7 @@ class DeepSettings(TrainerSettings):
     sets: str = "two"
     """Avoid sets that are learned. `two`: all constraints, or none. `all_but_one`: these, and each
     constraint alone; each set more is a goal more for every label set. `any`: the avoid set is an input
-    of the network; the default of domains with several constraints, learned by DQN."""
+    of the network; the default of domains with several constraints."""
     legs: int = 1
     """DQN with any avoid sets: with 2 it is also learned what it is worth to achieve a goal and then
     show a label set, so that of several ways the one is taken from which it goes on well."""
@@ -305,7 +305,7 @@ of labels, too, so that not all of it is the gap's); with γ = 0.97 and no gap 0
 """
 
 
-OF_IMAGES: dict[str, Any] = {"legs": 2}
+OF_IMAGES: dict[str, Any] = {"legs": 2, "gamma": 0.92}
 """And where images are observed: mostly large worlds of few, large steps.
 
 LetterWorld, nine missions × 40 maps: with one leg 1.094 times the fewest steps, and still 1.081 with
@@ -313,13 +313,16 @@ exact values, since what lies behind a goal is known on the mean; with exact val
 """
 
 
-def _universal(options: Mapping[str, Any], spec: DomainSpec, algorithm: str) -> bool:
+OF_CONTROLS: dict[str, Any] = {"sets": "any", "serve": "last", "patience": 1.0}
+"""What differs with TD3: all else stays as it is with two avoid sets."""
+
+
+def _universal(options: Mapping[str, Any], spec: DomainSpec) -> bool:
     """Tell whether any avoid set is learned: asked for, or with several constraints."""
     if "sets" in options:
         return bool(options["sets"] == "any")
     listed = options.get("continuation") or options.get("backup", "step") != "step"
-    several = len(spec.constraints) > 1 and spec.objects is None
-    return several and algorithm == "dqn" and not listed
+    return len(spec.constraints) > 1 and spec.objects is None and not listed
 
 
 def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
@@ -344,7 +347,9 @@ def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
     registered = gymnasium.spec(spec.env_id).vector_entry_point is not None
     few = {} if registered else {"validation_layouts": SINGLE_WORLDS}
     given = DeepSettings.with_preset(options)
-    if _universal(given, spec, given.get("algorithm", asked or "dqn")):
+    if _universal(given, spec) and given.get("algorithm", asked) == "td3":
+        given = {**OF_CONTROLS, **given}
+    elif _universal(given, spec):
         vector = len(seen.shape or ()) == 1
         few_numbers = vector and not spec.encoder and np.prod(seen.shape or ()) <= FEW_NUMBERS
         kind = OF_VECTORS if vector else OF_IMAGES

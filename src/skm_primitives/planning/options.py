@@ -313,6 +313,8 @@ class DiscreteOptions:
         self._actions = actions
         self._here: IntArray = np.zeros(actions, np.int64)
         self._deadlines: Deadlines | None = None
+        self.returned = False
+        """Whether the robot has come back to an observation since the machine moved."""
 
     def __len__(self) -> int:
         """Return how many observations are remembered."""
@@ -322,9 +324,11 @@ class DiscreteOptions:
         """Note where a step has ended; if it moved the machine, forget what came before."""
         if moved:
             self._tries.clear()
+            self.returned = False
             if self._deadlines is not None:
                 self._deadlines.restart()
         key = np.asarray(observation).tobytes()
+        self.returned |= key in self._tries
         self._here = self._tries.setdefault(key, np.zeros(self._actions, np.int64))
         self._tries.move_to_end(key)
         if len(self._tries) > KEPT_OBSERVATIONS:

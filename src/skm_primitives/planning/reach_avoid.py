@@ -107,10 +107,15 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         return worth
 
     def _worth(self, state: int, values: GoalValues) -> FloatArray:
-        """Return log of what each action is worth for each goal; what follows, as seen from here."""
+        """Return log of what each action is worth for each goal; what follows, as seen from here.
+
+        The best of many pairs is often one whose value is too large. A robot that comes back to where it
+        was since the machine moved has been led astray by them, and goes on by single legs.
+        """
         worth = super()._worth(state, values)
         second = self._second[state]
-        if values.legs is None or np.isfinite(self._first(state)).any():
+        astray = self._discrete is not None and self._discrete.returned
+        if values.legs is None or astray or np.isfinite(self._first(state)).any():
             return worth
         with np.errstate(divide="ignore"):
             legs = np.log(values.legs.astype(np.float64)) + second[..., None]

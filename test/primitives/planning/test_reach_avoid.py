@@ -102,8 +102,10 @@ def apart(cell, other):
     return min((cell - other) % CELLS, (other - cell) % CELLS)
 
 
-def test_a_grid_of_continuous_actions_takes_avoid_sets_too(tmp_path):
-    learned_on(RING_BOX, 40, **FAST, horizon=40 * 16 * 12).save(tmp_path / "ring", "test")
+@pytest.mark.parametrize("algorithm", ["dqn", "td3"])
+def test_continuous_actions_take_avoid_sets_too(algorithm, tmp_path):
+    settings = {**FAST, "algorithm": algorithm, "horizon": 40 * 16 * 12}
+    learned_on(RING_BOX, 40, **settings).save(tmp_path / "ring", "test")
     skills = load_primitives(RING_BOX, tmp_path / "ring")
     for text, steps in (("!red U goal", 4), ("!(blue | green) U goal", 4)):
         policy = make_policy(compile_mission(text, propositions=NAMES), skills)
@@ -114,13 +116,15 @@ def test_a_grid_of_continuous_actions_takes_avoid_sets_too(tmp_path):
 
 def test_two_runs_and_a_resumed_one_are_the_same_bytes(tmp_path):
     for spec in (RING, RING_IMAGE):
-        assert_resumes_to_the_same_bytes(spec, tmp_path, sets="any", **FAST)
+        assert_resumes_to_the_same_bytes(spec, tmp_path, sets="any", **FAST, legs=2)
+    assert_resumes_to_the_same_bytes(RING_BOX, tmp_path, sets="any", **FAST, algorithm="td3")
 
 
 def test_several_constraints_are_learned_with_any_avoid_set_unless_told_otherwise():
     assert for_actions({}, RING)["sets"] == "any"
     assert "sets" not in for_actions({"backup": "episode"}, RING_IMAGE)
     assert for_actions({"sets": "two"}, RING)["sets"] == "two"
+    assert for_actions({"algorithm": "td3"}, RING_BOX)["sets"] == "any"
     with pytest.raises(SkmError, match="sets=any goes with"):
         DeepSettings(sets="any", continuation=True)
 
