@@ -65,9 +65,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--log",
         action="append",
-        choices=("csv", "tensorboard"),
-        help="the score of every skill at every validation: as OUT.curve.csv (always written), and as"
-        " event files below OUT.tensorboard",
+        choices=("csv", "tensorboard", "wandb"),
+        help="the score of every skill at every validation: as OUT.curve.csv (always written), as event"
+        " files below OUT.tensorboard, or to Weights & Biases (pip install 'skm[wandb]')",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
     parser.add_argument(
@@ -176,20 +176,39 @@ def duration(text: str) -> float:
 def training_log(kinds: Sequence[str] | None, learner: Learner, out: Path) -> Callable[[], None]:
     """Return what notes new validations in the logs that were asked for."""
     curve = getattr(learner, "curve", None)
-    if curve is None or "tensorboard" not in (kinds or ()):
+    if curve is None:
         return lambda: None
-    from skm_primitives.learning.event_files import EventFile  # noqa: PLC0415
+    add: list[Callable[[int, dict[str, float]], None]] = []
+    if "tensorboard" in (kinds or ()):
+        from skm_primitives.learning.event_files import EventFile  # noqa: PLC0415
 
-    events, written = EventFile(out.with_name(f"{out.stem}.tensorboard")), len(curve.rows)
+        add.append(EventFile(out.with_name(f"{out.stem}.tensorboard")).add)
+    if "wandb" in (kinds or ()):
+        add.append(_wandb_run(learner, out))
+    written = len(curve.rows)
 
     def log() -> None:
         nonlocal written
         for row in curve.rows[written:]:
-            scores = {f"success/{name}": rate for name, rate in row.items() if name != "steps"}
-            events.add(int(row["steps"]), scores)
+            costs = "steps", "cpu_minutes"
+            scores = {f"success/{name}": rate for name, rate in row.items() if name not in costs}
+            for each in add:
+                each(int(row["steps"]), {"cpu_minutes": row["cpu_minutes"], **scores})
         written = len(curve.rows)
 
     return log
+
+
+def _wandb_run(learner: Learner, out: Path) -> Callable[[int, dict[str, float]], None]:
+    """Begin a run of Weights & Biases, named like the checkpoint; it ends with the process."""
+    try:
+        import wandb  # noqa: PLC0415
+    except ImportError:
+        raise SkmError(
+            "--log wandb needs the package of Weights & Biases: pip install 'skm[wandb]'."
+        ) from None
+    run = wandb.init(project="skm", name=out.stem, config=dict(learner.options))
+    return lambda step, scores: run.log(scores, step=step)
 
 
 def _check(spec: DomainSpec) -> None:

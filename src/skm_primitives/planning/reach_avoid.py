@@ -100,7 +100,8 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
             costs = np.log(np.minimum(np.nan_to_num(shares), 1.0))
         worth = np.full((machine.num_states, len(goals), len(label_sets)), -np.inf)
         for state in range(machine.num_states):
-            for goal in np.flatnonzero(own[state]).tolist():
+            leads_on = own[state] & np.isfinite(self._log_weights[state])
+            for goal in np.flatnonzero(leads_on).tolist():
                 there = int(target[state, labels[goal]])
                 ways = np.where(own[there], costs[goal] + self._log_weights[there], -np.inf)
                 np.maximum.at(worth[state, goal], labels, ways)
