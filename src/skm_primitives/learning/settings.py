@@ -305,7 +305,7 @@ of labels, too, so that not all of it is the gap's); with γ = 0.97 and no gap 0
 """
 
 
-OF_IMAGES: dict[str, Any] = {"legs": 2, "gamma": 0.92}
+OF_IMAGES: dict[str, Any] = {"legs": 2}
 """And where images are observed: mostly large worlds of few, large steps.
 
 LetterWorld, nine missions × 40 maps: with one leg 1.094 times the fewest steps, and still 1.081 with
