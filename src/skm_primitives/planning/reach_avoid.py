@@ -87,13 +87,15 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         """Return `_second`, with `means[l, h]` for ways that avoid nothing.
 
         The second leg's value is of one with nothing to avoid. What avoiding costs there is known on
-        the mean: it is the share that is taken off here.
+        the mean: it is the share that is taken off here. A first leg after which the mission is worth
+        less is none: since what comes after the second is a mean, the robot could go back and forth.
         """
         machine, goals = mission.machine, among.goals
         label_sets = label_sets_of(goals)
         number = {labels: i for i, labels in enumerate(label_sets)}
         labels = np.array([number[goal.labels] for goal in goals])
-        target, _ = machine_table(machine, label_sets)
+        target, reward = machine_table(machine, label_sets)
+        after = log_sum(reward, self._log_gamma + self._anywhere[target])
         own = np.array([[goal.violated == some for goal in goals] for some in self._allowed])
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.asarray(between.table, np.float64) / means[labels][:, labels]
@@ -101,6 +103,7 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         worth = np.full((machine.num_states, len(goals), len(label_sets)), -np.inf)
         for state in range(machine.num_states):
             leads_on = own[state] & np.isfinite(self._log_weights[state])
+            leads_on &= after[state, labels] >= self._anywhere[state] + math.log(WORSE)
             for goal in np.flatnonzero(leads_on).tolist():
                 there = int(target[state, labels[goal]])
                 ways = np.where(own[there], costs[goal] + self._log_weights[there], -np.inf)
