@@ -15,6 +15,7 @@ help:
 	@echo "make test-core   the core's tests in an environment without any ROS package"
 	@echo "make test-rest   all tests that test-core does not run"
 	@echo "make docs    build the site of the documentation into build/site"
+	@echo "make release build and try a release, up to the upload, into build/release"
 	@echo "make clean   remove what the above have made"
 
 # Two steps, so that a first look does not wait for PyTorch, compilers of learners and test tools.
@@ -65,6 +66,11 @@ demo: $(VENV)/.demo
 docs: setup
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site is in build/site: open build/site/index.html"
+
+# Up to the upload: RELEASING.md.
+.PHONY: release
+release:
+	@$(PYTHON) tools/release.py
 
 .PHONY: lint
 lint: setup

@@ -53,6 +53,18 @@ SECTIONS: Final = {
     "Explanation": "explanation",
     "Results": "results",
 }
+BOOSTS: Final = {
+    "reference/glossary.md": 50.0,
+    "reference/api/": 0.0001,
+    "reference/": 2.0,
+    "tutorials/": 4.0,
+    "how-to/": 4.0,
+    "explanation/": 4.0,
+    "results/": 0.01,
+    "README.md": 1.0,
+    "": 0.001,
+}
+"""What the site's search puts first: the first of these that a page's path begins with counts."""
 LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -305,6 +317,7 @@ def _file(config: MkDocsConfig, uri: str) -> File:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links between files of the repository into links between pages of the site."""
     uri = page.file.src_uri
+    page.meta["search"] = {"boost": next(b for path, b in BOOSTS.items() if uri.startswith(path))}
     if uri in GENERATED:
         return markdown
     here = posixpath.dirname(uri if uri in BESIDES else f"docs/{uri}")

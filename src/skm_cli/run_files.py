@@ -156,7 +156,7 @@ class Film:
             Place,
             RecordedRun,
             film_frames,
-            run_figure,
+            run_image,
             run_svg,
         )
 
@@ -175,7 +175,7 @@ class Film:
             if path.suffix == ".svg":
                 path.write_text(run_svg(run), encoding="utf-8")
             elif path.suffix == ".png":
-                run_figure(run).savefig(path, dpi=130)
+                run_image(run).save(path)
             else:
                 _save_images(film_frames(run, self._scenes), path)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_sim.faults import said
@@ -36,6 +36,16 @@ SHIPPED: Final = {
 
 FIRST: Final = next(iter(SHIPPED))
 """The domain that nodes have if nobody says."""
+
+
+SYMBOLS: Final = "skm_sim.office.drawing:SYMBOLS"
+"""Small drawings of what stands in the domains, by the names of their propositions."""
+
+
+def symbols() -> dict[str, Any]:
+    """Return what draws things in pictures of a scene, by the groups of their shapes."""
+    module, _, name = SYMBOLS.partition(":")
+    return dict(getattr(importlib.import_module(module), name))
 
 
 def domain_names() -> tuple[str, ...]:

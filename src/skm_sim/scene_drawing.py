@@ -6,14 +6,14 @@ the nodes and `skm run` do, goes without.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import gymnasium
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse, Patch, Polygon
+from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
 
 from skm_sim.arrays import FloatArray
 from skm_sim.artists import PathsPanel
@@ -29,8 +29,18 @@ FADED: Final = 0.22
 """Opacity of what is gone."""
 FADED_EDGE: Final = 0.7
 """Its edge is the shape's colour, darker by this factor."""
+FLOOR: Final = "floor"
+WALL: Final = "#3d4653"
+WALL_WIDTH: Final = 0.4
+"""Metres of wall around a floor in pieces."""
+SYMBOL_SIZE: Final = 0.7
+"""Metres up to which a thing is drawn by its symbol."""
 OVER_EVERYTHING: Final = 10.0
 """Drawing order of what is above all shapes."""
+
+
+Symbol = Callable[[Axes, str, float, float], None]
+"""Draws what a group of shapes stands for into the square metre around x, y; y grows upwards."""
 
 
 def extent(scene: Sequence[Shape]) -> FloatArray:
@@ -40,21 +50,47 @@ def extent(scene: Sequence[Shape]) -> FloatArray:
     return np.array([every.min(axis=0), every.max(axis=0)])
 
 
-def draw_scene(axes: Axes, scene: Sequence[Shape], gone: Sequence[Shape] = ()) -> None:
-    """Draw shapes into `axes`, the highest last; what is gone is pale, with a dashed edge."""
+def draw_scene(
+    axes: Axes,
+    scene: Sequence[Shape],
+    gone: Sequence[Shape] = (),
+    symbols: Mapping[str, Symbol] | None = None,
+) -> None:
+    """Draw shapes into `axes`, the highest last; what is gone is pale, with a dashed edge.
+
+    Where nothing is but floor, in pieces, the rest is wall. Small things of which there is a symbol are
+    drawn by it, and need no name.
+    """
+    symbols = symbols or {}
     low, high = extent(scene)
+    floor = [shape for shape in scene if shape.group == FLOOR]
+    if len(floor) > 1:
+        low, high = low - WALL_WIDTH, high + WALL_WIDTH
+        corner, size = (float(low[0]), float(low[1])), high - low
+        axes.add_patch(
+            Rectangle(corner, float(size[0]), float(size[1]), color=WALL, lw=0, zorder=0)
+        )
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     axes.set_aspect("equal")
     axes.axis("off")
     scale = POINTS_PER_METRE * REFERENCE_WIDTH / max(high - low)
     drawn = [*((shape, True) for shape in gone), *((shape, False) for shape in scene)]
     for shape, is_gone in sorted(drawn, key=lambda entry: top_of(entry[0])):
-        if shape.kind == "text":
+        if shape.text in symbols and shape.kind == "text" and _is_small(shape.text, scene):
+            continue
+        if not is_gone and shape.group in symbols and _is_small(shape.group, scene):
+            symbols[shape.group](axes, shape.group, shape.position[0], shape.position[1])
+        elif shape.kind == "text":
             size = min(LARGEST_TEXT, shape.size[2] * scale)
             x, y, _ = shape.position
             axes.text(x, y, shape.text, size=size, color=shape.colour, ha="center", va="center")
         else:
             axes.add_patch(_patch(shape, is_gone=is_gone))
+
+
+def _is_small(group: str, scene: Sequence[Shape]) -> bool:
+    sizes = [max(shape.size[:2]) for shape in scene if shape.group == group]
+    return bool(sizes) and max(sizes) <= SYMBOL_SIZE
 
 
 def gone_look(colour: Sequence[float]) -> dict[str, Any]:

@@ -5,12 +5,25 @@ import json
 import os
 import subprocess
 import sys
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from browser import chromium
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_ros", "skm_web")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves the site, and logs nothing."""
+
+    def log_message(self, *_):
+        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +56,78 @@ def test_the_search_index_has_the_pages(site):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+SEARCHED = {
+    "avoid": ("glossary", "planning", "first_mission", "read_a_mission", "environments"),
+    "reach-avoid": ("glossary", "read_a_mission", "for_rl_researchers"),
+    "safety": ("safety", "for_formal_methods", "planning", "glossary"),
+    "option": ("glossary", "planning", "for_rl_researchers"),
+    "product automaton": ("glossary", "planning", "for_formal_methods"),
+    "Büchi": ("glossary", "for_formal_methods", "missions"),
+    "counterexample": ("glossary", "for_formal_methods", "read_a_mission"),
+    "lookahead": ("glossary", "robots"),
+    "replan": ("glossary", "for_nav2_users"),
+    "localisation": ("glossary", "for_nav2_users"),
+    "localization": ("glossary",),
+    "costmap": ("for_nav2_users", "glossary"),
+    "keep-out": ("glossary", "for_nav2_users", "robots"),
+    "checkpoint": ("glossary", "for_rl_researchers"),
+    "evaluation seed": ("glossary", "for_rl_researchers", "environments"),
+    "training seed": ("glossary", "for_rl_researchers"),
+    "shield": ("glossary", "planning"),
+    "reward machine": ("glossary", "read_a_mission", "missions"),
+    "LTL": ("missions", "for_formal_methods", "glossary"),
+    "recurring mission": ("read_a_mission", "glossary", "missions", "planning"),
+    "event": ("read_a_mission", "glossary", "missions", "ros"),
+    "recording": ("recording",),
+    "Nav2": ("for_nav2_users", "robots", "glossary"),
+    "AMCL": ("robots", "for_nav2_users", "glossary"),
+    "behaviour tree": ("for_nav2_users", "ros"),
+    "Gymnasium": ("your_environment", "environments"),
+    "proposition": ("glossary", "missions", "your_environment"),
+    "constraint": ("glossary", "maps", "environments", "your_environment"),
+    "goal-conditioned": ("glossary", "for_rl_researchers"),
+    "zero-shot": ("glossary", "for_rl_researchers", "few_shot"),
+    "few-shot": ("few_shot",),
+    "fine-tuning": ("glossary", "for_rl_researchers", "few_shot"),
+    "exit code": ("exit_codes",),
+    "quality of service": ("ros",),
+    "lifecycle": ("for_nav2_users", "ros", "systems"),
+    "odometry": ("your_robot", "robots", "glossary"),
+    "emergency stop": ("glossary", "limits", "your_robot"),
+    "deadline": ("glossary", "missions", "planning"),
+    "feasibility": ("glossary", "planning"),
+    "team": ("large_missions",),
+    "priority": ("ros", "commands", "limits"),
+    "docker": ("install",),
+    "troubleshooting": ("install",),
+}
+"""Words that people of the field look for, and the pages of which one must come first."""
+FIRST_RESULT = (
+    "() => [...document.querySelectorAll('.md-search-result__item a')].slice(0, 1)"
+    ".map(link => new URL(link.href).pathname.split('/').pop().split('.')[0])[0] ?? ''"
+)
+
+
+def test_the_search_finds_the_page_for_each_word_of_the_field(site):
+    """The site's own search, in a real browser: the first result is a page that explains the word."""
+    handler = partial(Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, chromium() as browser:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+        box = "[data-md-component=search-query]"
+        page.focus(box)
+        found = {}
+        for word, right in SEARCHED.items():
+            page.fill(box, word)
+            page.press(box, "End")  # the search listens to keys
+            deadline = time.monotonic() + 10
+            while page.evaluate(FIRST_RESULT) not in right and time.monotonic() < deadline:
+                page.wait_for_timeout(20)
+            found[word] = page.evaluate(FIRST_RESULT)
+        server.shutdown()
+    wrong = {word: first for word, first in found.items() if first not in SEARCHED[word]}
+    assert wrong == {}
+    assert len(found) >= 40

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import hypot
+from math import atan2, degrees, hypot
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +23,15 @@ from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
 from skm_machine import Mission, plan_paper
-from skm_machine.drawing.canvas import words_broken
-from skm_machine.drawing.machine import draw_machine
+from skm_machine.drawing.canvas import Canvas, words_broken
+from skm_machine.drawing.machine import machine_canvas
+from skm_machine.drawing.svg import svg_document
 from skm_machine.errors import SkmError
 from skm_machine.logic.printer import labels_text
 from skm_machine.tracker import Transition
+from skm_primitives.figures.machine import machine_figure
 from skm_sim.arrays import FloatArray
+from skm_sim.registry import symbols
 from skm_sim.scene import Shape
 from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene, extent, gone_look, outline_of, top_of
 
@@ -43,6 +46,7 @@ ACCEPTED: Final = "#2f8f63"
 FAILED: Final = "#c0392b"
 INK: Final = "#26364d"
 MUTED: Final = "#5c6878"
+ROBOT: Final = "#1d6fd8"
 GAP: Final = 10.0
 MARKED: Final = 20
 """Most transitions that are marked along the path."""
@@ -56,6 +60,9 @@ NEARBY: Final = 8
 GONE_KEY: Final = (0.6, 0.6, 0.6)
 """The colour that stands for all where the list says how what is gone is drawn."""
 SUFFIXES: Final = (".svg", ".png")
+PICTURE_DPI: Final = 130
+MACHINE_WIDTH: Final = 1.3
+"""Most widths of the run that its machine may have below it, in a picture of pixels."""
 
 Look = dict[str, Any]
 """Options of matplotlib."""
@@ -94,12 +101,12 @@ def check_picture(path: Path) -> Path:
 
 
 def save_run(run: RecordedRun, path: Path) -> list[str]:
-    """Write the run as .svg, with its machine below, and as .png without; return both paths."""
+    """Write the run, with its machine below, as .svg and as .png; return both paths."""
     svg, png = (check_picture(path).with_suffix(suffix) for suffix in SUFFIXES)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         svg.write_text(run_svg(run), encoding="utf-8")
-        run_figure(run).savefig(png, dpi=130)
+        run_image(run).save(png)
     except OSError as error:
         raise SkmError(f"cannot write {path}: {error.strerror or error}") from error
     return [str(svg), str(png)]
@@ -112,12 +119,10 @@ def run_svg(run: RecordedRun) -> str:
         run_figure(run).savefig(buffer, format="svg", metadata={"Date": None})
     drawn = buffer.getvalue()
     top = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', drawn[drawn.index("<svg") :], count=2)
-    machine = run.mission.machine
-    if run.mission.in_parts:
+    canvas = _machine(run)
+    if canvas is None:
         return top
-    skills = plan_paper(machine, run.gamma).skills
-    colours = {state: state_colour(run, state) for state in range(machine.num_states)}
-    below = draw_machine(machine, skills, outlines=colours)
+    below = svg_document(canvas, "")
     (width, height), (wide, high) = _size(top), _size(below)
     total, tall = max(width, wide), height + GAP + high
     return (
@@ -126,6 +131,41 @@ def run_svg(run: RecordedRun) -> str:
         f"{_placed(below, (total - wide) / 2, height + GAP)}"
         f"{_placed(top, (total - width) / 2, 0.0)}</svg>\n"
     )
+
+
+def run_image(run: RecordedRun) -> Image.Image:
+    """Return the run, and below it the machine with the same colours, as pixels."""
+    figures = [run_figure(run)]
+    if (canvas := _machine(run)) is not None:
+        figures.append(machine_figure(canvas))
+    images = [_pixels(figure, PICTURE_DPI) for figure in figures]
+    for image in images[1:]:
+        image.thumbnail((round(MACHINE_WIDTH * images[0].width), image.height))
+    width = max(image.width for image in images)
+    tall = sum(image.height for image in images)
+    whole = Image.new("RGB", (width, tall), "white")
+    top = 0
+    for image in images:
+        whole.paste(image, ((width - image.width) // 2, top))
+        top += image.height
+    return whole
+
+
+def _machine(run: RecordedRun) -> Canvas | None:
+    """Return the drawing of the run's machine; none of a mission in parts, which has no one machine."""
+    if run.mission.in_parts:
+        return None
+    machine = run.mission.machine
+    skills = plan_paper(machine, run.gamma).skills
+    colours = {state: state_colour(run, state) for state in range(machine.num_states)}
+    return machine_canvas(machine, skills, outlines=colours)
+
+
+def _pixels(figure: Figure, dpi: int) -> Image.Image:
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
 
 
 def _size(svg: str) -> tuple[float, float]:
@@ -146,7 +186,7 @@ def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure
     moves = [move for move in run.moves if move.step <= run.steps][:MARKED]
     states = list(dict.fromkeys(state_at(run, place.step) for place in run.path[:-1]))
     title = words_broken(run.mission.text.strip(), 11, 440)
-    rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone)
+    rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone) + (shown is None)
     head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2
     low, high = extent(run.scene)
     view = 5.8 * min(1.5, float((high[1] - low[1]) / (high[0] - low[0])))
@@ -154,12 +194,13 @@ def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.1 / width, foot / height, 5.8 / width, view / height))
     if shown is None:
-        draw_scene(axes, run.scene, run.gone)
+        draw_scene(axes, run.scene, run.gone, symbols())
         _draw_path(axes, run)
+        _draw_robot(axes, run)
         for number, move in enumerate(moves, start=1):
             _mark(axes, run, number, move)
     else:
-        draw_scene(axes, shown)
+        draw_scene(axes, shown, (), symbols())
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     top = height - 0.2
     for line in title:
@@ -167,7 +208,7 @@ def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure
         top -= 0.22
     said, colour = _outcome(run)
     figure.text(0.02, top / height, said, size=9.5, color=colour, va="center")
-    _list(figure, run, moves, states, foot)
+    _list(figure, run, moves, states, foot, ends=shown is None)
     return figure
 
 
@@ -208,6 +249,27 @@ def _draw_path(axes: Axes, run: RecordedRun) -> None:
             "zorder": OVER_EVERYTHING + 1,
         }
         axes.plot(start.x, start.y, "o", **look)
+
+
+def _draw_robot(axes: Axes, run: RecordedRun) -> None:
+    """Draw where the robot is at the end, and where it looks: as it moved last, unless it is shown."""
+    if _has_arrow(run):
+        return
+    moved = [
+        (after.x - before.x, after.y - before.y)
+        for before, after in pairwise(run.path)
+        if hypot(after.x - before.x, after.y - before.y) > 1e-6
+    ]
+    if not moved:
+        return
+    place, (across, up) = run.path[-1], moved[-1]
+    turned = degrees(atan2(up, across)) - 90
+    look: Look = {"mfc": ROBOT, "mec": "white", "mew": 1.2, "zorder": OVER_EVERYTHING + 1.5}
+    axes.plot(place.x, place.y, marker=(3, 0, turned), ms=15, **look)
+
+
+def _has_arrow(run: RecordedRun) -> bool:
+    return any(shape.group == "robot" and shape.kind == "arrow" for shape in run.scene)
 
 
 def _ends(stretch: tuple[Place, Place]) -> frozenset[tuple[float, float]]:
@@ -254,17 +316,27 @@ def _list(
     moves: Sequence[Transition],
     states: Sequence[int],
     foot: float,
+    *,
+    ends: bool,
 ) -> None:
     """Write what the colours and numbers mean below the world."""
     names = run.mission.machine.names
     width, height = figure.get_size_inches()
     y = foot - 0.1
+    if ends:
+        ring: Look = {"marker": "o", "mfc": "white", "mec": INK, "mew": 1.6, "ms": 7, "ls": ""}
+        robot: Look = {"marker": (3, 0, -90), "mfc": ROBOT, "mec": "white", "ms": 11, "ls": ""}
+        shown = [(0.245, ring, "start"), (1.695, robot, "robot at the end")]
+        for x, marker, said in shown[: 1 if _has_arrow(run) else 2]:
+            figure.add_artist(Line2D([x / width], [y / height], **marker))
+            figure.text((x + 0.205) / width, y / height, said, size=9, color=MUTED, va="center")
+        y -= 0.2
     for index, state in enumerate(states):
         column, row = index % 4, index // 4
         x, line = 0.12 + 1.45 * column, y - 0.2 * row
         colour = state_colour(run, state)
-        ends = [x / width, (x + 0.25) / width], [line / height] * 2
-        figure.add_artist(Line2D(*ends, color=colour, lw=2.6))
+        stroke = [x / width, (x + 0.25) / width], [line / height] * 2
+        figure.add_artist(Line2D(*stroke, color=colour, lw=2.6))
         said = f"in state {names[state]}"
         figure.text((x + 0.33) / width, line / height, said, size=9, color=MUTED, va="center")
     y -= 0.2 * ((len(states) + 3) // 4)
@@ -330,11 +402,7 @@ def film_frames(run: RecordedRun, scenes: Sequence[Sequence[Shape]]) -> list[Ima
     still = [shape for shape in scenes[0] if all(shape in scene for scene in scenes[1:])]
     kept = set(still)
     figure = run_figure(replace(run, scene=scenes[0], gone=()), shown=still)
-    figure.set_dpi(DPI * FINER)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
-    ground = Image.fromarray(np.asarray(pixels)).convert("RGB")
+    ground = _pixels(figure, DPI * FINER)
     to_data: Any = figure.axes[0].transData
 
     def to_pixels(points: FloatArray) -> FloatArray:

@@ -45,6 +45,11 @@ def draw_icon(axes: Axes, proposition: str, x: float, y: float, alpha: float = 1
     _ICONS[proposition](axes, place, alpha)
 
 
+def draw_symbol(axes: Axes, proposition: str, x: float, y: float) -> None:
+    """Draw the object of a proposition into a scene from above, where y grows upwards."""
+    _ICONS[proposition](axes, Affine2D().translate(x, y) + axes.transData, 1.0)
+
+
 def _polygon(
     axes: Axes, place: Transform, points: Sequence[tuple[float, float]], colour: str, alpha: float
 ) -> None:
@@ -149,6 +154,10 @@ _ICONS: dict[str, Icon] = {
     "decoration": _decoration,
     **{name: _letter(name) for name in "ABCD"},
 }
+
+
+SYMBOLS = dict.fromkeys(_ICONS, draw_symbol)
+"""For pictures of scenes: `skm_sim.scene_drawing`."""
 
 
 # Paths and the agent on the map; paths keep right, so that there and back can be told apart.
