@@ -75,7 +75,7 @@ def commands() -> str:
     """Return every command's help, as `skm COMMAND --help` prints it."""
     from skm_cli.main import COMMANDS, build_parser  # noqa: PLC0415
 
-    os.environ["COLUMNS"] = "100"
+    os.environ["COLUMNS"] = "80"  # what a page has room for
     parser = build_parser()
     texts = ["# Commands\n\nWhat `skm COMMAND --help` prints. `skm help` lists the commands.\n"]
     texts.append(f"## skm\n\n```text\n{parser.format_help()}```\n")
