@@ -1,4 +1,4 @@
-"""What a release needs: versions that agree, notes, workflows that parse. `make release` does the rest."""
+"""What a release needs: versions that agree, notes, workflows that parse."""
 
 import runpy
 from pathlib import Path
