@@ -196,8 +196,8 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
 LEAST_WAY: Final = 1e-3
 """Metres by which the robot must have moved to be in another place."""
 UNSEEN_SECONDS: Final = 0.3
-"""In real time, after so long between two pictures of the world a path has a gap: no way is shown that
-nobody has seen, such as one through a wall."""
+"""In real time, where more than the steps of so long, and than one, lie between two pictures of the
+world, a path has a gap: no way is shown that nobody has seen, such as one through a wall."""
 MOST_SHAPES: Final = 3000
 MOST_PIXELS: Final = 4_000_000
 CHANNELS: Final = {"rgb8": 3, "mono8": 1}
@@ -372,8 +372,10 @@ class Pace:
 class RunView:
     """Keeps the hub's documents up to date; every method is called from one thread."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, *, live: bool = False) -> None:
+        """`live`: messages come as the robot goes, and some may be missed."""
         self.hub = hub
+        self._live = live
         self.world = WorldView(hub)
         self.context = MissionContext()
         self._gamma = 0.9
@@ -386,7 +388,7 @@ class RunView:
         self._state = -1
         self._next: tuple[int, int] | None = None
         self._path_of: tuple[Any, ...] = ()
-        self._marked_at = 0.0
+        self._step = self._marked_step = 0
         self._last_place: tuple[float, float] | None = None
         self._logged: dict[str, int] = {}
         """The latest entry of each mission's log."""
@@ -443,13 +445,13 @@ class RunView:
     def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray
         """Take the world's shapes, and the robot's place for the path."""
         self.world.on_markers(message)
-        robot = next((m for m in message.markers if m.ns == "robot" and m.action == ADD), None)
-        if robot is not None:
-            stamp, period = robot.header.stamp, self.context.step_seconds
-            at, before = stamp.sec + stamp.nanosec / 1e9, self._marked_at
-            self._marked_at = at
-            missed = bool(period) and at - before > max(1.5 * (period or 0.0), UNSEEN_SECONDS)
-            self.on_place((_number(robot.pose.position.x), _number(robot.pose.position.y)), missed)
+        place, period = self.world.place, self.context.step_seconds
+        missed = False
+        if self._live and period:  # a recording holds every place
+            missed = self._step - self._marked_step > max(1, int(UNSEEN_SECONDS / period))
+        self._marked_step = self._step
+        if place is not None:
+            self.on_place(place, missed)
 
     def on_place(self, place: tuple[float, float], missed: bool = False) -> None:
         """Take a place of the robot's path; `missed`: where it was before is not known."""
@@ -470,6 +472,7 @@ class RunView:
                 self.hub.restart("path")
                 self._last_place = None
             self._path_of = episode
+        self._step = int(message.step)
         period = float(message.period)
         seconds = period or None
         if seconds != self.context.step_seconds:

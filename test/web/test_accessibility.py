@@ -178,7 +178,7 @@ def test_everything_can_be_reached_and_done_with_keys(browser, recording):
 def test_missions_are_built_from_clicks_kept_over_a_reload_and_asked_about(browser, recording):
     with live_page(browser, recording, viewport=DESK) as page:
         for kind, words in (
-            ("order", "visit A, B in order"),
+            ("order", "visit A, B in sequence"),
             ("within", "visit A, B within 30 steps"),
             ("whenever", "whenever A go to B"),
             ("visit", "visit A, B"),

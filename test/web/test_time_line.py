@@ -1,12 +1,17 @@
 """The time line of a recording: the mission alone, however old what was latched is."""
 
+import json
+
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.recording.cdr import BEGAN
+from skm_primitives.recording.cdr import BEGAN, codec_of
+from skm_primitives.recording.episode_recorder import marker_fields
 from skm_primitives.recording.files import RunWriter, read_recording, summary
-from skm_web.hub import Hub
+from skm_sim.scene import Shape
+from skm_web.hub import Hub, Seen
 from skm_web.player import replay_file
+from skm_web.views import RunView
 
 HOUR = 3600 * 10**9
 
@@ -53,3 +58,23 @@ def test_the_slider_is_as_long_as_the_mission_after_an_hour_of_uptime(recording)
         replay.seek(seconds)
         assert hub.value("mission")["outcome"] == "accepted"
         replay.stop()
+
+
+def test_a_live_path_has_a_gap_where_steps_were_missed():
+    """No way through a wall is shown that only joins two places which the page happened to see."""
+    hub = Hub()
+    view = RunView(hub, live=True)
+    codec, seen = codec_of("skm/Observation"), codec_of("visualization_msgs/MarkerArray")
+    try:
+        for step, x in ((0, 0.0), (1, 1.0), (7, 7.0), (8, 8.0)):
+            state = {"session": 1, "episode": 1, "step": step, "period": 0.25}
+            view.on_observation(codec.decode(codec.encode(state)))
+            robot = marker_fields(
+                Shape("robot", "sphere", (x, 0.0, 0.0), (1, 1, 1), (0, 0, 0, 1)), 0, {}
+            )
+            view.on_markers(seen.decode(seen.encode({"markers": [robot]})))
+    finally:
+        view.close()
+    path = json.loads("{" + hub.news(Seen()) + "}")["streams"]["path"]["items"]
+    assert [point[0] for point in path] == [0.0, 1.0, 7.0, 8.0]
+    assert [len(point) == 4 for point in path] == [False, False, True, False]

@@ -342,8 +342,7 @@ class ProductPolicy:
         self._reactions.restart()
         if not self.possible[self.mission.machine.initial, self._place, 0]:
             raise UnachievableMissionError(
-                f"the mission cannot be achieved from here (place {int(observation)}), though it can"
-                " from elsewhere"
+                "the mission cannot be achieved from here, though it can from elsewhere"
             )
         if self._deadlines is not None:
             self._moves.clear()

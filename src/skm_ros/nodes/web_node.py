@@ -328,7 +328,7 @@ class WebNode(SkmNode):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__("web", SETTINGS, **options)
         self.hub = Hub()
-        self.view = RunView(self.hub)
+        self.view = RunView(self.hub, live=True)
         self.hub.put("controls", {})
         self.hub.put("server", {"deadman": bool(self.setting("deadman"))})
         self._lock = threading.Lock()

@@ -7,7 +7,8 @@ import { t } from "./language.js";
 const PATTERNS = {
   own: ["in my own words", null],
   visit: ["visit places", (places) => `visit ${places.join(", ")}`],
-  order: ["visit in this order", (places) => `visit ${places.join(", ")}${places.length > 1 ? " in order" : ""}`],
+  // "in order" forbids to pass the later ones before: then a robot that begins in one is refused.
+  order: ["visit in this order", (places) => `visit ${places.join(", ")}${places.length > 1 ? " in sequence" : ""}`],
   patrol: ["patrol again and again", (places) => `patrol ${places.join(", ")}`],
   within: ["visit in time", (places, bound) => `visit ${places.join(", ")} within ${bound}`],
   whenever: ["whenever one, go to the other", ([first, second]) => (second ? `whenever ${first} go to ${second}` : ""), 2],

@@ -45,7 +45,7 @@ export class World {
     }
     this.things = shapes.filter((each) => each.kind !== "text" && !["floor", "wall"].includes(each.group));
     const drawn = (wanted) => shapes.filter(wanted).sort((a, b) => a.top - b.top).map((each) => this.drawn(each));
-    this.layers[0].replaceChildren(...walls(shapes), ...drawn((each) => each.kind !== "text"), ...shapes.flatMap((each) => sign(each)));
+    this.layers[0].replaceChildren(...walls(shapes), ...drawn((each) => each.kind !== "text"), ...shapes.flatMap((each) => sign(each, this.size / 18)));
     this.layers[3].replaceChildren(...drawn((each) => each.kind === "text"));
   }
 
@@ -181,12 +181,12 @@ function walls(shapes) {
   return [...below("outside", WALL), ...below("joint", 0.025)];
 }
 
-/** Return the icon of a place, on its shape; the letters beside it say what it is to those who cannot tell. */
-function sign(each) {
+/** Return the icon of a place: on a small one, whose name is below it; in a large one, above its name. */
+function sign(each, most) {
   const strokes = each.kind === "text" || ["floor", "wall"].includes(each.group) ? null : icon(each.group);
   if (!strokes) return [];
-  const size = 0.62 * Math.min(each.width, each.height) / 24;
-  return [shape("path", { class: "icon", d: strokes, transform: `translate(${each.x - 12 * size} ${-each.y - 12 * size}) scale(${size})` })];
+  const fits = 0.62 * Math.min(each.width, each.height), size = Math.min(fits, most), above = fits > 1.6 * size ? size : 0;
+  return [shape("path", { class: "icon", d: strokes, transform: `translate(${each.x - size / 2} ${-each.y - size / 2 - above}) scale(${size / 24})` })];
 }
 
 const turned = ({ heading, x, y }) => (heading ? `rotate(${(-heading * 180) / Math.PI} ${x} ${-y})` : null);
