@@ -294,9 +294,12 @@ class Narrator:
         fatal = [labels for o, sets in outcomes.items() if self._is_fatal(o) for labels in sets]
         safe = [labels for o, sets in outcomes.items() if not self._is_fatal(o) for labels in sets]
         fatal = [labels for labels in fatal if labels - now.events == labels or labels in safe]
-        said, stays = [], []
+        said, stays, happening = [], [], dict[str, None]()
         for labels in dict.fromkeys(fatal):
             named = telling([labels], safe, self._names).propositions()
+            if named and self._events.issuperset(named):
+                happening.update((_plain(name), None) for name in named if name in labels)
+                continue  # what the robot does not control it cannot avoid
             held = [_plain(name) for name in self._names if name in named and name in labels]
             missing = [_plain(name) for name in self._names if name in named and name not in labels]
             text = phrases.joined(held, "with")
@@ -317,6 +320,9 @@ class Narrator:
                 sentence = phrases("avoiding near", names=names, steps=steps)
         if stays and not said:
             sentence = phrases("staying", names=phrases.joined(stays[:MOST_NAMES], "or"))
+        if happening:
+            names = phrases.joined(list(happening)[:MOST_NAMES], "or")
+            sentence += phrases("would fail", names=names[:1].upper() + names[1:])
         return sentence
 
     def _waiting(self, state: int, true: LabelSet, phrases: Phrases) -> str:
@@ -403,6 +409,9 @@ class Narrator:
             said = phrases("forbidden there", goal=goal, step=move.step) + "."
         if told:
             said += phrases("until then", names=", ".join(told))
+        named = self._telling(move)
+        if named and named <= self._events:
+            return said + phrases("not controlled", goal=goal)
         if any(not self._is_fatal(outcome) for outcome in self._outcomes(move.source)):
             said += phrases("instead", goal=goal)
         return said + ("" if end.shielded else phrases("no shield"))
@@ -412,6 +421,12 @@ class Narrator:
         formula = self._mission.formula
         if formula is None or formula.operator != "&":
             return ""
+        named = self._telling(move)
+        about = [part for part in formula.operands if named & set(part.propositions())]
+        return str(about[0]) if len(about) == 1 else ""
+
+    def _telling(self, move: Transition) -> frozenset[str]:
+        """Return the propositions that tell what has failed a mission from what would not have."""
         safe = [
             labels
             for outcome, sets in self._outcomes(move.source).items()
@@ -419,9 +434,8 @@ class Narrator:
             for labels in sets
         ]
         read = move.labels.intersection(self._names)
-        named = set(telling([read], [s for s in safe if s != read], self._names).propositions())
-        about = [part for part in formula.operands if named & set(part.propositions())]
-        return str(about[0]) if len(about) == 1 else ""
+        told = telling([read], [s for s in safe if s != read], self._names)
+        return frozenset(told.propositions())
 
 
 def shown_sets(skills: Skills) -> set[LabelSet]:

@@ -9,7 +9,7 @@ const OUTCOME_SIGNS = { accepted: "✓", "satisfied so far": "✓", failed: "✕
 export function showOther(mission, words) {
   say("other-words", words?.[spoken()] ?? "");
   say("other-current", mission.text);
-  say("other-progress", mission.text ? t("{0} steps", mission.steps) : "");
+  say("other-progress", mission.text ? steps(mission.steps) : "");
   const outcome = say("other-outcome", ended(mission));
   outcome.className = outcomeClass(mission);
   show(outcome, Boolean(outcome.textContent));
@@ -26,7 +26,7 @@ export function showMission(mission, formula, words, paused) {
   say("words", words?.[spoken()] ?? "");
   say("current", mission.text || t("none yet"));
   byId("current").title = formula?.words ?? formula?.formula ?? "";
-  say("progress", mission.text ? t("{0} steps", mission.steps) : "");
+  say("progress", mission.text ? steps(mission.steps) : "");
   const outcome = say("outcome", running && !mission.reason ? "" : ended(mission));
   outcome.className = outcomeClass(mission);
   show(outcome, Boolean(outcome.textContent));

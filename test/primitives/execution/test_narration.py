@@ -160,6 +160,21 @@ def test_a_failure_names_what_happened_which_clause_and_what_would_have_been_bet
     assert "gescheitert" in told.ended(Ending("failed", began=False), "de")
 
 
+def test_an_event_that_fails_a_mission_is_nobody_s_fault(skills):
+    told, mission = narrator("F coffee & G !alarm", skills, events=("alarm",))
+    assert told.where(Situation(mission.machine.initial, frozenset({"coffee"}))) == (
+        "Going for coffee. Alarm would fail the mission, and is not the robot's to avoid."
+    )
+    tracker = MissionTracker(mission.machine, ())
+    tracker.start({})
+    tracker.update({"alarm", "decoration"})
+    end = Ending("failed", 1, 0.25, tracker.transitions, shielded=False)
+    assert told.ended(end) == (
+        "Failed after 1 step (0.2 s): alarm at step 1, which G !alarm forbids. "
+        "The robot does not control alarm: nothing that it could do kept it from this."
+    )
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES[1:])
 def test_every_outcome_has_its_words(skills, outcome):
     told, _ = narrator("F coffee", skills)
