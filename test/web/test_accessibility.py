@@ -33,6 +33,19 @@ COVERED = """(ids) => ids.filter((id) => {
 })"""
 BOXES = """["world", "words", "log", "send"].map(
   (id) => document.getElementById(id).getBoundingClientRect().toJSON())"""
+SHIFTS = """() => {
+  window.shifts = [];
+  const note = (list) => window.shifts.push(...list.getEntries().flatMap((shift) =>
+    shift.sources.map(({ node }) => (node?.closest ? node : node?.parentElement))
+      .filter((node) => node && !node.closest("#verdict, #offers, #words, #outcome, #scene"))
+      .map((node) => node.id || node.tagName)));
+  window.shiftsSeen = new PerformanceObserver(note);
+  window.shiftsSeen.observe({ type: "layout-shift" });
+}"""
+"""Notes what Chromium sees moving, whoever has caused it, but for text within a place of its own."""
+SETTLED = """() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
+  setTimeout(() => resolve(window.shifts));
+})))"""
 HERE = "document.querySelector('#graph .state.here :is(rect, circle)')"
 CONTROLS = ["send", "cancel", "pause", "reset", "stop", "mission-text"]
 
@@ -131,12 +144,25 @@ def test_the_world_the_words_and_the_log_are_above_the_fold_and_nothing_jumps(br
         until(page, "document.querySelectorAll('#log-lines li').length > 0")
         before = page.evaluate(BOXES)
         assert max(box["bottom"] for box in before) <= DESK["height"]
+        page.evaluate(SHIFTS)
         page.click("#mission-text")
         page.wait_for_selector("#offers li")
         page.fill("#mission-text", "visit coffee, ofice")
         page.wait_for_selector("#verdict .caret")
         page.hub.put("words", {"en": "Short."})
         until_text(page, "#words", "Short.")
+        page.fill("#mission-text", "visit A, B in order")
+        page.wait_for_selector("#verdict .good")
+        page.click("#send")  # one is under way: it asks
+        page.wait_for_selector("#send-queue:not([hidden])")
+        page.click("#send")
+        until_text(page, "#answer", "done")
+        page.hub.put("mission", {**page.hub.value("mission"), "reason": "the robot is stopped"})
+        for stopped in ("stop was called", ""):
+            page.hub.put("world", {**page.hub.value("world"), "stopped": stopped})
+            page.wait_for_selector("#alarm", state="visible" if stopped else "hidden")
+        page.evaluate("document.querySelector('#stop-alarm').hidden = false")
+        assert page.evaluate(SETTLED) == []
         assert [box["top"] for box in page.evaluate(BOXES)] == [box["top"] for box in before]
     with live_page(browser, recording, viewport=PHONE) as phone:
         for name in ("#words", "#stop"):

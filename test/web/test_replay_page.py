@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import asyncio
 import pytest
 
 from browser import chromium, open_experts, page_at, until, until_lit, until_text
@@ -108,7 +109,8 @@ def test_a_machine_of_hundreds_of_states_is_folded_and_can_be_seen_whole(browser
     view = RunView(hub)
 
     async def handle(request):
-        return {"ok": True, "drawing": view.whole_machine()}
+        # As the node does: pages are still fed meanwhile, else they look for another connection.
+        return {"ok": True, "drawing": await asyncio.to_thread(view.whole_machine)}
 
     large_mission(view, 0)
     server = PageServer(hub, handle)
