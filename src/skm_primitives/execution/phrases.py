@@ -114,7 +114,7 @@ GERMAN: Final[Mapping[str, str]] = {
     "forbidden there": ": {goal} bei Schritt {step}, was die Mission dort verbietet",
     "until then": " Bis dahin: {names}.",
     "instead": " Jeder Schritt ohne {goal} hätte sie möglich gehalten.",
-    "not controlled": " Der Roboter bestimmt {goal} nicht: nichts, was er tun konnte, hätte es verhindert.",
+    "not controlled": " Der Roboter bestimmt {goal} nicht: nichts, was er tat, konnte es verhindern.",
     "no shield": " Der Schutzschild war aus; mit ihm unterbleibt das, wo der Weg bekannt ist.",
     "accepted": "erfüllt",
     "outcome failed": "gescheitert",

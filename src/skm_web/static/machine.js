@@ -27,7 +27,7 @@ export class Machine {
       this.draw(this.folded);
       return;
     }
-    say(this.whole, "drawing …");
+    say(this.whole, t("drawing …"));
     const answer = await ask({ type: "machine" });
     if (!answer.ok) { say("machine-facts", t(answer.message)); say(this.whole, t("all states")); return; }
     this.unfolded = true;
