@@ -1,8 +1,8 @@
 """A recording on the page, in a real Chromium; and a machine of hundreds of states that stays usable."""
 
+import asyncio
 from types import SimpleNamespace
 
-import asyncio
 import pytest
 
 from browser import chromium, open_experts, page_at, until, until_lit, until_text
