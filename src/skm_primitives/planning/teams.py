@@ -18,7 +18,7 @@ import heapq
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
@@ -174,7 +174,7 @@ class TeamPlanner:
     def __init__(self, machine: FactoredMachine, team: Team) -> None:
         if machine.endless:
             raise SkmError("a team's mission has an end: read it as one (horizon finite)")
-        self.machine, self.team = machine, team
+        self.machine, self.team = machine, _without_fatal_cells(machine, team)
         self._needs: dict[Parts, frozenset[str]] = {}
         self._steps: dict[tuple[Parts, frozenset[str]], tuple[Parts | None, float]] = {}
         self._distances: dict[str, IntArray] = {}
@@ -330,6 +330,37 @@ class TeamPlanner:
                 return step
             parts = after
         return None
+
+
+def _without_fatal_cells(machine: FactoredMachine, team: Team) -> Team:
+    """Return a team that never enters cells which lose the mission whoever is there, and whenever."""
+    names = frozenset(machine.propositions)
+    shown = {
+        (robot, labels): (labels | {f"{robot}.{name}" for name in labels}) & names
+        for robot in team.names
+        for labels in team.cells.labels
+    }
+    fatal = {labels: _is_fatal(machine, labels) for labels in set(shown.values())}
+    closed = {
+        cell
+        for cell, labels in enumerate(team.cells.labels)
+        if all(fatal[shown[robot, labels]] for robot in team.names)
+    }
+    if not closed:
+        return team
+    return replace(team, cells=replace(team.cells, closed=team.cells.closed | closed))
+
+
+def _is_fatal(machine: FactoredMachine, labels: frozenset[str]) -> bool:
+    """Tell whether a part is lost in all of its states if these labels show, whatever else does."""
+    for part in machine.watched:
+        if labels.isdisjoint(part.table.propositions):
+            continue
+        table = part.table.given(dict.fromkeys(labels, True))
+        live = [state for state in range(part.num_states) if state not in part.dead]
+        if all(part.after(o) is None for state in live for o in table.outcomes(state)):
+            return True
+    return False
 
 
 def distances(moves: IntArray, goals: Collection[int]) -> IntArray:
@@ -555,6 +586,14 @@ class _Schedules:
         self._graph = PlaceGraph(self.team.cells, places, self.starts[0])
         self._between: FloatArray = self._graph.shortest_ways()
         np.fill_diagonal(self._between, 0.0)
+        where = self.team.positions
+        self.places: list[list[float]] = [] if where is None else where.tolist()
+        """The centres of cells, where robots have a size."""
+        self.reach = 0.0
+        """Metres in x or in y from which two robots cannot come too close within a step."""
+        if where is not None:
+            longest = float(np.abs(where[self.team.moves] - where[:, None]).max())
+            self.reach = 2 * (self.team.radius + self.team.margin) + 3 * longest
         anywhere = np.ones(len(self.team.cells.labels), np.bool_)
         self._from_start = self._graph.ways_from(np.array(self.starts), anywhere)
 
@@ -563,11 +602,13 @@ class _Schedules:
         until = self.deadline - LAYING * (self.deadline - self.began)
         candidates = self._search(until)
         best: tuple[tuple[int, ...], ...] | None = None
-        free = 0
+        free, hopeless = 0, 2 * self.deadline - self.began
         for _, score in candidates[:REALISED]:
             if best is not None and score.steps >= len(best[0]) - 1:
                 break
             for slack in (0, 1):
+                if time.process_time() > (self.deadline if best is not None else hopeless):
+                    break
                 paths = _Timetable(self, score.events, slack).paths()
                 if paths is None:
                     continue
@@ -575,8 +616,6 @@ class _Schedules:
                 if steps is not None and (best is None or steps < len(best[0]) - 1):
                     best = tuple(tuple(path[: steps + 1]) for path in paths)
                     free = int(candidates[0][1].steps)
-            if time.process_time() > self.deadline and best is not None:
-                break
         if best is None:
             raise NoPlanFoundError(
                 "no plan was found for the team, which does not prove that there is none"
@@ -797,8 +836,11 @@ class _Schedule:
         if holds:
             self.holding[robot] = name
             return False
-        self.index[robot] += 1
         self.blocked.clear()
+        if name in planner.needs(after):
+            self.holding[robot] = name  # it has to show once more, or with others
+        else:
+            self.index[robot] += 1
         return self._moved(after)
 
     def _moved(self, parts: Parts) -> bool:
@@ -846,6 +888,7 @@ class _Timetable:
         self.schedules, self.planner = schedules, schedules.planner
         self.team = schedules.team
         self.events, self.slack = events, slack
+        self._places, self._reach = schedules.places, schedules.reach
         self.reserved: list[list[int]] = [[cell] for cell in schedules.starts]
         """The cells of each robot, as far as they are settled."""
         self.fixed: set[int] = {
@@ -862,16 +905,16 @@ class _Timetable:
         for event in self.events:
             robot, (place, _) = event.robot, planner.place(event.name)
             labels = self.schedules.labels(robot, place)
-            shown = frozenset().union(*(planner.shown[r][self.reserved[r][-1]] for r in holders))
+            shown = self._shown(holders, last)
             earliest = 0
             for when, before in reversed(history):
-                after, reward = planner.advance(before, labels | shown)
-                works = after is not None and (reward > 0 or after != before)
-                if not event.holds and not works:
+                after, reward = planner.advance(before, labels | self._shown(holders, when))
+                moves = reward > 0 or after != before
+                if after is None or not (event.holds or moves):
                     earliest = self._next_time(history, when)
                     break
             self.fixed.discard(robot)
-            allowed = self._allowed(robot, place, parts)
+            allowed = [(time, self._allowed(robot, place, then)) for time, then in history]
             leg = self._leg(robot, place, earliest + (self.slack if earliest else 0), allowed)
             if leg is None:
                 return None
@@ -885,15 +928,17 @@ class _Timetable:
             after, _ = planner.advance(parts, labels | shown)
             if after is None:
                 return None
-            parts = after
-            history.append((last, parts))
-            for r, name in list(holders.items()):
-                if name not in planner.needs(parts):
-                    del holders[r]
-                    self.fixed.discard(r)
-                    # It has to be there when the others are.
-                    missing = last - (len(self.reserved[r]) - 1)
-                    self.reserved[r] += [self.reserved[r][-1]] * max(0, missing)
+            if event.name in planner.needs(after):
+                holders[robot] = event.name
+                self.fixed.add(robot)
+            while True:
+                parts = after
+                history.append((last, parts))
+                self._release(holders, parts, last)
+                after, reward = planner.advance(parts, self._shown(holders, last))
+                if not holders or reward > 0 or after is None or after == parts:
+                    break
+                last += 1
         end = max(map(len, self.reserved)) - 1 + 2
         for robot in range(len(self.reserved)):
             idle = self._idle(robot, end, parts)
@@ -901,6 +946,21 @@ class _Timetable:
                 return None
             self.reserved[robot] += idle
         return self.reserved
+
+    def _shown(self, holders: Collection[int], when: int) -> frozenset[str]:
+        """Return what robots show that wait in their places, and are there by then."""
+        there = (r for r in holders if len(self.reserved[r]) - 1 <= when)
+        return frozenset().union(*(self.planner.shown[r][self.reserved[r][-1]] for r in there))
+
+    def _release(self, holders: dict[int, str], parts: Parts, last: int) -> None:
+        """Let robots go on that waited for what has happened in step `last`."""
+        for r, name in list(holders.items()):
+            if name not in self.planner.needs(parts):
+                del holders[r]
+                self.fixed.discard(r)
+                # It has to be there when the others are.
+                missing = last - (len(self.reserved[r]) - 1)
+                self.reserved[r] += [self.reserved[r][-1]] * max(0, missing)
 
     @staticmethod
     def _next_time(history: Sequence[tuple[int, Parts]], when: int) -> int:
@@ -937,12 +997,26 @@ class _Timetable:
                 came = to = path[-1]
             else:
                 continue
-            if bool(self.team.too_close(cell, after, *self.team.ends(other, came, to))):
+            if self._are_near(cell, came) and bool(
+                self.team.too_close(cell, after, *self.team.ends(other, came, to))
+            ):
                 return False
         return True
 
-    def _leg(self, robot: int, place: str, earliest: int, allowed: BoolArray) -> list[int] | None:
-        """Return the cells of a shortest way in space and time to a place, not before a step."""
+    def _are_near(self, a: int, b: int) -> bool:
+        """Tell whether robots in two cells may meet within a step: quick, and most are not."""
+        if not self._places:
+            return True
+        (x, y), (other_x, other_y) = self._places[a], self._places[b]
+        return abs(x - other_x) < self._reach and abs(y - other_y) < self._reach
+
+    def _leg(
+        self, robot: int, place: str, earliest: int, allowed: Sequence[tuple[int, BoolArray]]
+    ) -> list[int] | None:
+        """Return the cells of a shortest way in space and time to a place, not before a step.
+
+        `allowed`: which cells may be passed after each of some times, in order.
+        """
         path = self.reserved[robot]
         start, began = path[-1], len(path) - 1
         away = self.planner.distance(place)
@@ -972,7 +1046,8 @@ class _Timetable:
                 if (after, min(step + 1, settled)) in seen or away[after] < 0:
                     continue
                 target_too_soon = goals[after] and step + 1 < earliest
-                if target_too_soon or not (allowed[after] or goals[after] or after == cell):
+                fine = next(cells for time, cells in reversed(allowed) if time <= step)[after]
+                if target_too_soon or not (fine or goals[after] or after == cell):
                     continue
                 if not self._free(robot, cell, after, step + 1):
                     continue
