@@ -6,7 +6,7 @@ Each mission has 2 to 4 robots, each of a speed of its own, in the hall: safety-
 MuJoCo with noise, delays and losses as in docs/how-to/robots.md, each driven by the bridge's `Drive`, at
 so many times the speed of life. The team's node is a process of its own and hears of cells over DDS, as
 from bridges. In every second mission one robot is killed: nothing is heard of it any more, and it
-stands.
+stands; in every fourth it is one that no clause names, if there is one.
 
 Judged at 20 Hz on the true poses: whether the mission is fulfilled, whether a robot is in a forbidden
 place, and how close two robots come, which must not be closer than their radii. What is in the output
@@ -165,10 +165,10 @@ class Trial:
 
     @property
     def explained(self) -> bool:
-        """Whether a mission that lost a robot it needs ended with that reason."""
-        return bool(self.killed) and self.outcome == "failed" and f"{self.killed} is gone" in (
-            self.reason
-        )  # fmt: skip
+        """Whether a mission that lost a robot ended since that is needed, or stands in the only way."""
+        said = (f"{self.killed} is gone", f"{self.killed} stands in the way", "where it is")
+        ended = bool(self.killed) and self.outcome == "failed"
+        return ended and any(words in self.reason for words in said)
 
 
 class TrialSystem:
@@ -218,7 +218,9 @@ class TrialSystem:
             clauses.append(rng.choice(CLAUSES).format(p=p, q=q, r=r, s=s))
         trial = Trial(number, len(names), " & ".join(f"({clause})" for clause in clauses))
         if number % 2:
-            trial.killed, trial.killed_at = rng.choice(names), rng.uniform(2.0, 40.0)
+            spare = [name for name in names if f"{name}." not in trial.mission]
+            trial.killed = rng.choice(spare if spare and number % 4 == 1 else names)
+            trial.killed_at = rng.uniform(2.0, 40.0)
         poses = [
             (float(centres[cell][0]), float(centres[cell][1]), rng.uniform(-math.pi, math.pi))
             for cell in cells
@@ -306,7 +308,7 @@ def summary(trials: Sequence[Trial], diameter: float) -> str:
     ):
         lines.append(
             f"{name}: {len(some)} missions, {sum(t.fulfilled for t in some)} fulfilled in truth,"
-            f" {sum(t.explained for t in some)} ended since the robot that was killed is needed,"
+            f" {sum(t.explained for t in some)} ended since the killed robot is needed or in the way,"
             f" {sum(not t.fulfilled and not t.explained for t in some)} otherwise"
         )
     close = [t for t in trials if t.closest < diameter]

@@ -175,6 +175,8 @@ class TeamPlanner:
         if machine.endless:
             raise SkmError("a team's mission has an end: read it as one (horizon finite)")
         self.machine, self.team = machine, _without_fatal_cells(machine, team)
+        self._open_moves = self.team.moves
+        """Where actions lead but for robots that are gone."""
         self._needs: dict[Parts, frozenset[str]] = {}
         self._steps: dict[tuple[Parts, frozenset[str]], tuple[Parts | None, float]] = {}
         self._distances: dict[str, IntArray] = {}
@@ -280,6 +282,7 @@ class TeamPlanner:
         """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
         began = time.process_time()
         here = self.machine.start if parts is None else parts
+        self._keep_off_gone(starts)
         self._check(starts, here)
         working = len(self.team.names) - len(self.team.gone)
         if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
@@ -288,6 +291,22 @@ class TeamPlanner:
             if found is not None:
                 return TeamPlan(found, True, time.process_time() - began)
         return _Schedules(self, starts, here, began, began + seconds).best()
+
+    def _keep_off_gone(self, starts: Sequence[int]) -> None:
+        """Leave out the moves that come too close to robots that stand where they are for good."""
+        team = self.team
+        count, actions = team.cells.successors.shape
+        here = np.repeat(np.arange(count), actions)
+        there = team.moves[:, 1:].reshape(-1)
+        close: BoolArray = np.zeros(len(here), np.bool_)
+        for robot in (r for r, name in enumerate(team.names) if name in team.gone):
+            at = np.full_like(here, starts[robot])
+            close |= team.too_close(here, there, *team.ends(robot, at, at))
+        if close.any():
+            successors = np.where(close, here, there).reshape(count, actions)
+            self.team = replace(team, cells=replace(team.cells, successors=successors))
+            self._distances.clear()
+            self._open_moves = team.moves
 
     def _check(self, starts: Sequence[int], parts: Parts) -> None:
         """Refuse what provably cannot be done: robots that stand too close, places out of reach."""
@@ -305,9 +324,13 @@ class TeamPlanner:
             ]
             if not there and not reach:
                 gone = [self.team.names[r] for r in robots if r not in able]
-                why = (
-                    f"{' and '.join(gone)} is gone" if gone and not able else "no robot gets there"
-                )
+                why = "no robot gets there"
+                if gone and not able:
+                    why = f"{' and '.join(gone)} is gone"
+                elif len(self.at(place)) and any(
+                    distances(self._open_moves, self.at(place))[starts[r]] >= 0 for r in able
+                ):
+                    why = f"{_and(sorted(self.team.gone))} in the way"
                 raise UnachievableMissionError(f"'{name}' cannot be achieved any more: {why}")
 
     def must(self, parts: Parts) -> set[str]:
