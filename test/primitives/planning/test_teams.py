@@ -21,7 +21,7 @@ from skm_primitives.execution.team_run import (
     team_of,
 )
 from skm_primitives.planning.place_graph import Cells
-from skm_primitives.planning.teams import Team, TeamPlanner, collisions
+from skm_primitives.planning.teams import Team, TeamPlanner, _Schedules, collisions
 
 DATA = Path(__file__).parents[2] / "data"
 ORACLE = [json.loads(line) for line in (DATA / "teams.jsonl").read_text().splitlines()]
@@ -163,6 +163,25 @@ def test_what_a_robot_that_is_gone_shows_still_counts():
     assert episode.paths[1] == (number[0, 2],) * len(episode.paths[1])
 
 
+def test_a_robot_that_is_needed_twice_in_a_place_waits_there():
+    text = "F(r2.b & X F(r1.a & r2.b))"
+    corridor = Corridor(text, [1, 4])
+    planner = TeamPlanner(corridor.run.machine, corridor.run.team)
+    plan = _Schedules(planner, [1, 4], planner.machine.start, 0.0, 1e9).best()
+    assert plan.steps == 2
+    trace = [corridor.run.team.labels(cells) for cells in zip(*plan.paths, strict=True)][1:]
+    assert holds(parse(text), trace)
+
+
+def test_ways_keep_off_what_loses_the_mission():
+    number, cells = grid("a.x.b\n.....")
+    team = Team(("r1", "r2"), cells)
+    planner = TeamPlanner(team_mission("F a & F b & G !x", team).machine, team)
+    assert planner.distance("b")[number[0, 1]] == 5
+    other = TeamPlanner(team_mission("F a & F b & G !r1.x", team).machine, team)
+    assert other.distance("b")[number[0, 1]] == 3, "r2 may go there"
+
+
 def test_robots_that_begin_too_close_are_refused(hall):
     team, _ = hall
     cell = 100
@@ -223,5 +242,5 @@ def test_who_is_under_way_arrives_before_it_is_planned_again():
     run.take(dispatch.cells)
     run.lose(*dispatch.lost, halted=dispatch.halted)
     assert run.outcome == "impossible", "r2 stands in the only way to b"
-    assert run.reason == "the mission cannot be achieved any more, while r2 stands where it is"
+    assert run.reason == "'b' cannot be achieved any more: r2 stands in the way"
     assert run.team.ends(1, 3, 3) == (3, 4)
