@@ -11,6 +11,7 @@ from skm_cli.reports.check import reading_document
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
 from skm_primitives import Episode, Policy, Primitives
+from skm_primitives.execution.narration import Ending, Narrator, shown_sets
 from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
 from skm_primitives.planning.large_missions import Plan
 
@@ -26,6 +27,7 @@ def run_document(policy: Policy, primitives: Primitives, episode: Episode) -> di
         **planned,
         "reading": reading_document(mission),
         "outcome": episode.outcome,
+        "words": _words(policy, primitives, episode),
         "steps": episode.steps,
         "accepting_visits": episode.accepting_visits,
         "discounted_return": episode.discounted_return,
@@ -47,6 +49,17 @@ def run_document(policy: Policy, primitives: Primitives, episode: Episode) -> di
         "values": [decision.value for decision in episode.decisions],
         "checkpoint": primitives.digest,
     }
+
+
+def _words(policy: Policy, primitives: Primitives, episode: Episode) -> str:
+    """Return how the run ended, in words: those of the nodes, too."""
+    ending = Ending(
+        outcome=episode.outcome,
+        steps=episode.steps,
+        moves=episode.transitions,
+        rounds=episode.accepting_visits,
+    )
+    return Narrator(policy.mission, shown_sets(primitives)).ended(ending)
 
 
 def _plan_document(plan: Plan) -> dict[str, Any]:
@@ -82,6 +95,8 @@ def print_run(mission: Mission, document: dict[str, Any]) -> None:
             out.print(f"  step {move['step']:<4} {way} {labels}{mark}")
     visits = document["accepting_visits"]
     completed = f", {counted(visits, 'round')} completed" if mission.machine.endless else ""
+    if document["outcome"] == "failed":
+        out.print(f"  {escape(document['words'])}", soft_wrap=True)
     out.print(f"{document['outcome']} after {counted(document['steps'], 'step')}{completed}")
 
 

@@ -166,13 +166,20 @@ class Narrator:
 
     def _told(self, labels: LabelSet, others: Collection[LabelSet], phrases: Phrases) -> str:
         """Return what tells a label set from others: what holds in it, or else what does not."""
-        read = labels.intersection(self._names)
-        named = telling([read], [o for o in others if o != read], self._names).propositions()
-        held = [_plain(name) for name in self._names if name in named and name in read]
+        held, missing = self._telling(labels, others)
         if held:
             return phrases.joined(held, "with")
-        missing = [_plain(name) for name in self._names if name in named]
         return phrases("without", names=phrases.joined(missing, "or")) if missing else ""
+
+    def _telling(
+        self, labels: LabelSet, others: Collection[LabelSet]
+    ) -> tuple[list[str], list[str]]:
+        """Return the names that tell a label set from others: those that hold, those that do not."""
+        read = labels.intersection(self._names)
+        named = telling([read], [o for o in others if o != read], self._names).propositions()
+        told = [name for name in self._names if name in named]
+        held = [_plain(name) for name in told if name in read]
+        return held, [_plain(name) for name in told if name not in read]
 
     def _name(self, state: int, outcome: Outcome, phrases: Phrases) -> str:
         """Return what brings an outcome about: alternatives, the simplest ones."""
@@ -357,11 +364,13 @@ class Narrator:
         return phrases("reached count", goal=goal, k=count[0], n=count[1])
 
     def _reached(self, move: Transition, phrases: Phrases) -> str:
-        outcome = Outcome(move.target, move.reward)
-        read = move.labels.intersection(self._names)
-        sets = self._outcomes(move.source)
+        return self._told(move.labels, self._elsewhere(move), phrases)
+
+    def _elsewhere(self, move: Transition) -> list[LabelSet]:
+        """Return the label sets that would have led the machine elsewhere."""
+        outcome, sets = Outcome(move.target, move.reward), self._outcomes(move.source)
         others = [s for o, found in sets.items() if o != outcome for s in found]
-        return self._told(read, [s for s in others if s not in sets.get(outcome, ())], phrases)
+        return [s for s in others if s not in sets.get(outcome, ())]
 
     def ended(self, end: Ending, language: str = "en") -> str:
         """Return how a mission ended: what was reached and when, or what failed it, and why."""
@@ -403,13 +412,18 @@ class Narrator:
         if not goal:
             return "."
         clause = self._clause(move)
+        held, missing = self._telling(move.labels, self._elsewhere(move))
+        what = "forbidden" if held else "missed"
+        names = phrases.joined(missing, "or")
         if clause:
-            said = phrases("forbidden", goal=goal, step=move.step, clause=clause) + "."
+            said = phrases(what, goal=goal, names=names, step=move.step, clause=clause) + "."
         else:
-            said = phrases("forbidden there", goal=goal, step=move.step) + "."
+            said = phrases(f"{what} there", goal=goal, names=names, step=move.step) + "."
         if told:
             said += phrases("until then", names=", ".join(told))
-        named = self._telling(move)
+        if not held:
+            return said
+        named = self._told_apart_by(move)
         if named and named <= self._events:
             return said + phrases("not controlled", goal=goal)
         if any(not self._is_fatal(outcome) for outcome in self._outcomes(move.source)):
@@ -421,11 +435,11 @@ class Narrator:
         formula = self._mission.formula
         if formula is None or formula.operator != "&":
             return ""
-        named = self._telling(move)
+        named = self._told_apart_by(move)
         about = [part for part in formula.operands if named & set(part.propositions())]
         return str(about[0]) if len(about) == 1 else ""
 
-    def _telling(self, move: Transition) -> frozenset[str]:
+    def _told_apart_by(self, move: Transition) -> frozenset[str]:
         """Return the propositions that tell what has failed a mission from what would not have."""
         safe = [
             labels
