@@ -156,15 +156,14 @@ def _dds(timeout: float) -> Iterator[Finding]:
     from skm_ros.middleware import PROFILES, RANGE  # noqa: PLC0415
 
     wide = os.environ.get(RANGE, "")
-
+    own = [name for name in PROFILES if name in os.environ]  # before skm sets its own
     reached = reach_other_process(timeout)
     if reached.seconds is None:
-        own = [name for name in PROFILES if name in os.environ]
         fix = (
             f"look at the profiles that {own[0]} names, or unset it"
             if own
-            else "the interface lo must be up, and no firewall before UDP on it; a ROS_DOMAIN_ID of "
-            "its own may help"
+            else "a busy machine needs more time (--timeout 60); else the interface lo must be up, and"
+            " no firewall before UDP on it; a ROS_DOMAIN_ID of its own may help"
         )
         found = f"two processes did not find each other within {timeout:g} s"
         yield Finding("DDS", "wrong", found, fix)

@@ -132,7 +132,8 @@ class Film:
         if self.path.suffix == ".svg" or not draws(self._spec):
             raise SkmError(
                 f"--render: '{self._spec.name}' has no scene with a robot in it, and draws no "
-                f"{self.path.suffix} itself"
+                f"{self.path.suffix} itself: give its environment a method scene() (docs/how-to/"
+                "domains.md), or leave --render out"
             )
         return self._spec.make("rgb_array")
 
