@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import IO
 
 from skm_machine.errors import SkmError
+from skm_ros.client.private_domain import held_locks
 
 
 class CapturedProcess:
@@ -31,6 +32,7 @@ class CapturedProcess:
             text=True,
             errors="replace",
             start_new_session=True,
+            pass_fds=held_locks(),
         )
         self._readers = [
             threading.Thread(target=_read, args=(stream, lines), daemon=True)

@@ -1,5 +1,7 @@
 """Children with a common end: no interrupt is lost, none hangs, and no output holds them up."""
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +9,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from skm_ros.client import private_domain
 from skm_ros.processes import Processes
 
 AT_EVERY_LINE = """
@@ -102,3 +107,36 @@ def test_output_that_cannot_be_printed_holds_up_no_child(monkeypatch):
         monkeypatch.undo()
     with suppress(OSError):
         full.close()
+
+
+KILLED_WITH_A_CHILD = """
+import os, signal, sys
+
+from skm_bench.captured_process import CapturedProcess
+from skm_ros.client.private_domain import private_domain_id
+
+with private_domain_id() as number:
+    child = CapturedProcess([sys.executable, "-c", "input()"], os.environ)
+    print(number, child.pid, flush=True)
+    input()
+"""
+
+
+def test_a_domain_id_is_in_use_as_long_as_a_node_on_it_lives():
+    """What a killed run leaves behind would else meet the nodes of the next one."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED_WITH_A_CHILD], stdin=pipe, stdout=pipe, text=True
+    ) as run:
+        number, child = (int(word) for word in run.stdout.readline().split())
+        os.kill(child, signal.SIGSTOP)  # it would end with its input
+        run.kill()
+        run.wait()
+    lock = private_domain._folder() / f"{number}.lock"
+    try:
+        with lock.open("w") as again, pytest.raises(BlockingIOError):
+            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+    with lock.open("w") as again:
+        fcntl.flock(again, fcntl.LOCK_EX)  # waits until the child has gone

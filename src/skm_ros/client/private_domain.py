@@ -21,6 +21,8 @@ from skm_ros.middleware import NAMES, set_up_middleware
 
 FIRST: Final = 100
 LAST: Final = 200
+_HELD: Final[set[int]] = set()
+"""File descriptors of the locks that this process holds."""
 
 
 @contextmanager
@@ -37,7 +39,11 @@ def private_domain_id() -> Iterator[int]:
             except BlockingIOError:
                 continue
             shutil.rmtree(_state_home(number), ignore_errors=True)
-            yield number
+            _HELD.add(lock.fileno())
+            try:
+                yield number
+            finally:
+                _HELD.discard(lock.fileno())
             return
     raise SkmError(f"all {count} ROS domain ids from {FIRST} to {LAST} are in use")
 
@@ -52,6 +58,14 @@ def private_environment(domain_id: int) -> dict[str, str]:
         "XDG_STATE_HOME": str(_state_home(domain_id)),
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def held_locks() -> tuple[int, ...]:
+    """Return the locks for a child to inherit: an id is in use as long as anybody on it lives.
+
+    Nodes that outlive a killed benchmark would else meet those of the next one on the same id.
+    """
+    return tuple(_HELD)
 
 
 def _folder() -> Path:
