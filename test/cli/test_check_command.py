@@ -114,11 +114,16 @@ def test_a_trace_with_an_unknown_name(capsys):
 
 
 @pytest.mark.parametrize("mission", ["F(a &", "", "a b", "F G G", "HOA: v1", "missing.hoa"])
-def test_a_bad_mission_gives_exit_code_2_and_no_output(capsys, mission):
-    code, out, err = check(capsys, mission, "--json")
-    assert code == 2
-    assert out == ""
+def test_a_bad_mission_gives_exit_code_2_and_no_report(capsys, mission):
+    code, out, err = check(capsys, mission)
+    assert (code, out) == (2, "")
     assert err.startswith("skm: ")
+    code, out, said = check(capsys, mission, "--json")
+    document = json.loads(out)
+    assert (code, list(document)) == (2, ["error"])
+    assert document["error"]["exit_code"] == 2
+    assert document["error"]["message"] in err
+    assert said == err
 
 
 def test_a_domain_checks_the_propositions(capsys):

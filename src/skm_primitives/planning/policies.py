@@ -342,8 +342,8 @@ class ProductPolicy:
         self._reactions.restart()
         if not self.possible[self.mission.machine.initial, self._place, 0]:
             raise UnachievableMissionError(
-                "the mission cannot be achieved from where the robot is, though it can from elsewhere:"
-                " within its bounds, and without what it forbids, there is no way from here"
+                "the mission cannot be achieved from here, though it can from elsewhere: there is no"
+                " way within its bounds and without what it forbids"
             )
         if self._deadlines is not None:
             self._moves.clear()

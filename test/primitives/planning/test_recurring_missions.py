@@ -151,9 +151,9 @@ def test_an_event_turns_the_robot_round_in_the_next_step():
     )
     owed = next(move.target for move in low.transitions if "battery_low" in move.labels)
     policy.start(low.observations[30])
-    away = policy.pending_clauses(owed)
+    away = policy.pending_steps(owed)
     policy.start(low.observations[31])
-    assert policy.pending_clauses(owed) == away - 1
+    assert policy.pending_steps(owed) == away - 1
     answered = next(m.step for m in low.transitions if m.step > 30 and "office" in m.labels)
     assert answered == 30 + away
     assert not any("office" in move.labels for move in quiet.transitions)
