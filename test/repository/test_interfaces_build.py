@@ -249,7 +249,7 @@ def test_both_package_descriptions_agree_on_name_and_version() -> None:
 
 
 def test_every_requirement_of_the_ros_wheels_is_pinned() -> None:
-    for name in ("ros.txt", "ros-build.txt"):
+    for name in ("ros.txt", "ros-build.txt", "ros-kilted.txt"):
         for line in (ROOT / "requirements" / name).read_text().splitlines():
             assert line.startswith(("#", "-r ")) or re.fullmatch(
                 r"[\w.\-]+(\[\w+\])?==[\w.]+", line
