@@ -50,6 +50,8 @@ class Demo:
         self._domain_id = domain_id
         self._began = time.monotonic()
         self._first_action: float | None = None
+        self._told: tuple[int, str] | None = None
+        """Where the mission was when it was last said: a line for each time that it moves on."""
         self._recording: Recording
 
     def say(self, text: str) -> None:
@@ -124,14 +126,16 @@ class Demo:
     def _on_feedback(self, feedback: ExecuteMission.Feedback) -> None:
         machine = feedback.machine
         self._recording.note(machine)
-        if machine.words:
+        where = machine.state, machine.target
+        if machine.phase == machine.RUNNING and machine.words and where != self._told:
+            self._told = where
             self.say(f"step {machine.mission_steps}: {machine.words}")
 
     def _tell(self, result: Any, outcome: str) -> None:  # noqa: ANN401 - made by rosidl
-        for move in result.transitions:
+        for number, move in enumerate(result.transitions, 1):
             mark = "  ★" if move.reward > 0 else ""
-            self.say(
-                f"step {move.step}: machine state {move.from_state} → {move.to_state} on "
-                f"{labels_text(move.labels)}{mark}"
-            )
+            accepts = outcome == "accepted" and number == len(result.transitions)
+            target = "accepted" if accepts else f"u{move.to_state}"
+            labels = labels_text(move.labels)
+            self.say(f"step {move.step}: u{move.from_state} → {target} on {labels}{mark}")
         self.say(f"mission {outcome} after {result.steps} steps: {result.reason}")
