@@ -81,6 +81,7 @@ class SkmClient:
         self._ros = RosClient(namespace, domain_id)
         self._heard = Heard(self._ros)
         self._goal: MissionGoal | None = None
+        self._on_status: Callable[[MissionStatus], None] | None = None
 
     def run(
         self,
@@ -98,6 +99,7 @@ class SkmClient:
         try:
             return self.wait(timeout) or self.cancel()
         except BaseException:
+            self._on_status = None  # it may be what raised, and would raise again
             self.cancel()
             raise
 
@@ -114,9 +116,11 @@ class SkmClient:
         """
         request = MissionRequest(mission, **options)
 
+        self._on_status = on_status
+
         def tell(feedback: ExecuteMission.Feedback) -> None:
-            if on_status is not None:
-                on_status(_status(feedback.machine))
+            if self._on_status is not None:
+                self._on_status(_status(feedback.machine))
 
         if self._goal is None:
             goal = MissionGoal(self._ros, request.goal(), tell)
@@ -137,7 +141,7 @@ class SkmClient:
             return None
         # The last feedback and state come beside the result, the state not at all from a dead machine.
         self._ros.take_what_is_there()
-        self._ros.spin_until(lambda: goal.is_told_over, STATE_SECONDS)
+        self._ros.spin_until(lambda: goal.is_told_over and self._heard_is_over(goal), STATE_SECONDS)
         found = goal.result
         goal.close()
         self._goal = None
@@ -232,6 +236,13 @@ class SkmClient:
         if self._goal is None:
             raise SkmError("no mission is under way; `run` or `start` one first")
         return self._goal
+
+    def _heard_is_over(self, goal: MissionGoal) -> bool:
+        """Whether `status` says so, too: it has a subscription of its own."""
+        machine = self._heard.machine
+        if machine is None or bytes(machine.goal_id.uuid).hex() != goal.goal_id:
+            return True
+        return PHASES[machine.phase] in ("idle", "waiting")
 
     def _trigger(self, service: str) -> None:
         answer = self._ros.call(Trigger, service, Trigger.Request(), ANSWER_SECONDS)
