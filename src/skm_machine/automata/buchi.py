@@ -28,6 +28,7 @@ class Loops:
         self.residuals = residuals
         self.diagrams = residuals.diagrams
         self._signs: dict[int, tuple[bool, bool]] = {ZERO: (False, False), ONE: (False, False)}
+        self._obligation_signs: dict[int, tuple[bool, bool]] = {}
 
     def signs(self, function: int) -> tuple[bool, bool]:
         """Tell whether F, U, M occur in `function`, and whether G, R, W do, with negations resolved."""
@@ -46,16 +47,20 @@ class Loops:
 
     def obligation_signs(self, variable: int) -> tuple[bool, bool]:
         """Tell the same of one obligation."""
-        operator, left, right = self.residuals.keys[variable - self.residuals.first]
-        match operator:
-            case "prop":
-                return (False, False)
-            case "X":
-                return self.obligation_signs(left)
-            case "F":
-                return (True, self.signs(left)[1])
-            case _:
-                return (True, self.signs(left)[1] or self.signs(right)[1])
+        passed: list[int] = []
+        while (found := self._obligation_signs.get(variable)) is None:
+            passed.append(variable)
+            operator, left, right = self.residuals.keys[variable - self.residuals.first]
+            if operator == "X":  # bounds make chains of thousands of them
+                variable = left
+                continue
+            lasting = operator != "prop" and (
+                self.signs(left)[1] or (operator != "F" and self.signs(right)[1])
+            )
+            found = (operator != "prop", lasting)
+            break
+        self._obligation_signs.update(dict.fromkeys(passed, found))
+        return found
 
     def is_obligation(self, function: int) -> bool:
         """Tell whether `function` is, by its form, an obligation property."""
