@@ -39,7 +39,9 @@ def team(domain_id, hall, monkeypatch):
 
 
 def test_a_team_fulfils_one_mission_and_its_recording_is_judged_again(team, capsys, tmp_path):
-    mission = "F r1.coffee & F(lab & X F store) & F r2.dock & G !wet_floor & G !(r1.lab & r2.lab)"
+    mission = (
+        "F r1.coffee & F r2.dock & F(r3.lab & X F store) & G !wet_floor & G !(r1.lab & r2.lab)"
+    )
     code, document = run(
         capsys, "mission", mission, "--when-ready", "--timeout", 120, "--record", tmp_path
     )

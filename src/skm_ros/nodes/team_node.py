@@ -335,6 +335,7 @@ class TeamNode(SkmNode):
         execution.planning = False
         now = time.monotonic()
         dispatch.replanned(now)
+        self._publish_markers()  # a short mission is over before the next look
         self._send_on(execution, now)
 
     def _watch(self) -> None:
