@@ -127,7 +127,10 @@ class Demo:
         machine = feedback.machine
         self._recording.note(machine)
         where = machine.state, machine.target
-        if machine.phase == machine.RUNNING and machine.words and where != self._told:
+        goes_on = (
+            machine.phase == machine.RUNNING and machine.outcome == ExecuteMission.Result.UNKNOWN
+        )
+        if goes_on and machine.words and where != self._told:
             self._told = where
             self.say(f"step {machine.mission_steps}: {machine.words}")
 
