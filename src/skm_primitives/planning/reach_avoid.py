@@ -27,6 +27,7 @@ from skm_primitives.planning.label_set_policies import (
     log_goal_weights,
     log_values,
 )
+from skm_primitives.planning.legs_ahead import LegsAhead
 from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, goal_outcomes, log_sum
 from skm_primitives.planning.policy import Decision
 from skm_primitives.planning.product import machine_table, members
@@ -71,44 +72,27 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
             ]
         )
         """`[u, g]`: which of the goals that are served has the value of g in u; −1: none."""
-        means = np.asarray(behind.table, np.float64)
-        rows = np.array([free[labels] for labels in label_sets_of(skills.goals)])
-        self._second = self._second_legs(mission, among, between, means[np.ix_(rows, rows)])
-        """`[u, g, label set]`: log of what showing that label set after g is worth, beside the value of
-        the two legs."""
-        reward = machine_table(mission.machine, [goal.labels for goal in among.goals])[1]
-        with np.errstate(divide="ignore"):
-            self._paid: FloatArray = np.log(reward)
-        """`[u, g]`: log of the reward at the first."""
+        self._own = _own_goals(among, self._allowed)
+        """`[u, label set]`: the goal that avoids what the machine state u says."""
+        self._free: IntArray = np.array([free[labels] for labels in label_sets_of(skills.goals)])
+        """`[label set]`: the goal that is served and avoids nothing."""
+        label_sets = label_sets_of(among.goals)
+        self._labels: IntArray = np.array([label_sets.index(goal.labels) for goal in among.goals])
+        """`[g]`: the label set that it shows."""
+        means = np.asarray(behind.table, np.float64)[np.ix_(self._free, self._free)]
+        self._legs = self._legs_ahead(mission, among, between, means)
 
-    def _second_legs(
+    def _legs_ahead(
         self, mission: Mission, among: Skills, between: GoalToGoal, means: FloatArray
-    ) -> FloatArray:
-        """Return `_second`, with `means[l, h]` for ways that avoid nothing.
-
-        The second leg's value is of one with nothing to avoid. What avoiding costs there is known on
-        the mean: it is the share that is taken off here. A first leg after which the mission is worth
-        less is none: since what comes after the second is a mean, the robot could go back and forth.
-        """
-        machine, goals = mission.machine, among.goals
-        label_sets = label_sets_of(goals)
-        number = {labels: i for i, labels in enumerate(label_sets)}
-        labels = np.array([number[goal.labels] for goal in goals])
-        target, reward = machine_table(machine, label_sets)
-        after = log_sum(reward, self._log_gamma + self._anywhere[target])
-        own = np.array([[goal.violated == some for goal in goals] for some in self._allowed])
+    ) -> LegsAhead:
+        """Return what plans with two legs, with `means[l, h]` for ways that avoid nothing."""
+        table = np.asarray(between.table, np.float64)[self._own[0]]
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.asarray(between.table, np.float64) / means[labels][:, labels]
-            costs = np.log(np.minimum(np.nan_to_num(shares), 1.0))
-        worth = np.full((machine.num_states, len(goals), len(label_sets)), -np.inf)
-        for state in range(machine.num_states):
-            leads_on = own[state] & np.isfinite(self._log_weights[state])
-            leads_on &= after[state, labels] >= self._anywhere[state] + math.log(WORSE)
-            for goal in np.flatnonzero(leads_on).tolist():
-                there = int(target[state, labels[goal]])
-                ways = np.where(own[there], costs[goal] + self._log_weights[there], -np.inf)
-                np.maximum.at(worth[state, goal], labels, ways)
-        return worth
+            shares = np.nan_to_num(np.stack([table[:, own] for own in self._own]) / means)
+            costs, typical = np.log(np.minimum(shares, 1.0)), np.log(means)
+        weights = np.take_along_axis(self._log_weights, self._own, axis=1)
+        label_sets = label_sets_of(among.goals)
+        return LegsAhead(mission.machine, label_sets, weights, typical, costs, self._log_gamma)
 
     def _worth(self, state: int, values: GoalValues) -> FloatArray:
         """Return log of what each action is worth for each goal; what follows, as seen from here.
@@ -116,16 +100,25 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         The best of many pairs is often one whose value is too large. A robot that comes back to where it
         was since the machine moved has been led astray by them, and goes on by single legs.
         """
-        worth = super()._worth(state, values)
-        second = self._second[state]
+        worth = super()._worth(state, replace(values, continuation=None))
         astray = self._discrete is not None and self._discrete.returned
-        if values.legs is None or astray or np.isfinite(self._first(state)).any():
+        if values.legs is None or values.continuation is None or astray:
             return worth
+        if np.isfinite(self._first(state)).any():
+            return worth
+        own = self._own[state]
         with np.errstate(divide="ignore"):
-            legs = np.log(values.legs.astype(np.float64)) + second[..., None]
-        paid = log_values(values) + self._paid[state][:, None]
-        seen: FloatArray = np.logaddexp(paid, legs.max(axis=1))
-        return np.where(np.isfinite(second).any(axis=1)[:, None], seen, worth)
+            between, legs = (
+                np.log(some.astype(np.float64))
+                for some in (values.continuation[:, own], values.legs[own])
+            )
+        between[~self._legs.label_sets(state)] = np.nan
+        onward = self._legs.onward(state, between)
+        paid = log_values(values)[own] + self._legs.paid[state][:, None]
+        seen = np.logaddexp(paid, (legs + onward[..., None]).max(axis=1))
+        leads_on = np.isfinite(onward).any(axis=1)
+        worth[own[leads_on]] = seen[leads_on]
+        return worth
 
     def _outcomes(self, mission: Mission, skills: Skills) -> GoalOutcomes:
         return avoiding_outcomes(mission.machine, skills, self._allowed)
@@ -154,8 +147,12 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         return replace(decision, goal=int(self._source[state, decision.goal]))
 
     def wanted(self, state: int) -> BoolArray:
-        """Return the goals of any worth in a machine state, of those that are served."""
+        """Return the goals of any worth in a machine state, of those that are served.
+
+        So are those that are of worth later on: what lies between label sets is asked for, too.
+        """
         wanted: BoolArray = np.zeros(self._served, np.bool_)
+        wanted[self._free[self._legs.label_sets(state)]] = True
         source = self._source[state]
         wanted[source[super().wanted(state) & (source >= 0)]] = True
         return wanted
@@ -183,10 +180,21 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
             np.where(known[:, None], part[source], np.float32(0))
             for part in (values.move, values.stop)
         )
-        legs = values.legs
-        if legs is not None:
-            legs = np.where(known[:, None, None], legs[source], np.float32(0))
-        return GoalValues(move, stop, legs=legs)
+        if values.legs is None:
+            return GoalValues(move, stop)
+        legs = np.where(known[:, None, None], values.legs[source], np.float32(0))
+        # What lies between label sets in this world: two legs that avoid nothing, by the first alone.
+        single = np.maximum(values.move, values.stop)[self._free].max(axis=1)
+        both = values.legs[self._free].max(axis=2)
+        between = both / np.maximum(single, np.finfo(np.float32).tiny)[:, None]
+        return GoalValues(move, stop, between[:, self._labels], legs)
+
+
+def _own_goals(skills: Skills, allowed: tuple[frozenset[str], ...]) -> IntArray:
+    """Return `[machine state, label set]`: the goal that allows on the way what the state says."""
+    number = {(goal.labels, goal.violated): i for i, goal in enumerate(skills.goals)}
+    label_sets = label_sets_of(skills.goals)
+    return np.array([[number[labels, some] for labels in label_sets] for some in allowed])
 
 
 def allowed_constraints(
