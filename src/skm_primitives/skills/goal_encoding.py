@@ -38,8 +38,8 @@ FEW_AVOIDED = 0.75
 """The share of the avoid sets learned from that have 0 to 3 constraints, as missions' do; of the others
 any number. LetterWorld: with sets of any size only, success after 30 CPU seconds is lower."""
 TWO_LEGS = 2 / 3
-"""The share of questions learned from that have a second leg, where two are learned: the harder ones, and
-those that are asked until the last leg of a mission."""
+"""The share of questions learned from that have a second leg, where two are learned: the harder ones,
+and those that are asked until the last leg of a mission."""
 LIKELY_REACH = 0.2
 """The share of reach sets learned from that are the label set just shown, if that is not empty."""
 
