@@ -1,9 +1,13 @@
 """`skm bench peers`: the formulas that are drawn, and a whole measurement, small."""
 
+import pytest
+
 from skm_bench.peers.flat_world import FLAT_WORLD
 from skm_bench.peers.missions import drawn_formulas
-from skm_bench.peers.trials import measure_world, peers_world
+from skm_bench.peers.picture import peers_figure
+from skm_bench.peers.trials import combined, measure_world, peers_world, summary
 from skm_machine import compile_mission
+from skm_machine.errors import SkmError
 
 
 def test_formulas_are_the_same_each_time_and_of_both_families():
@@ -30,6 +34,28 @@ def test_a_world_is_measured_and_nothing_is_learned_twice(tmp_path):
     said.clear()
     assert measure_world("flat_world", [3], 1, 1, tmp_path, 1900, said.append) == first
     assert not any("of learning" in text for text in said)
+
+
+def test_seeds_measured_apart_are_put_together(tmp_path):
+    def seed(number, success, over):
+        row = {"success": success, "violations": 0.0, "steps": 8.0, "over_optimum": over}
+        tasks = {str(task): row for task in range(1, 10)}
+        run = {"mission": "F a", "success": 1.0, "violations": 0.0, "episodes": 5}
+        empty = {"steps": 10, "cpu_seconds": 1.0, "recurring": [], "formulas": [run]}
+        return summary("letter_world", 4, [{"seed": number, "tasks": tasks, **empty}])
+
+    (found,) = combined([seed(2, 1.0, 1.0), seed(1, 0.5, 1.1)])
+    assert found["seeds"] == [1, 2]
+    assert found["formulas"]["runs"] == 10
+    assert found["tasks"][0]["success"] == pytest.approx(0.75)
+    assert found["tasks"][0]["worst_seed"] == 0.5
+    assert found["over_optimum"] == pytest.approx(1.05)
+    assert found["over_optimum_interval"][0] < 1.05 < found["over_optimum_interval"][1]
+    peers_figure([found]).savefig(tmp_path / "peers.png")
+    assert (tmp_path / "peers.png").stat().st_size > 10_000
+    other = {**seed(3, 1.0, 1.0), "starts": 5}
+    with pytest.raises(SkmError, match="measure all from as many"):
+        combined([found, other])
 
 
 def test_zones_is_the_shipped_domain():

@@ -19,13 +19,15 @@ from skm_bench.peers.flat_world import FLAT_WORLD
 from skm_bench.peers.letter_world import LETTER_WORLD, LetterEnv, fewest_steps
 from skm_bench.peers.missions import PUBLISHED, RECURRING, drawn_formulas
 from skm_machine import Mission, compile_mission
+from skm_machine.errors import SkmError
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.evaluation.statistics import interquartile_mean, stratified_interval
 from skm_primitives.learning.training import make_learner, train
 from skm_primitives.skills.checkpoint import checkpoint_path, load
 from skm_primitives.skills.values import Primitives
 from skm_sim import get_domain
-from skm_sim.spec import DomainSpec
+from skm_sim.arrays import FloatArray
+from skm_sim.spec import DomainSpec, Task
 
 WORLDS: Final = ("letter_world", "flat_world", "zones")
 EVALUATION_SEED: Final = 2029
@@ -133,60 +135,120 @@ def measure_world(
 ) -> dict[str, Any]:
     """Learn and run everything in one world; return what was found."""
     spec = peers_world(name)
-    tasks = [task for task in spec.tasks.values() if not task.formula.startswith(("G", "F G"))]
-    limit = max(task.max_steps for task in tasks)
-    found: dict[str, list[dict[str, Any]]] = {task.name: [] for task in tasks}
-    recurring: list[dict[str, Any]] = []
-    drawn: list[dict[str, Any]] = []
-    trained: list[Learned] = []
+    by_seed = []
     for seed in seeds:
-        trained.append(some := learned(spec, seed, out, steps, say))
-        skills = load_primitives(spec, some.path)
-        for task in tasks:
-            mission = compile_mission(task.formula, propositions=spec.propositions)
-            runs = run_mission(spec, skills, mission, starts, task.max_steps)
-            found[task.name].append(runs.document())
-            say(f"{name}, seed {seed}, task {task.name}: {runs.document()}")
-        for text in RECURRING.get(name, ()):
-            mission = compile_mission(text, propositions=spec.propositions)
-            runs = run_mission(spec, skills, mission, starts, limit)
-            mean = round(runs.rounds / starts, 2)
-            row = {"seed": seed, "mission": text, "rounds": mean, "violated": runs.violated}
-            recurring.append({**row, "episodes": starts})
-            say(f"{name}, seed {seed}: {recurring[-1]}")
-        drawn += _run_formulas(spec, skills, formulas, limit) if name in PUBLISHED else []
-    scores = np.array([[row["success"] for row in found[task.name]] for task in tasks]).T
+        some = learned(spec, seed, out, steps, say)
+        by_seed.append(_measured_seed(spec, some, starts, formulas, say))
+    return summary(name, starts, by_seed)
+
+
+def _measured_seed(
+    spec: DomainSpec,
+    some: Learned,
+    starts: int,
+    formulas: int | Sequence[str],
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """Run everything with the skills of one training seed."""
+    tasks = finite_tasks(spec)
+    limit = max(task.max_steps for task in tasks)
+    skills = load_primitives(spec, some.path)
+    found = {}
+    for task in tasks:
+        mission = compile_mission(task.formula, propositions=spec.propositions)
+        found[task.name] = run_mission(spec, skills, mission, starts, task.max_steps).document()
+        say(f"{spec.name}, seed {some.seed}, task {task.name}: {found[task.name]}")
+    recurring = []
+    for text in RECURRING.get(spec.name, ()):
+        mission = compile_mission(text, propositions=spec.propositions)
+        runs = run_mission(spec, skills, mission, starts, limit)
+        mean = round(runs.rounds / starts, 2)
+        row = {"seed": some.seed, "mission": text, "rounds": mean, "violated": runs.violated}
+        recurring.append({**row, "episodes": starts})
+        say(f"{spec.name}: {recurring[-1]}")
+    drawn = _run_formulas(spec, skills, formulas, limit) if spec.name in PUBLISHED else []
+    return {
+        "seed": some.seed,
+        "steps": some.steps,
+        "cpu_seconds": some.cpu_seconds,
+        "tasks": found,
+        "recurring": recurring,
+        "formulas": drawn,
+    }
+
+
+def finite_tasks(spec: DomainSpec) -> list[Task]:
+    """Return the tasks that are done at some time."""
+    return [task for task in spec.tasks.values() if not task.formula.startswith(("G", "F G"))]
+
+
+def combined(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what several measurements found, such as of a training seed each, world by world."""
+    found = []
+    for name in dict.fromkeys(document["world"] for document in documents):
+        some = [document for document in documents if document["world"] == name]
+        by_seed = {row["seed"]: row for document in some for row in document["by_seed"]}
+        starts = sorted({document["starts"] for document in some})
+        if len(starts) > 1:
+            raise SkmError(f"{name}: measured from {starts} starts; measure all from as many.")
+        found.append(summary(name, starts[0], [by_seed[seed] for seed in sorted(by_seed)]))
+    return found
+
+
+def summary(name: str, starts: int, by_seed: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return means, intervals and what is published, beside what was found for each training seed."""
+    tasks = finite_tasks(peers_world(name))
     rows = []
     for task in tasks:
         known = PUBLISHED.get(name, {}).get(task.name)
-        steps_taken = [row["steps"] for row in found[task.name] if row["steps"] is not None]
-        over = [row["over_optimum"] for row in found[task.name] if "over_optimum" in row]
+        found = [row["tasks"][task.name] for row in by_seed]
+        taken = [row["steps"] for row in found if row["steps"] is not None]
+        over = [row["over_optimum"] for row in found if "over_optimum" in row]
         rows.append(
             {
                 "task": task.name,
                 "mission": task.formula,
-                "success": float(np.mean([row["success"] for row in found[task.name]])),
-                "worst_seed": min(row["success"] for row in found[task.name]),
-                "violations": float(np.mean([row["violations"] for row in found[task.name]])),
-                "steps": round(float(np.mean(steps_taken)), 2) if steps_taken else None,
+                "success": float(np.mean([row["success"] for row in found])),
+                "worst_seed": min(row["success"] for row in found),
+                "violations": float(np.mean([row["violations"] for row in found])),
+                "steps": round(float(np.mean(taken)), 2) if taken else None,
                 **({"over_optimum": round(float(np.mean(over)), 3)} if over else {}),
                 **({"published": known._asdict()} if known else {}),
             }
         )
+    scores = _scores(by_seed, tasks, "success")
+    over_optimum = _scores(by_seed, tasks, "over_optimum")
+    drawn = [formula for row in by_seed for formula in row["formulas"]]
     return {
         "world": name,
-        "seeds": list(seeds),
+        "seeds": [row["seed"] for row in by_seed],
         "starts": starts,
         "training": [
-            {"seed": some.seed, "steps": some.steps, "cpu_seconds": some.cpu_seconds}
-            for some in trained
+            {key: row[key] for key in ("seed", "steps", "cpu_seconds")} for row in by_seed
         ],
         "interquartile_mean": interquartile_mean(scores),
         "interval": stratified_interval(scores),
+        **(
+            {
+                "over_optimum": interquartile_mean(over_optimum),
+                "over_optimum_interval": stratified_interval(over_optimum),
+            }
+            if over_optimum.size
+            else {}
+        ),
         "tasks": rows,
-        "recurring": recurring,
+        "recurring": [found for row in by_seed for found in row["recurring"]],
         **({"formulas": _formulas_document(drawn)} if drawn else {}),
+        "by_seed": list(by_seed),
     }
+
+
+def _scores(by_seed: Sequence[dict[str, Any]], tasks: Sequence[Task], key: str) -> FloatArray:
+    """Return `(seeds, tasks)`; nothing where a run has no such score."""
+    found = [[row["tasks"][task.name].get(key) for task in tasks] for row in by_seed]
+    if any(score is None for row in found for score in row):
+        return np.zeros((0, 0))
+    return np.array(found, np.float64)
 
 
 def _run_formulas(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ examples:
   skm bench robot --domain hall --missions 20 --starts 5 --seed 3
   skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
   skm bench web --pages 5 --rate 50
-  skm bench peers --worlds letter_world --seeds 3 --starts 200
+  skm bench peers --worlds letter_world --seeds 1-3 --starts 200 --picture peers.png
+  skm bench peers --combine seed1.json seed2.json seed3.json --picture peers.png
   skm bench core
 
 peers: learns in worlds of other zero-shot agents (LetterWorld, FlatWorld; in ZoneEnv seed 0 are the
@@ -117,6 +119,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("runs/peers"), help="peers: skills (default: runs/peers)"
     )
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="peers: steps of every task")
+    parser.add_argument(
+        "--combine", nargs="+", type=Path, metavar="FILE.json",
+        help="peers: measure nothing, but put together what was printed with --json",
+    )  # fmt: skip
     parser.add_argument("--tasks", nargs="+", help="robot, on no map: tasks of the domain")
     parser.add_argument(
         "--robot", choices=("car", "irsim"), default="car", help="robot: which one (default: car)"
@@ -182,9 +189,11 @@ def _run_core(domain: str | None, *, as_json: bool) -> int:
 
 def _run_peers(args: argparse.Namespace) -> int:
     """Learn in the peers' worlds, and run what they are asked for."""
-    from skm_bench.peers.trials import WORLDS, measure_world  # noqa: PLC0415
-    from skm_cli.reports.bench import print_peers  # noqa: PLC0415
+    from skm_bench.peers.trials import WORLDS, combined, measure_world  # noqa: PLC0415
 
+    if args.combine:
+        documents = [row for path in args.combine for row in json.loads(path.read_text())]
+        return _say_peers(combined(documents), args.picture, as_json=args.json)
     worlds, starts = args.worlds or WORLDS, 200 if args.starts is None else args.starts
     for name in worlds:
         if name not in WORLDS:
@@ -196,13 +205,27 @@ def _run_peers(args: argparse.Namespace) -> int:
         formulas = int(args.formulas)
     else:
         formulas = [line for line in Path(args.formulas).read_text().splitlines() if line.strip()]
-    found = []
-    for name in worlds:
-        found.append(measure_world(name, args.seeds, starts, formulas, args.out, args.steps, _say))
-        if not args.json:
-            print_peers(found[-1])
-    if args.json:
+    found = [
+        measure_world(name, args.seeds, starts, formulas, args.out, args.steps, _say)
+        for name in worlds
+    ]
+    return _say_peers(found, args.picture, as_json=args.json)
+
+
+def _say_peers(found: list[dict[str, Any]], picture: Path | None, *, as_json: bool) -> int:
+    """Print what was found, and draw it if that is asked for."""
+    from skm_cli.reports.bench import print_peers  # noqa: PLC0415
+
+    if picture is not None:
+        from skm_bench.peers.picture import peers_figure  # noqa: PLC0415
+
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        peers_figure(found).savefig(picture)
+    if as_json:
         print_json(found)
+        return 0
+    for world in found:
+        print_peers(world)
     return 0
 
 

@@ -58,6 +58,10 @@ def print_peers(found: dict[str, Any]) -> None:
     low, high = found["interval"]
     mean = found["interquartile_mean"]
     console().print(f"success, interquartile mean: {mean:.4f} [{low:.4f}, {high:.4f}]")
+    if "over_optimum" in found:
+        low, high = found["over_optimum_interval"]
+        mean = found["over_optimum"]
+        console().print(f"steps / optimum, interquartile mean: {mean:.3f} [{low:.3f}, {high:.3f}]")
     for row in found["recurring"]:
         console().print(
             f"seed {row['seed']}, {row['mission']}: {row['rounds']} rounds, {row['violated']} of"
