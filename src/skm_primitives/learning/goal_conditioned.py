@@ -203,7 +203,9 @@ class GoalConditionedLearner(DeepLearner):
             shares = None if self._returns is None else self._returns.shares()
             chosen = self.algorithm.explore(chosen, random, step, shares)
             if self._untried is not None:
-                some = None if self.settings.untried else self._returns.exploring
+                some = None
+                if self._returns is not None and not self.settings.untried:
+                    some = self._returns.exploring
                 avoided = self._avoided(features)
                 chosen = self._untried.instead(chosen, features, random, avoided, some)
             acts = self.algorithm.to_environment(chosen)
