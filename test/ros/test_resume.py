@@ -77,7 +77,7 @@ def verified(system, tmp_path, goal):
 
 
 def end_of_tour(system, tmp_path, goal):
-    """Wait for the end of a tour that was broken off; its recording must be of one mission, done once."""
+    """Wait for the end of a tour that was broken off: recorded as one mission that was done once."""
     result = system.finish(goal)
     assert result.outcome == Result.ACCEPTED, result
     found = verified(system, tmp_path, goal)
