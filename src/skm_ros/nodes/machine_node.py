@@ -484,7 +484,7 @@ class MissionSteps:
         """What was kept of the mission last, but for its steps."""
         self._kept_at = self._settled_at = 0.0
         self._listeners, self._listeners_until = 0, 0.0
-        """How many listened to the actions before a restart of this node, and how long to wait for them."""
+        """How many heard the actions before a restart of this node, and how long to wait for them."""
         self._real_time = first.period > 0
 
     def start(self) -> None:
