@@ -1,10 +1,11 @@
 """Missions that outlive the nodes: killed and started again, they go on where they were."""
 
 import json
+import signal
 from contextlib import ExitStack
 
 import pytest
-from harness import System, end_systems
+from harness import NODES, System, end_systems
 from skm.action import ExecuteMission
 from skm.msg import MachineState
 
@@ -13,6 +14,7 @@ from skm_primitives.recording.verification import verify_mission
 from skm_ros.client.monitoring import Heard
 from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.queue import read_queue, resume_mission
+from skm_ros.nodes.machine_node import NOT_HEARD
 
 Goal, Result = ExecuteMission.Goal, ExecuteMission.Result
 TOUR = "F D"
@@ -26,13 +28,13 @@ def kept(tmp_path):
     """Make a system of an office that keeps its missions, and records them."""
     made = []
 
-    def make(resume="always", **sim):
+    def make(resume="always", machine=None):
         number = stack.enter_context(private_domain_id())
-        machine = {"resume": resume, "state_folder": str(tmp_path / "state"), "events": "call"}
+        state = {"resume": resume, "state_folder": str(tmp_path / "state"), "events": "call"}
         parameters = {
-            "machine": machine,
+            "machine": {**state, **(machine or {})},
             "recorder": {"folder": str(tmp_path / "runs")},
-            "sim": {"seed": 3, **sim},
+            "sim": {"seed": 3},
         }
         nodes = ("sim", "primitives", "machine", "recorder")
         made.append(System(number, order=nodes, parameters=parameters))
@@ -74,23 +76,46 @@ def verified(system, tmp_path, goal):
     return verify_mission(found[0])
 
 
-@pytest.mark.parametrize(
-    "killed", [("machine",), ("primitives",), ("sim",), ("machine", "primitives", "sim")]
-)
-def test_a_tour_goes_on_where_it_was(kept, tmp_path, killed):
-    system = kept()
-    goal = system.send(TOUR)
-    wait_state(system, 4)
-    for name in killed:
-        system.kill(name)
-    for name in killed:
-        system.start(name)
+def end_of_tour(system, tmp_path, goal):
+    """Wait for the end of a tour that was broken off: recorded as one mission that was done once."""
     result = system.finish(goal)
     assert result.outcome == Result.ACCEPTED, result
     found = verified(system, tmp_path, goal)
     assert found.result == "agrees", json.dumps(found.document())
     states = [(move.source, move.target) for move, _ in found.transitions]
     assert states == [(number, number + 1) for number in range(len(states))]
+
+
+@pytest.mark.parametrize("killed", ["machine", "primitives", "sim"])
+def test_a_tour_goes_on_where_it_was(kept, tmp_path, killed):
+    system = kept()
+    goal = system.send(TOUR)
+    wait_state(system, 4)
+    system.kill(killed)
+    system.start(killed)
+    end_of_tour(system, tmp_path, goal)
+
+
+def test_after_a_restart_of_all_a_mission_waits_for_its_recorder(kept, tmp_path):
+    """The recorder hears nothing of it, as on a busy machine: what is done then is no evidence.
+
+    The machine is killed once more while it waits: what it kept of its log must be whole by then.
+    """
+    system = kept(machine={"peer_timeout": 60.0})
+    goal = system.send(TOUR)
+    wait_state(system, 4)
+    system.processes["recorder"].signal_group(signal.SIGSTOP)
+    for killed in (NODES, ("machine",)):
+        for name in killed:
+            system.kill(name)
+        system.states.messages.clear()
+        for name in killed:
+            system.start(name)
+        system.wait_until(
+            lambda: system.states.messages and system.states.last.reason == NOT_HEARD, "the wait"
+        )
+    system.processes["recorder"].signal_group(signal.SIGCONT)
+    end_of_tour(system, tmp_path, goal)
 
 
 def test_with_ask_a_person_lets_it_go_on(kept):

@@ -22,7 +22,7 @@ from skm_machine.mission import Mission
 from skm_machine.monitor import is_fatal
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import Transition, eager
-from skm_primitives.recording.cdr import OUTCOMES, STOP, word
+from skm_primitives.recording.cdr import OUTCOMES, RESUMED, STOP, word
 from skm_primitives.recording.episode_recorder import recorded_scenes
 from skm_primitives.recording.files import RecordedAction, RecordedMission, stamp_of
 from skm_primitives.recording.introduction import DISCRETE, NO_PLACE
@@ -223,10 +223,25 @@ def _check_stop(
         step = step_of(late)
         text = f"the mission was decided at step {over}; an action answered step {step}"
         found.disagree("late stop", step, text)
+    elif (unheard := _unheard_restart(recorded, over)) is not None:
+        found.missing.append(f"no action was recorded after the restart at step {unheard}")
     elif not stops or stops[-1] is not before[-1]:
         found.disagree("no stop", over, "the last action of the mission is not a stop")
     else:
         _measure_stop(recorded, stops[-1], over, found, ticked_after or 0.0)
+
+
+def _unheard_restart(recorded: RecordedMission, over: int) -> int | None:
+    """Return the step of the last restart if nothing that was done after it was heard; else None.
+
+    Actions are not latched: a recorder that has not found the machine again by then misses them.
+    """
+    restarts = [(at, int(e.mission_steps)) for at, e in recorded.log if e.kind == RESUMED]
+    if not restarts:
+        return None
+    at, step = restarts[-1]
+    heard = any(action.time >= at for action in recorded.actions)
+    return None if heard or over <= step else step
 
 
 def _steps(recorded: RecordedMission) -> Callable[[RecordedAction], int]:

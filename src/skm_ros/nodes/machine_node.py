@@ -246,21 +246,18 @@ class MissionLogger:
             self._publish(MissionLog.WENT_ON, key)
 
     @property
-    def about(self) -> _About:
-        """What is said of the whole mission."""
-        return self._about
-
-    @property
     def stand(self) -> dict[str, int]:
         """What the next entry says of itself: its number, and the moves that were said before it."""
         return {"number": int(self._entry.number), "moves": self._moves}
 
-    def resumed(
-        self, key: Key, events: frozenset[str], about: _About, said: Mapping[str, int]
-    ) -> None:
-        """Take the state with which the mission goes on after a restart; `said` is the stand then."""
-        self._about, self._true = about, events
+    def restore(self, shield: bool, step_seconds: float, said: Mapping[str, int]) -> None:
+        """Go on after a restart of this node; `said` is the `stand` of before."""
+        self._about = _About(shield, step_seconds)
         self._entry.number, self._moves = max(1, int(said["number"])), int(said["moves"])
+
+    def resumed(self, key: Key, events: frozenset[str]) -> None:
+        """Take the state with which the mission goes on after a restart, of this node or of another."""
+        self._true = events
         self._publish(MissionLog.RESUMED, key)
 
     def went_on(self, key: Key) -> None:
@@ -429,6 +426,7 @@ class MissionServer(ActionServer):  # type: ignore[misc]
 
 ANOTHER_WAY: Final = "another way is being planned"
 JOINING: Final = "another mission is being added"
+NOT_HEARD: Final = "whoever followed the mission before the restart does not hear it yet"
 SETTLE_SECONDS: Final = 1.0
 """After a restart of the robot's side: until then all who listen to it, recorders too, hear it again."""
 KEEP_SECONDS: Final = 1.0
@@ -485,6 +483,8 @@ class MissionSteps:
         self._kept: object = None
         """What was kept of the mission last, but for its steps."""
         self._kept_at = self._settled_at = 0.0
+        self._listeners, self._listeners_until = 0, 0.0
+        """How many heard the actions before a restart of this node, and how long to wait for them."""
         self._real_time = first.period > 0
 
     def start(self) -> None:
@@ -534,13 +534,26 @@ class MissionSteps:
         node.get_logger().warning("the robot's side was started again: the mission goes on there")
         self._decided_for = None
         self._settled_at = time.monotonic() + SETTLE_SECONDS
-        said, about = self._log.stand, self._log.about
         self._drop_query()
         node.ask_to_resume("the robot's side was started again")
         moved = self._on_entered(state, log=False)
         if not self._over:
-            self._log.resumed(state.key, node.events.true, about, said)
+            self._log.resumed(state.key, node.events.true)
         return moved
+
+    def wait_for_listeners(self, count: int) -> None:
+        """Let the robot rest until so many hear the actions as before a restart of this node.
+
+        Actions are not latched: a recorder that has not found this node yet would miss them, and the
+        stop. One that does not come back is a lost peer.
+        """
+        self._listeners = count
+        self._listeners_until = time.monotonic() + self._node.setting("peer_timeout")
+
+    @property
+    def listeners(self) -> int:
+        """How many hear the actions, those that are waited for included."""
+        return max(self._listeners, self._node.listeners)
 
     def keep(self, *, at_once: bool = False) -> None:
         """Have the mission kept where something of it has changed; its steps alone once a second."""
@@ -736,6 +749,11 @@ class MissionSteps:
             self._waits_for_robot = True
             self.hold("the robot's side was started again")
             return True
+        if self._listeners > self._node.listeners and time.monotonic() < self._listeners_until:
+            self._waits_for_robot = True
+            self.hold(NOT_HEARD)
+            return True
+        self._listeners = 0
         if self.joining or self._node.queue.paused:
             self._waits_for_robot = True
             self.hold(JOINING if self.joining else self._node.queue.paused)
@@ -936,6 +954,7 @@ class Execution:
             "tracker": self.steps.run.tracker.stand,
             "key": list(self.steps.state.key),
             "log": self.log.stand,
+            "listeners": self.steps.listeners,
             "seconds": time.monotonic() - self.began_at,
             "max_steps": self.steps.run.max_steps,
         }
@@ -1216,6 +1235,7 @@ class Execution:
         self.run.max_steps = int(stands["max_steps"])
         self.began_at = time.monotonic() - float(stands["seconds"])
         self.steps = MissionSteps(self, state, self._on_decision)
+        self.steps.wait_for_listeners(int(stands.get("listeners", 0)))
         self._unseen = True
         events = self.node.events.take()
         moved = False
@@ -1225,9 +1245,9 @@ class Execution:
             self.node.events.confirm(state.key, self.run.tracker.steps)
         self._moved = moved
         self.node.get_logger().warning("the mission goes on after a restart")
+        self.log.restore(self.run.shield is not None, self._step_seconds or 0.0, stands["log"])
         self.steps.keep(at_once=True)
-        about = _About(self.run.shield is not None, self._step_seconds or 0.0)
-        self.log.resumed(state.key, events, about, stands["log"])
+        self.log.resumed(state.key, events)
         self.node.publish_machine_state()
         if self.run.over:
             self._finish_run()
@@ -1993,6 +2013,11 @@ class MachineNode(SkmNode):
         """Tell everyone that the robot was stopped in a mission, or let go again (no reason)."""
         self.get_logger().warning(f"stopped: {reason}" if reason else "the mission goes on")
         self.publish_machine_state()
+
+    @property
+    def listeners(self) -> int:
+        """How many hear the actions: the robot's side, recorders, whoever else."""
+        return int(self._actions.get_subscription_count())
 
     def repeat_action(self) -> None:
         """Publish the last action once more."""
