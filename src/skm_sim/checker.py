@@ -295,10 +295,12 @@ def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> Findings
             if env.spec is not None and env.spec.vector_entry_point is not None and not strays:
                 problems += vector_problems(env.spec, whole.propositions)
             notes += [*strays, *chance_notes(env)]
+    except DomainError as error:
+        problems.append(_sentence(str(error)))
     except Exception as error:
         problems.append(
             f"The environment fails in reset(), step() or labels() ({said(error)}); every action of"
-            " action_space must work in every state."
+            " action_space must work in every state, and reset() takes seed= and options=."
         )
     return Findings(dict.fromkeys(problems), dict.fromkeys(notes))
 
@@ -364,6 +366,7 @@ def _episode_problems(env: _DomainEnv, notes: list[str]) -> list[str]:
     first: Any = None
     varied = False
     noted: dict[tuple[str, str], str] = {}
+    refused: set[tuple[str, str]] = set()
     for seed in range(EPISODES):
         for length, step in enumerate(_episode(env, seed)):
             when, observation, info, terminated, truncated = step
@@ -373,11 +376,14 @@ def _episode_problems(env: _DomainEnv, notes: list[str]) -> list[str]:
             at = _when(length) + (" (the last of its episode)" if terminated or truncated else "")
             for misfit, mended in _misfits(env, observation):
                 text = f"{_sentence(misfit.part)} of {at} {misfit.what}"
-                if misfit.fatal and not mended:
+                # Once for each part and kind: the first step at which it was seen.
+                fatal, kind = misfit.fatal and not mended, (misfit.part, misfit.what.split(":")[0])
+                if fatal and kind not in refused:
+                    refused.add(kind)
                     problems.append(f"{text}: the observation of {when}() is not in its space.")
-                else:  # Once for each part and kind: the first step at which it was seen.
+                elif not fatal:
                     mends = "; label_env mends it." if mended else "."
-                    noted.setdefault((misfit.part, misfit.what.split(":")[0]), text + mends)
+                    noted.setdefault(kind, text + mends)
             if terminated and not truncated:
                 ends.append(length)
         if problems:

@@ -46,7 +46,8 @@ def making_faults(name: str, env_id: str, extra: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise DomainError(
-            f"the environment '{env_id}' of the domain '{name}' cannot be made: {cause_of(error)}."
+            f"the environment '{env_id}' of the domain '{name}' cannot be made:"
+            f" {cause_of(error).rstrip('.')}."
         ) from error
 
 
@@ -63,7 +64,7 @@ def made(env_id: str) -> gymnasium.Env[Any, Any]:
         wanted = isinstance(error, ImportError | gymnasium.error.DependencyNotInstalled)
         advice = " Install what it needs." if wanted else ""
         raise DomainError(
-            f"the environment '{env_id}' cannot be made: {cause_of(error)}.{advice}"
+            f"the environment '{env_id}' cannot be made: {cause_of(error).rstrip('.')}.{advice}"
         ) from error
 
 
@@ -72,8 +73,10 @@ def cause_of(error: BaseException) -> str:
 
     Gymnasium passes errors of constructors on with texts of its own, and a bare `assert` has none: the
     line tells. An environment that was written for another version of its simulator is a common
-    cause, and is seen by the versions.
+    cause, and is seen by the versions. What skm itself says of an environment is told as it is.
     """
+    if isinstance(error, SkmError):
+        return said(error)
     while (before := error.__cause__ or error.__context__) is not None:
         error = before
     if isinstance(error, SkmError) or error.__traceback__ is None:

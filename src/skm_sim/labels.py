@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -51,6 +51,7 @@ def told_labels(before: BoolArray, shown: BoolArray) -> BoolArray:
 
 
 AnyEnv: TypeAlias = gymnasium.Env[Any, Any]
+STEP_PARTS: Final = ("observation", "reward", "terminated", "truncated", "info")
 Predicate: TypeAlias = Callable[[Any, dict[str, Any], Any], Any]
 """From (observation, info, environment) to whether a proposition is true."""
 
@@ -66,6 +67,7 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
         observation_key: Key | None = None,
     ) -> None:
         refuse_many_agents(env)
+        refuse_others(env)
         self.env = without_time_limit(env)
         self.propositions = tuple(propositions)
         self.constraints = tuple(constraints)
@@ -90,13 +92,15 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
-        observation, info = self.env.reset(seed=seed, options=options)
+        begun = self.env.reset(seed=seed, options=options)
+        observation, info = parts_of(begun, ("observation", "info"), "reset()")
         return self._labelled(observation, info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
         """Take a step; the labels in `info` are those of the state that it leads to."""
         taken = self._actions.to_whole(action)
-        observation, _, terminated, truncated, info = self.env.step(taken)
+        went = parts_of(self.env.step(taken), STEP_PARTS, "step()")
+        observation, _, terminated, truncated, info = went
         seen, told = self._labelled(observation, info)
         return seen, 0.0, bool(terminated), bool(truncated), told
 
@@ -136,6 +140,38 @@ def truth_of(
         return bool(predicate(observation, info, env))
     except Exception as error:
         raise DomainError(f"the predicate of '{name}' failed ({said(error)}).") from error
+
+
+def parts_of(returned: object, names: Sequence[str], where: str) -> tuple[Any, ...]:
+    """Return what `reset()` or `step()` returned, if Gymnasium says so; no `info` is an empty one."""
+    if not isinstance(returned, tuple) or len(returned) != len(names):
+        what = f"{len(returned)} values" if isinstance(returned, tuple) else type(returned).__name__
+        raise DomainError(
+            f"the environment's {where} returned {what}, not ({', '.join(names)}); environments of"
+            " the old Gym return these in a compatibility wrapper of the package shimmy."
+        )
+    *others, info = returned
+    if info is None:
+        info = {}
+    if not isinstance(info, dict):
+        raise DomainError(
+            f"the environment's {where} returned an info of type {type(info).__name__}, not a dict."
+        )
+    return *others, info
+
+
+def refuse_others(env: object) -> None:
+    """Refuse what is no single environment, and say what is."""
+    if isinstance(env, VectorEnv):
+        raise DomainError(
+            "this is a batch of environments: label_batch labels one, label_env a single."
+        )
+    wanted = "reset", "step", "action_space", "observation_space"
+    if missing := [name for name in wanted if not hasattr(env, name)]:
+        raise DomainError(
+            f"this is no Gymnasium environment but of type {type(env).__name__}, without"
+            f" {', '.join(missing)}."
+        )
 
 
 def without_time_limit(env: AnyEnv) -> AnyEnv:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import gymnasium
 
+from skm_sim.faults import DomainError, said
 from skm_sim.labels import LabelledEnv, Predicate, label_env
 from skm_sim.observations import Key
 from skm_sim.spec import DomainSpec, Registration, Task, task_table
@@ -71,7 +72,13 @@ def _make(
 ) -> LabelledEnv:
     """Make one environment; a mode to render in only where one is asked for: not all have any."""
     more: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
-    made = (
-        gymnasium.make(env, **options, **more) if isinstance(env, str) else env(**options, **more)
-    )
+    if not isinstance(env, str):
+        return label_env(env(**options, **more), propositions, constraints, key)
+    try:
+        made = gymnasium.make(env, **options, **more)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise DomainError(
+            f"Gymnasium does not know '{env}' ({said(error).rstrip('.')}); a package that registers it"
+            " on import is named before a colon, as in 'minigrid:MiniGrid-Empty-5x5-v0'."
+        ) from error
     return label_env(made, propositions, constraints, key)

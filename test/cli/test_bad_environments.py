@@ -98,7 +98,7 @@ BROKEN = [
     (Raises, "the motor is hot"),
     (Constant, "was the same, whatever was done"),
     (BadPredicate, "no_such_attribute"),
-    (failing_predicate, "the predicate of 'right' failed (ZeroDivisionError"),
+    (failing_predicate, "predicate of 'right' failed (ZeroDivisionError"),
 ]
 
 
@@ -180,7 +180,7 @@ def late_fault(learner, run_round, cls):
     def run():
         if learner.rounds >= 2:
             cls.faulty = True
-            learner.algorithm.explore = lambda chosen, random, step: np.full_like(chosen, 2)
+            learner.algorithm.explore = lambda chosen, *_: np.full_like(chosen, 2)
         run_round()
 
     return run

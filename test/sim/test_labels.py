@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 
-from skm_sim import DomainError, check_domain, label_batch, label_env
+from skm_sim import DomainError, check_domain, label_batch, label_env, wrap_domain
 from skm_sim.observations import Parts
 
 CART = {
@@ -91,11 +91,53 @@ def fails(observation, info, env):
 
 def test_a_predicate_that_raises_is_named_alone_and_in_batches():
     (problem,) = check_domain(label_env(gymnasium.make("CartPole-v1"), {"odd": fails}))
-    assert "the predicate of 'odd' failed (AttributeError" in problem
+    assert "predicate of 'odd' failed (AttributeError" in problem
     for mode in ("sync", "vector_entry_point"):
         batch = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode)
         with pytest.raises(DomainError, match="the predicate of 'odd' failed"):
             label_batch(batch, {"odd": fails}).reset()
+
+
+class Cart(gymnasium.Wrapper):
+    """CartPole whose `reset` and `step` go through `told`."""
+
+    def __init__(self, told):
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self.told = told
+
+    def reset(self, **options):
+        return self.told(self.env.reset(**options))
+
+    def step(self, action):
+        return self.told(self.env.step(action))
+
+
+ODD = {"odd": lambda seen, info, env: seen[0] > 1}
+
+
+def test_what_is_not_as_gymnasium_says_is_told_in_a_sentence():
+    (problem,) = check_domain(label_env(Cart(lambda parts: parts[0]), ODD))
+    assert problem.startswith("The environment's reset() returned ndarray, not (observation, info)")
+    (problem,) = check_domain(label_env(Cart(lambda p: p if len(p) == 2 else p[:3] + p[4:]), ODD))
+    assert (
+        "step() returned 4 values, not (observation, reward, terminated, truncated, info)"
+        in problem
+    )
+    (problem,) = check_domain(label_env(Cart(lambda parts: (*parts[:-1], "fine")), ODD))
+    assert "an info of type str, not a dict" in problem
+    assert not check_domain(label_env(Cart(lambda parts: (*parts[:-1], None)), ODD))
+    with pytest.raises(DomainError, match="label_batch labels one"):
+        label_env(gymnasium.make_vec("CartPole-v1", num_envs=2), ODD)
+    with pytest.raises(
+        DomainError, match="no Gymnasium environment but of type int, without reset"
+    ):
+        label_env(3, ODD)
+
+
+def test_an_id_that_gymnasium_does_not_know_is_told_with_the_likely_one():
+    (problem,) = check_domain(wrap_domain("typo", "FrozenLak-v1", ODD))
+    assert "Gymnasium does not know 'FrozenLak-v1'" in problem
+    assert "Did you mean: `FrozenLake`" in problem
 
 
 def test_a_native_batch_wants_an_answer_for_each_world():

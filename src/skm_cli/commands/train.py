@@ -38,6 +38,10 @@ was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are
 """
 
 
+USUAL_BUDGET = 600.0
+"""Seconds that learning a domain takes at most if nobody says how long."""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `skm train` to the command."""
     parser = subparsers.add_parser(
@@ -53,14 +57,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         help="environment steps in all, rounded up to whole rounds (default: tables: 100000, and in"
         " stochastic worlds until transition probabilities are known well enough; networks: as many"
-        " as their preset plans)",
+        " as their preset plans, or as fit into 10min if these are fewer and the domain says nothing)",
     )
     parser.add_argument(
         "--budget",
         type=duration,
         metavar="TIME",
         help="instead of --steps: as many as fit into 90s, 10min or 2h on this machine, by the speed of"
-        " the first rounds; the card says how many that were",
+        " the first rounds; the card says how many that were, and how often networks were updated",
     )
     parser.add_argument(
         "--log",
@@ -144,13 +148,18 @@ def run(args: argparse.Namespace) -> int:
         options["horizon"] = args.steps
     learner = make_learner(spec, options, out, resume=args.resume, overwrite=args.overwrite)
     before, log = learner.steps, training_log(args.log, learner, out)
+    at_most = not (args.steps or args.budget or args.resume) and _unplanned(spec, kind, options)
+    budget = USUAL_BUDGET if at_most else args.budget
     with steps_bar() as progress:
         total = args.steps or learner.default_steps
         bar = progress.add_task(f"train {spec.name}", total=total, completed=before)
-        shown = ""
+        shown, horizon = "", learner.options.get("horizon")
 
         def report(done: int) -> None:
-            nonlocal shown
+            nonlocal shown, horizon
+            if (fitting := learner.options.get("horizon")) != horizon:
+                horizon = fitting
+                progress.console.print(f"planned: {horizon} steps, which fit into {budget:g} s")
             progress.update(bar, completed=done, total=args.steps or learner.default_steps)
             log()
             if (status := learner.status) != shown:
@@ -158,10 +167,18 @@ def run(args: argparse.Namespace) -> int:
                 progress.console.print(f"step {done}: {status}")
 
         command = shlex.join(["skm", *sys.argv[1:]])
-        result = train(learner, args.steps, out, command, report, args.budget)
+        result = train(learner, args.steps, out, command, report, budget, at_most=at_most)
     seconds = time.process_time() - started
     print_training(result, learner, out, learner.steps - before, seconds, as_json=args.json)
     return 130 if result.interrupted else 0
+
+
+def _unplanned(spec: DomainSpec, kind: type[Learner], options: dict[str, object]) -> bool:
+    """Tell whether nobody has said how long networks learn: neither the user nor the domain."""
+    from skm_primitives.learning.training import domain_settings  # noqa: PLC0415
+
+    said = {**domain_settings(spec, kind), **options}
+    return hasattr(kind, "plan") and not {"horizon", "preset"} & said.keys()
 
 
 def duration(text: str) -> float:

@@ -36,8 +36,8 @@ from skm_primitives.learning.replay import Batch, Episodes
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.skills.encoders import ObservationEncoder
 from skm_primitives.skills.goal_encoding import GoalEncoding, Questions, questions_for
-from skm_primitives.skills.goal_space import FREE, AnyAvoidGoals, GoalSpace, ObjectGoals
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_primitives.skills.goal_space import AnyAvoidGoals, GoalSpace, ObjectGoals
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.object_centric import ObjectKinds
 
 Arrays = dict[str, NDArray[Any]]
@@ -55,8 +55,14 @@ class Algorithm(Protocol):
         """Return the best actions for the goals in the masks `(n, slots, heads)`, as remembered."""
         ...
 
-    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
-        """Return the actions with exploration added."""
+    def explore(
+        self,
+        chosen: NDArray[Any],
+        random: np.random.Generator,
+        step: int,
+        shares: FloatArray | None = None,
+    ) -> NDArray[Any]:
+        """Return the actions with exploration added; `shares` as in `HeldExploration.mix`."""
         ...
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
@@ -253,10 +259,16 @@ class GoalConditionedDQN:
         shown: BoolArray = some.max(1, initial=-np.inf) > near
         return shown
 
-    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
+    def explore(
+        self,
+        chosen: NDArray[Any],
+        random: np.random.Generator,
+        step: int,
+        shares: FloatArray | None = None,
+    ) -> NDArray[Any]:
         """Let agents take random actions now and then, each held for a few steps."""
         candidates = random.integers(len(self._choices), size=len(chosen))
-        return self._exploration.mix(chosen, candidates, random, step)
+        return self._exploration.mix(chosen, candidates, random, step, shares)
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return the encoder's actions of these indices."""
@@ -310,7 +322,7 @@ class GoalConditionedDQN:
         if self.goals.outputs == 1:
             matters &= batch.next_slot == questions.reach
         rows = np.flatnonzero(matters)
-        every = np.full(len(rows), self._space.violations[FREE])
+        every = np.full(len(rows), self._space.violations.max())
         follows = Questions(questions.then[rows], every)
         seen = self._tensor(self.goals.shown(batch.next_state[rows], follows))
         said = self.average(seen).amin(0).reshape(len(rows), *self._shape)

@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 
 from skm_primitives.learning.dqn import Algorithm, Arrays, GoalConditionedDQN, grown
-from skm_primitives.learning.exploration import UntriedActions
+from skm_primitives.learning.exploration import ReturnAndExplore, UntriedActions
 from skm_primitives.learning.replay import ReplayBuffer
 from skm_primitives.learning.settings import DeepSettings, for_actions
 from skm_primitives.learning.td3 import Td3
@@ -48,6 +48,8 @@ NEW_MASK = 0.02
 """How often an agent gives up its goals for others, each step."""
 MOST_WORLDS = 256
 """Worlds in which what lies behind goals is measured."""
+LEAST_UPDATE_EVERY = 4
+"""Environment steps to one update, in the slowest world: with fewer, the same is learned for ever."""
 FRAME_BYTES = 1 << 30
 """The most that remembered pictures may take."""
 
@@ -91,9 +93,12 @@ class GoalConditionedLearner(DeepLearner):
         self.goal_seen: IntArray = np.zeros((settings.slots, self.space.heads), np.int64)
         """How often each goal was achieved: by steps that arrived there from elsewhere."""
         self._untried: UntriedActions | None = None
-        if settings.untried and settings.algorithm == "dqn":
+        if (settings.untried or settings.returns) and settings.algorithm == "dqn":
             self._untried = UntriedActions(settings.agents, len(self.encoder.actions))
-        exploring = self._untried is not None and pictures
+        self._returns: ReturnAndExplore | None = None
+        if settings.returns:
+            self._returns = ReturnAndExplore(settings.agents, settings.returns, self._episode)
+        exploring = settings.untried and settings.algorithm == "dqn" and pictures
         self._explorers = int(settings.explorers * (settings.agents - 1)) if exploring else 0
         self.curve = ScoreCurve()
         self._due = 0
@@ -130,9 +135,22 @@ class GoalConditionedLearner(DeepLearner):
         return self.steps if since_best > self.settings.patience * planned else planned
 
     def plan(self, steps: int) -> None:
-        """Plan the run for so many steps: a step size that has not begun to fall falls accordingly."""
+        """Plan the run for so many steps: a step size that has not begun to fall falls accordingly.
+
+        Where most of the time goes into the world, there are more updates a step, until half of it goes
+        into learning; in exchange there are fewer steps.
+        """
+        most, every = self.settings.update_every, self.settings.update_every
+        if self.learning_seconds < self.world_seconds:
+            share = self.learning_seconds / self.world_seconds
+            every = max(min(most, LEAST_UPDATE_EVERY), int(most * share))
+            more = self.learning_seconds * (most / every - 1)
+            spent = self.world_seconds + self.learning_seconds
+            steps = int(steps * spent / (spent + more))
         least = max(2 * self.steps, self.round_steps)
-        self._settings = self.settings = replace(self.settings, horizon=max(steps, least))
+        self._settings = self.settings = replace(
+            self.settings, horizon=max(steps, least), update_every=every
+        )
 
     def skill_rows(self) -> list[SkillRow]:
         """Return how good each skill is, and how often its proposition was come upon."""
@@ -173,14 +191,23 @@ class GoalConditionedLearner(DeepLearner):
         chosen = np.zeros((agents, *example.shape), example.dtype)
         if self._untried is not None:
             self._untried.start()
+        if self._returns is not None:
+            self._returns.start(self.space, self.goal_seen, random)
         for step in range(steps):
             masks = self.space.fit(masks)
+            if self._returns is not None:
+                masks = self._returns.masks(masks, self.space)
             chosen[self._explorers :] = self.algorithm.choose(
                 features[self._explorers :], masks[self._explorers :]
             )
-            chosen = self.algorithm.explore(chosen, random, step)
+            shares = None if self._returns is None else self._returns.shares()
+            chosen = self.algorithm.explore(chosen, random, step, shares)
             if self._untried is not None:
-                chosen = self._untried.instead(chosen, features, random, self._avoided(features))
+                some = None
+                if self._returns is not None and not self.settings.untried:
+                    some = self._returns.exploring
+                avoided = self._avoided(features)
+                chosen = self._untried.instead(chosen, features, random, avoided, some)
             acts = self.algorithm.to_environment(chosen)
             with environment_faults(self.spec.name, "step()"):
                 observation, _, ended[step], cut, info = self.env.step(acts)
@@ -190,6 +217,8 @@ class GoalConditionedLearner(DeepLearner):
             actions[step], states[step + 1] = chosen, features
             slots[step + 1] = self._discover(info)
             masks = self._next_masks(masks, slots[step], slots[step + 1], over[step], random)
+            if self._returns is not None:
+                self._returns.step(self.space, self.goal_seen, slots[step + 1], over[step], random)
         self._count(slots, over, between)
         to_goals = self.space.steps_to_goals(slots, over, self._clearance_steps(states, slots))
         self.replay.add(states, actions, slots, to_goals, ended, between)
@@ -352,6 +381,7 @@ class GoalConditionedLearner(DeepLearner):
             **self.algorithm.training_arrays(),
             **self.replay.arrays(),
             **(self.encoder.arrays() if isinstance(self.encoder, VectorEncoder) else {}),
+            **({} if self._returns is None else self._returns.arrays()),
             "seen": self.goal_seen,
         }
 
@@ -368,6 +398,8 @@ class GoalConditionedLearner(DeepLearner):
         self.algorithm.restore(arrays)
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])
+        if self._returns is not None:
+            self._returns.restore(arrays)
         self._due = details["owed"]
         self.curve.restore(details)
 

@@ -183,6 +183,10 @@ class DeepSettings(TrainerSettings):
     avoid what would show a label: so that episodes show more of a world before it changes."""
     untried: bool = False
     """DQN: whether agents that see the very same again in an episode do what they tried there least."""
+    returns: float = 0.0
+    """The most episodes, as a share, that begin with a learned skill, to a label set that is reached
+    reliably and was seldom shown, and explore from there: for worlds that need a sequence to be opened.
+    The more reliably every proposition is reached, the fewer."""
     half: bool = False
     """Images: multiply hidden layers in bfloat16 while learning: twice as fast on CPUs that can, such
     as those with AVX512_BF16, and far slower on others."""
@@ -241,7 +245,11 @@ class DeepSettings(TrainerSettings):
             raise SkmError(
                 f"explore is {self.explore}; two shares between 0 and 1, the lesser first."
             )
-        shares = {"explorers": self.explorers, "patience": self.patience}
+        shares = {
+            "explorers": self.explorers,
+            "patience": self.patience,
+            "returns": self.returns,
+        }
         if wrong := [name for name, share in shares.items() if not 0 <= share <= 1]:
             raise SkmError(f"{wrong[0]} is {shares[wrong[0]]}; it must be from 0 to 1.")
         if self.backup not in BACKUPS:
@@ -271,6 +279,8 @@ class DeepSettings(TrainerSettings):
             )
 
 
+RETURNS = 0.5
+"""`returns`, where a domain says nothing of objects or explorers of its own: anyone's world."""
 FEW_NUMBERS = 8
 """Observations of no more numbers are places, as a rule, where labels have sharp edges: with waves."""
 UNIVERSAL: dict[str, Any] = {
@@ -347,6 +357,8 @@ def for_actions(options: Mapping[str, Any], spec: DomainSpec) -> dict[str, Any]:
     registered = gymnasium.spec(spec.env_id).vector_entry_point is not None
     few = {} if registered else {"validation_layouts": SINGLE_WORLDS}
     given = DeepSettings.with_preset(options)
+    if spec.objects is None and not {"explorers", "untried", "backup"} & given.keys():
+        given = {"returns": 0.0 if given.get("preset") == "paper" else RETURNS, **given}
     if _universal(given, spec) and given.get("algorithm", asked) == "td3":
         given = {**OF_CONTROLS, **given}
     elif _universal(given, spec):

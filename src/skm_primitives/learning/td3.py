@@ -41,7 +41,7 @@ from skm_primitives.learning.replay import Batch
 from skm_primitives.learning.settings import DeepSettings
 from skm_primitives.skills.encoders import ObservationEncoder
 from skm_primitives.skills.goal_encoding import GoalEncoding, questions_for
-from skm_sim.arrays import BoolArray, Float32Array
+from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 CRITICS = 2
 DELAY = 2
@@ -104,12 +104,18 @@ class Td3:
         chosen[row[first]] = controls.cpu().numpy()[first, goal[first]]
         return chosen
 
-    def explore(self, chosen: NDArray[Any], random: np.random.Generator, step: int) -> NDArray[Any]:
+    def explore(
+        self,
+        chosen: NDArray[Any],
+        random: np.random.Generator,
+        step: int,
+        shares: FloatArray | None = None,
+    ) -> NDArray[Any]:
         """Add noise to all, and let agents hold a random control now and then."""
         noise = random.normal(0, self._settings.noise, chosen.shape)
         noisy = np.clip(chosen + noise, -1, 1).astype(np.float32)
         candidates = random.uniform(-1, 1, chosen.shape).astype(np.float32)
-        return self._exploration.mix(noisy, candidates, random, step)
+        return self._exploration.mix(noisy, candidates, random, step, shares)
 
     def to_environment(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Return controls as the environment's actions."""

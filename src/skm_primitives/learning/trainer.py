@@ -160,6 +160,8 @@ class DeepLearner(ABC):
         self._best: Arrays = {}
         self._best_scores: dict[str, float] = {}
         self._best_steps = 0
+        self.world_seconds, self.learning_seconds = 0.0, 0.0
+        """What gathering experience and learning from it took, in this process."""
         self.status = ""
         """A line on how far learning is, for the progress bar."""
 
@@ -289,8 +291,12 @@ class DeepLearner(ABC):
         """Gather experience and learn; validate now and then."""
         seeds = np.random.SeedSequence([self._settings.seed, self.rounds])
         random = np.random.default_rng(seeds)
+        began = time.monotonic()
         self.collect(random)
+        collected = time.monotonic()
         self.improve(random)
+        self.world_seconds += collected - began
+        self.learning_seconds += time.monotonic() - collected
         self.rounds += 1
         if self._is_validation_due():
             self._validate()

@@ -236,13 +236,16 @@ def train(
     command: str,
     report: Callable[[int], None] = lambda _: None,
     budget: float | None = None,
+    *,
+    at_most: bool = False,
 ) -> TrainingResult:
     """Run rounds until `steps` steps have been taken in all, saving on the way and at the end.
 
     With None, the learner says after each round how many it takes (`default_steps`). With a budget in
     seconds, the first rounds tell how fast world and learner are, and the steps are decided once, from
-    that (`planned_steps`). So the clock decides how long a run is, and nothing else: one with as many
-    `steps` ends with the same bytes, and so does one that is resumed.
+    that (`planned_steps`). So the clock decides the plan once, and nothing else: one with the same
+    settings ends with the same bytes, and so does one that is resumed. With `at_most`, a budget takes
+    away from what the learner has planned, and adds nothing.
 
     An interrupt (SIGINT, SIGTERM) ends the run after the round in progress, saved; a second one
     ends it at once. A round that fails, say in the environment, ends it too, with all rounds
@@ -263,7 +266,10 @@ def train(
                 ) from error
             spent = time.monotonic() - began
             if budget and (spent > MEASURED * budget or interrupted.is_set()):
-                steps, budget = _plan(learner, planned_steps(learner.steps, spent, budget)), None
+                left = planned_steps(learner.steps, spent, budget)
+                if not (at_most and left >= learner.default_steps):
+                    steps = _plan(learner, left)
+                budget = None
             report(learner.steps)
             if time.monotonic() - saved > learner.save_seconds:
                 learner.save(out, command)

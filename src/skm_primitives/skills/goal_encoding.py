@@ -285,7 +285,7 @@ def random_allowed(space: AnyAvoidGoals, random: np.random.Generator, count: int
     names = len(space.constraints)
     some = np.where(
         random.random(count) < FEW_AVOIDED,
-        random.integers(min(4, names + 1), size=count) / names,
+        random.integers(min(4, names + 1), size=count) / max(1, names),
         random.random(count),
     )
     avoided = random.random((count, names)) < some[:, None]

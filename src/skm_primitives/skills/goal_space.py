@@ -95,7 +95,7 @@ class GoalSpace:
     @property
     def constraint_masks(self) -> IntArray:
         """The bit of each constraint."""
-        return np.array([1 << self.propositions.index(name) for name in self.constraints])
+        return np.array([1 << self.propositions.index(name) for name in self.constraints], np.int64)
 
     @property
     def served_heads(self) -> int:

@@ -23,7 +23,7 @@ def test_a_budget_decides_the_steps_and_they_decide_the_bytes(tmp_path, monkeypa
     result = training.train(learner, None, out, "test", budget=40.0)
     planned = learner.settings.horizon
     assert result.card.details["settings"]["horizon"] == planned
-    assert planned == training.planned_steps(learner.round_steps, 1.0, 40.0)
+    assert planned == training.planned_steps(learner.round_steps, 4.0, 40.0)
     assert learner.steps >= planned
     monkeypatch.setattr(training.time, "monotonic", time.monotonic)
     again = started(horizon=planned)
@@ -35,6 +35,33 @@ def test_a_budget_decides_the_steps_and_they_decide_the_bytes(tmp_path, monkeypa
 def test_steps_that_fit():
     assert training.planned_steps(1000, 2.0, 100.0) == int(1000 * 0.85 * 50)
     assert training.planned_steps(1000, 0.0, 1.0) > 1_000_000
+
+
+def test_the_usual_budget_only_takes_away(tmp_path, monkeypatch):
+    """A plan that fits stays as it is: the same bytes on any machine that is fast enough."""
+    clock = iter(range(10_000))
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
+    for planned, budget, expected in ((300, 1000.0, 300), (30_000, 40.0, None)):
+        learner = started(horizon=planned)
+        out = tmp_path / f"{planned}.safetensors"
+        training.train(learner, None, out, "test", budget=budget, at_most=True)
+        fits = training.planned_steps(learner.round_steps, 4.0, budget)
+        assert learner.settings.horizon == (expected or fits)
+
+
+def test_a_slow_world_is_learned_from_more_often():
+    learner = started(update_every=32)
+    learner.world_seconds, learner.learning_seconds = 8.0, 2.0
+    learner.plan(10_000)
+    assert learner.settings.update_every == 8, "as much time for learning as for the world"
+    assert learner.settings.horizon == 6250, "16 s for what took 10"
+    learner.world_seconds = 1000.0
+    learner.plan(10_000)
+    assert learner.settings.update_every == 4, "but not for ever"
+    quick = started(update_every=32)
+    quick.world_seconds, quick.learning_seconds = 1.0, 2.0
+    quick.plan(10_000)
+    assert (quick.settings.update_every, quick.settings.horizon) == (32, 10_000)
 
 
 def test_a_run_ends_early_where_nothing_gets_better(tmp_path, monkeypatch):
