@@ -14,7 +14,7 @@ from skm_primitives.recording.verification import verify_mission
 from skm_ros.client.monitoring import Heard
 from skm_ros.client.private_domain import private_domain_id
 from skm_ros.client.queue import read_queue, resume_mission
-from skm_ros.nodes.machine_node import NOT_HEARD
+from skm_ros.nodes.mission_steps import NOT_HEARD
 
 Goal, Result = ExecuteMission.Goal, ExecuteMission.Result
 TOUR = "F D"

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skm.msg import Decision, GoalInPlay
 
 from skm_primitives.execution.explain import Explainer
 from skm_primitives.execution.explain import GoalInPlay as GoalValue
+from skm_primitives.execution.mission_run import MissionRun
 from skm_ros import qos
 from skm_ros.conversions import goal_message
-
-if TYPE_CHECKING:
-    from skm_primitives.execution.mission_run import MissionRun
-    from skm_ros.nodes.machine_node import Execution, MachineNode
-
+from skm_ros.nodes.mission_interface import MissionView
+from skm_ros.nodes.skm_node import SkmNode
 
 LEAST_SECONDS: Final = 0.1
 """Between two decisions that are published, if the machine has not moved."""
@@ -24,16 +22,16 @@ LEAST_SECONDS: Final = 0.1
 class DecisionTopic:
     """Publishes decisions of the missions of a machine node."""
 
-    def __init__(self, node: MachineNode) -> None:
+    def __init__(self, node: SkmNode) -> None:
         self._publisher = node.create_publisher(Decision, "decision", qos.LATCHED)
         self._explainer: Explainer | None = None
         self._run: MissionRun | None = None
         self._moves = -1
         self._published_at = 0.0
 
-    def publish(self, execution: Execution) -> None:
+    def publish(self, mission: MissionView) -> None:
         """Publish why the last decision of a mission is as it is, if somebody listens."""
-        steps = execution.steps
+        steps = mission.steps
         if (
             steps is None
             or steps.run.values is None
@@ -49,18 +47,18 @@ class DecisionTopic:
         if moved:
             self._moves = run.tracker.moves
         self._published_at = now
-        self._publisher.publish(self._message(execution, run, self._explainer))
+        self._publisher.publish(self._message(mission, run, self._explainer))
 
-    def _message(self, execution: Execution, run: MissionRun, explainer: Explainer) -> Decision:
-        steps = execution.steps
+    def _message(self, mission: MissionView, run: MissionRun, explainer: Explainer) -> Decision:
+        steps = mission.steps
         assert steps is not None
         assert run.values is not None
         why = explainer.explain(run.values)
         message = Decision(
-            goal_id=execution.handle.goal_id,
+            goal_id=mission.handle.goal_id,
             mission_steps=run.tracker.steps,
             state=run.tracker.state,
-            target="" if execution.text is None else execution.text.target,
+            target="" if mission.text is None else mission.text.target,
             goals=[_in_play(run, goal) for goal in why.goals],
             other_goals=why.others,
             avoid=why.avoid,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rclpy.action.server import ServerGoalHandle
 from skm.msg import MissionQueue as QueueMessage
@@ -23,10 +23,7 @@ from std_srvs.srv import Trigger
 
 from skm_machine.errors import MOST_TEXT
 from skm_ros import qos
-from skm_ros.nodes.skm_node import Setting
-
-if TYPE_CHECKING:
-    from skm_ros.nodes.machine_node import MachineNode
+from skm_ros.nodes.skm_node import Setting, SkmNode
 
 SETTING: Final = Setting(
     "resume",
@@ -59,16 +56,21 @@ class Entry:
 
 
 class MissionQueue:
-    """`add` a goal, take the `next` one; `on_change` is called when one could begin, or go on."""
+    """`add` a goal, take the `next` one; `on_change` is called when one could begin, or go on.
+
+    `keep` writes down what is to outlive the node; `on_removed` ends a goal that is taken out.
+    """
 
     def __init__(
         self,
-        node: MachineNode,
+        node: SkmNode,
         *,
+        keep: Callable[[], None],
         on_removed: Callable[[ServerGoalHandle, str], None],
         on_change: Callable[[], None],
     ) -> None:
-        self._node, self._on_removed, self._on_change = node, on_removed, on_change
+        self._node, self._keep = node, keep
+        self._on_removed, self._on_change = on_removed, on_change
         self.waiting: list[Entry] = []
         """In their order: by priority, then as they came."""
         self.current: Entry | None = None
@@ -152,7 +154,7 @@ class MissionQueue:
     def publish(self) -> None:
         """Tell everyone, and keep what is to outlive the node."""
         self._publisher.publish(self.message())
-        self._node.keep_missions()
+        self._keep()
 
     # Services
 

@@ -9,7 +9,8 @@ so that a loss is only believed if `query` does not answer either.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from rclpy.client import Client
 from rclpy.event_handler import SubscriptionEventCallbacks
@@ -20,21 +21,28 @@ from skm.srv import QueryValues
 from skm_machine.errors import SkmError
 from skm_primitives.skills.values import RemoteSkills
 from skm_ros import qos
+from skm_ros.nodes.skm_node import SkmNode
 from skm_ros.skills_conversion import remote_skills
-
-if TYPE_CHECKING:
-    from skm_ros.nodes.machine_node import MachineNode
-
 
 ANSWER_SECONDS: Final = 1.0
 """How long a question who they are may take."""
 
 
 class PrimitivesPeer:
-    """What is known of the primitives; tells the node when they come, and when they are others."""
+    """What is known of the primitives.
 
-    def __init__(self, node: MachineNode, query: Client) -> None:
-        self._node = node
+    `on_skills` is called with others than before, and `on_ready` when they are there, or there again.
+    """
+
+    def __init__(
+        self,
+        node: SkmNode,
+        query: Client,
+        *,
+        on_skills: Callable[[RemoteSkills], None],
+        on_ready: Callable[[], None],
+    ) -> None:
+        self._node, self._on_skills, self._on_ready = node, on_skills, on_ready
         self._query = query
         self.skills: RemoteSkills | None = None
         self._alive = False
@@ -68,7 +76,7 @@ class PrimitivesPeer:
         if self.skills is not None and self.skills.digest == info.digest:
             self._alive, self._asked_at = True, None
             self._node.counts["introductions taken"] += 1
-            self._node.on_primitives()
+            self._on_ready()
             return
         try:
             offered = remote_skills(info)
@@ -109,5 +117,5 @@ class PrimitivesPeer:
             return
         self.skills, self._alive = offered, True
         self._node.counts["introductions taken"] += 1
-        self._node.on_skills(offered)
-        self._node.on_primitives()
+        self._on_skills(offered)
+        self._on_ready()

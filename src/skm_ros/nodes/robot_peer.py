@@ -9,7 +9,7 @@ Relative to the machine's namespace (/skm):
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skm.msg import Leg, RobotStatus
 from skm.srv import SetPlace
@@ -26,12 +26,9 @@ from skm_primitives.execution.replanning import (
 )
 from skm_primitives.skills.values import RemoteSkills
 from skm_ros import qos
-from skm_ros.nodes.skm_node import Setting
+from skm_ros.nodes.skm_node import Setting, SkmNode
+from skm_ros.nodes.state_stream import WorldState
 from skm_sim.finite_world import FiniteWorld
-
-if TYPE_CHECKING:
-    from skm_ros.nodes.machine_node import MachineNode
-    from skm_ros.nodes.state_stream import WorldState
 
 SETTINGS: Final = (
     Setting(
@@ -52,10 +49,18 @@ SETTINGS: Final = (
 
 
 class RobotPeer:
-    """What is known of the robot beyond its states; `on_change` is called when its ways have changed."""
+    """What is known of the robot beyond its states; `on_change` is called when its ways have changed.
 
-    def __init__(self, node: MachineNode, on_change: Callable[[], None]) -> None:
-        self._node, self._on_change = node, on_change
+    `skills` returns what is known of the primitives.
+    """
+
+    def __init__(
+        self,
+        node: SkmNode,
+        skills: Callable[[], RemoteSkills | None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._node, self._skills, self._on_change = node, skills, on_change
         self.status = RobotStatus()
         """The last that the bridge has said; as made where there is none."""
         folder = state_folder(node.setting("state_folder"), node.get_namespace())
@@ -104,7 +109,7 @@ class RobotPeer:
     def _on_set_place(
         self, request: SetPlace.Request, response: SetPlace.Response
     ) -> SetPlace.Response:
-        skills = self._node.skills
+        skills = self._skills()
         if skills is None:
             response.message = "nothing is known of the places yet: the primitives are not there"
             return response

@@ -50,7 +50,7 @@ from skm_ros import qos
 from skm_ros.conversions import label_values, transition_message
 from skm_ros.graph import robot_names
 from skm_ros.markers import marker_array
-from skm_ros.nodes.machine_node import RESULT_SECONDS, MissionServer
+from skm_ros.nodes.mission_server import RESULT_SECONDS, MissionServer
 from skm_ros.nodes.node_process import run_node
 from skm_ros.nodes.sim_node import MAP_FRAME
 from skm_ros.nodes.skm_node import OK, WARN, Setting, SkmNode
