@@ -8,7 +8,7 @@ recording and its verification run it as they run others. What walks over all st
 
 The meaning is that of the conjunction. A mission with an end succeeds at the first step at which every
 part accepts, and a recurring one completes a round when every recurrence was seen and every other part
-was accepted once more. Only one thing is told later than by one machine: a mission that has become
+was accepted once more. Only one verdict comes later than by one machine: a mission that has become
 impossible, while each part by itself is still possible, runs on. Clauses that share propositions are
 therefore put into one part while its minimal automaton stays small.
 """
@@ -202,7 +202,7 @@ class FactoredMachine(RewardMachine):
 
     @property
     def delta(self) -> DecisionTable:
-        """There is none: whoever needs all states at once cannot use this machine."""
+        """There is none: code that needs all states at once cannot use this machine."""
         raise UnsupportedMissionError(
             f"the mission is kept in {len(self.parts)} parts, for as one machine it would have"
             f" {self.size_text} states: it can be planned and run on a map, and monitored, but not"

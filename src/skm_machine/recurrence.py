@@ -61,7 +61,7 @@ class RecurrenceMonitor:
     dead: frozenset[int]
     """States from which nothing is accepted any more."""
     quiescent: frozenset[int]
-    """States from which doing nothing for ever would be accepted: no obligation is pending."""
+    """States from which doing nothing forever would be accepted: no obligation is pending."""
     epsilon_transitions: tuple[tuple[int, ...], ...] = ()
 
     def target(self, outcome: int) -> int | None:
@@ -230,7 +230,7 @@ def _first_things_first(following: Sequence[set[int]], wish: Sequence[int]) -> l
     return place
 
 
-# Two automata monitored at the same time: one that prefixes decide, and one that goes on for ever.
+# Two automata monitored at the same time: one that prefixes decide, and one that goes on forever.
 
 
 _Pair = tuple[int, int]
@@ -326,7 +326,7 @@ class _Product:
         return self._known[part, state]
 
     def dead(self, epsilon_transitions: list[tuple[int, ...]]) -> frozenset[int]:
-        """Return the pairs from which no rounds are completed for ever."""
+        """Return the pairs from which no rounds are completed forever."""
         moves: list[list[tuple[int, AcceptanceMark]]] = [[] for _ in self.pairs]
         for (number, outcome), mark in self.marks.items():
             target = self.targets[outcome]
@@ -347,7 +347,7 @@ class _Product:
 #
 # A round is complete when every p of a recurrence `G F p` has been seen, in any order, and what
 # else is asked for has been accepted once more (`watch`). So a run satisfies the mission exactly
-# if it completes rounds for ever, without breaking a commitment again and again.
+# if it completes rounds forever, without breaking a commitment again and again.
 #
 # **Commitments.** Where the monitored automaton has an ε-transition, so has the machine: its states
 # then hold both the state without a commitment and that under it. A step that breaks the commitment
@@ -674,12 +674,12 @@ def _one_round(clauses: Clauses) -> Formula | None:
 def _check_rounds(clause: Formula) -> None:
     """Refuse a clause with bounds in seconds whose rounds cannot be told by prefixes."""
     below: dict[Formula, bool] = {}
-    """Whether a part has something that lasts for ever in it."""
+    """Whether a part has something that lasts forever in it."""
     for sub in clause.subformulas():
         lasting = any(below[operand] for operand in sub.operands)
         if sub.operator in ("F", "U", "M") and lasting:
             raise UnsupportedMissionError(
-                f"'{sub}' asks for something that lasts for ever, and has bounds in seconds beside it:"
+                f"'{sub}' asks for something that lasts forever, and has bounds in seconds beside it:"
                 " such a mission is only read with an end (horizon finite)"
             )
         below[sub] = lasting or sub.operator in ("G", "R", "W")

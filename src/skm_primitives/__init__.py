@@ -2,7 +2,7 @@
 
 `load_primitives(domain)` gives the skills, `make_policy(mission, skills)` plans a mission with them, and
 `run_episode(domain.make(), skills, policy, max_steps=1000)` runs it. What is named here is imported when
-it is first asked for: whoever trains does not wait for the planners.
+it is first asked for: training does not wait for the planners.
 """
 
 from typing import TYPE_CHECKING

@@ -223,10 +223,10 @@ class WorldView:
             else:
                 self._shapes.pop((marker.ns, marker.id), None)
         robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
-        things = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
+        objects = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
         numbered = sorted(number for group, number in self._shapes if group == WAY)
         way = [self._shapes[WAY, number] for number in numbered]
-        self._hub.put("scene", {"shapes": things})
+        self._hub.put("scene", {"shapes": objects})
         self._hub.put("way", [[dot["x"], dot["y"]] for dot in way])
         self._hub.put("robot", {"shapes": robot})
         self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
@@ -244,7 +244,7 @@ class WorldView:
         self._show_destinations()
 
     def _show_destinations(self) -> None:
-        """Put the things that the goal in pursuit is about, nearest first."""
+        """Put the objects that the goal in pursuit is about, nearest first."""
         others = {(s["x"], s["y"]) for s in self._shapes.values() if s["group"] in self._unwanted}
         found = [s for s in self._shapes.values() if self._is_wanted(s)]
         found = [s for s in found if (s["x"], s["y"]) not in others]
@@ -256,16 +256,16 @@ class WorldView:
         self._hub.put("going", {"labels": sorted(self._wanted), "places": places})
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
-        """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
+        """Whether an object shows what is wanted: a group's name has one proposition or several."""
         if not self._wanted or shape["kind"] == "text" or shape["group"] in ("robot", WAY):
             return False
         words = frozenset(shape["group"].split())
         named = {shape["group"]} & self._wanted or (words if words <= self._wanted else set())
-        # Of {button, cylinder}, the thing that shows both is the cylinder: the rarer name.
+        # Of {button, cylinder}, the object that shows both is the cylinder: the rarer name.
         return bool(named) and self._rarest() in named | words
 
     def _rarest(self) -> str:
-        """Return the wanted proposition that the fewest things are named by."""
+        """Return the wanted proposition that the fewest objects are named by."""
         counts = dict.fromkeys(sorted(self._wanted), 0)
         for shape in self._shapes.values():
             for name in {shape["group"], *shape["group"].split()} & counts.keys():
@@ -346,7 +346,7 @@ MOST_WAY: Final = 200
 
 
 class Pace:
-    """How long the steps of a mission in real time took of late: a robot on a map takes its time."""
+    """Recent duration of a mission's steps in real time: a robot on a map takes its time."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int, float] = "", 0, 0.0
@@ -398,7 +398,7 @@ class RunView:
         self._pace = Pace()
         self._situation: dict[str, Any] = {}
         self._nearest: tuple[int, int | None] = -1, None
-        """The machine state in which the nearest danger was last told, and how far it was."""
+        """The machine state in which the nearest danger was last reported, and how far it was."""
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
@@ -559,9 +559,9 @@ class RunView:
         if narrator is None or now.pop("goal_id", "") != narrator[0]:
             self.hub.put("words", {})
             return
-        told: dict[str, str] = {}
+        texts: dict[str, str] = {}
         if self._ending is not None:
-            told = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
+            texts = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
         elif now["state"] >= 0:
             waiting = bool((self.hub.value("why") or {}).get("waiting"))
             nearest = self._nearest[1] if self._nearest[0] == now["state"] else None
@@ -571,8 +571,8 @@ class RunView:
                 nearest=nearest,
                 waiting=waiting,
             )
-            told = {name: narrator[1].where(situation, name) for name in LANGUAGES}
-        self.hub.put("words", told)
+            texts = {name: narrator[1].where(situation, name) for name in LANGUAGES}
+        self.hub.put("words", texts)
 
     def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
         """Take which events there are, and which are true; older recordings do not say."""

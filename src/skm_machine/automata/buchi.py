@@ -381,7 +381,7 @@ class Marking:
         return None if obvious is None else ONE in obvious.values()
 
     def lasting(self, structure: Structure, component: list[int]) -> tuple[set[int], bool]:
-        """Return the states of a component that accepted words come back to for ever;
+        """Return the states of a component that accepted words come back to forever;
 
         and whether all words are accepted that stay among these.
         """
@@ -453,7 +453,7 @@ class _Product:
         return found
 
     def kept_commitments(self) -> dict[int, list[Start]]:
-        """Return for each state the commitments of those made there that can be kept for ever."""
+        """Return for each state the commitments of those made there that can be kept forever."""
         kept = set[int]()
         successors = [[target for _, target, _ in row] for row in self.rows]
         for cycle in cyclic_components(successors):
@@ -634,7 +634,7 @@ class Companion:
 
 
 def waiting(marking: Marking, structure: Structure) -> Companion:
-    """Return the companion of what a residual waits for, if all that may last for ever does.
+    """Return the companion of what a residual waits for, if all that may last forever does.
 
     Once that has come, it is taken from the residual of that moment, as at a breakpoint: made for
     recurrence formulas, in which no F, U or M has a G, R or W below it.

@@ -27,7 +27,7 @@ from skm_sim.arrays import FloatArray, IntArray
 # 4.2).
 #
 # Edges into failure have none, as in the authors' code. Nor have edges that no label set of the
-# world takes: an option for `coffee & mail`, which is nowhere, can only be tried in vain.
+# world takes: an option for `coffee & mail`, which is nowhere, can only be tried without success.
 
 
 class Options(NamedTuple):

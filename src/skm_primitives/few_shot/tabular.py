@@ -263,7 +263,7 @@ class Score:
 def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int) -> Score:
     """Run `actions[situation]` from every start at once, exactly.
 
-    A run that comes back to a situation will do so for ever: it is given up at once.
+    A run that comes back to a situation will do so forever: it is given up at once.
     """
     solvable = world.optimal != IMPOSSIBLE
     situation = world.starts[solvable]
@@ -364,16 +364,11 @@ def from_checkpoint(
 #   zero-shot
 # elsewhere. Q begins at 0 and rewards are not negative, so in a deterministic world, with any α,
 # Q(s,u,a) ≤ r + γ max_a' Q(s',u',a') at all times (by induction: the right-hand side never falls,
-#   and
-# each update moves Q to at most it). Hence Q never exceeds what its own greedy policy earns: a
-#   positive Q
-# is a *certificate* of success, within 1 + log_γ Q steps. To follow zero-shot until certified, and
-#   Q from
-# there on, succeeds wherever zero-shot does. The return can still dip where Q has only seen a
-#   detour, so
-# the best Q by exact evaluation is kept; the first candidate is Q = 0, which *is* zero-shot, so the
-#   result
-# never ends below where it started.
+# and each update moves Q to at most it). Hence Q never exceeds what its own greedy policy earns: a
+# positive Q is a *certificate* of success, within 1 + log_γ Q steps. To follow zero-shot until
+# certified, and Q from there on, succeeds wherever zero-shot does. The return can still dip where Q
+# has only seen a longer route, so the best Q by exact evaluation is kept; the first candidate is
+# Q = 0, which *is* zero-shot, so the result never ends below where it started.
 #
 # The argument needs ⟨cell, u⟩ to be Markov. Where labels change with the visits it is not (how
 # often the mail was fetched shows in no observation, but may matter to the mission): there, Q is

@@ -188,7 +188,7 @@ class ImageNetwork(nn.Module):
         self._seen = ImagePlanes(encoder)
         self.filters, self.offsets = nn.ParameterList(), nn.ParameterList()
         self.patch = sizes.patch
-        if sizes.patch:  # So that whoever serves the network knows.
+        if sizes.patch:  # Serving needs to know.
             self.register_buffer("side", torch.tensor(sizes.patch))
         add = self._add_patches if sizes.patch else self._add_convolutions
         seen = add(sizes.channels, generator)

@@ -437,16 +437,16 @@ class ProductPolicy:
         if self._hopes and not plan.achievable[here]:
             return self._wait(here)
         action, steps, goal = self._next_move(plan, here)
-        told = max(steps, 0)
+        expected = max(steps, 0)
         if isinstance(plan, LassoPlan):
             value = (steps - 1) * math.log(self._gamma) if steps > 0 else -math.inf
-            return Decision(action, goal, math.exp(value), log_value=value, steps=told)
+            return Decision(action, goal, math.exp(value), log_value=value, steps=expected)
         value = plan.log_value(here)
         if isinstance(plan, ValuePlan):  # Chance may throw a robot back.
             expectation = Expectation.NEARER if self._world.chances is None else Expectation.CHANCE
             return Decision(action, goal, plan.value(here), expectation, log_value=value)
         rest = self._may_rest(plan, here)
-        return Decision(action, goal, math.exp(value), log_value=value, rest=rest, steps=told)
+        return Decision(action, goal, math.exp(value), log_value=value, rest=rest, steps=expected)
 
     def _force(self, game: EventGame, node: Node) -> Decision:
         """Return what forces the next round, and where the machine moves next if no event happens."""
@@ -605,7 +605,7 @@ class ProductPolicy:
     def _machine_values(self) -> Sequence[float]:
         return optimal_values(self.mission.machine, self._gamma)
 
-    # What is told before anything moves.
+    # Reports before anything moves.
 
     @cached_property
     def steps(self) -> FloatArray:

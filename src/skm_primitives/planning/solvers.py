@@ -97,7 +97,7 @@ def paid_in(product: Product, region: BoolArray) -> IntArray:
 
 
 def possible(product: Product, *, endless: bool) -> BoolArray:
-    """Return from where some run has a reward, or rewards for ever, if chance and events help.
+    """Return from where some run has a reward, or rewards forever, if chance and events help.
 
     Where actions are stochastic: with a positive probability of each of its steps. If `endless`, a
     reward counts only if others that count can follow, which is the greatest fixed point: then there is
@@ -119,7 +119,7 @@ def possible(product: Product, *, endless: bool) -> BoolArray:
 
 
 def recurring(product: Product) -> BoolArray:
-    """Return from where rewards can be had for ever, if chance and events help."""
+    """Return from where rewards can be had forever, if chance and events help."""
     return possible(product, endless=True)
 
 
@@ -229,7 +229,7 @@ class Lengths:
     """How long the best way is from each node, in steps, if each action leads where it may at best.
 
     Where a reward does not end the mission, its way leads on. Then sweeps are repeated, each with what
-    the ways of the last one are worth if they are kept to for ever (Howard's policy iteration). With
+    the ways of the last one are worth if they are kept to forever (Howard's policy iteration). With
     `lasting`, only rewards count after which there can be others without end.
     """
 
@@ -267,7 +267,7 @@ class Lengths:
         return length
 
     def _followed_forever(self, ways: Ways, ends: IntArray, lands: IntArray) -> FloatArray:
-        """Return how long ways are if each is followed by the way from where it ends, for ever.
+        """Return how long ways are if each is followed by the way from where it ends, forever.
 
         V(x) = γ^k (r + γ V(y)), k steps to the rewarded arrival and y where that leads; by doubling, as
         logarithms.
@@ -446,7 +446,7 @@ def _log_values(product: Product, gamma: float, slip: float) -> Values:
     return Values(being, arriving, direct, logs=True)
 
 
-# Recurrence: the best lasso, a way to a cycle that completes rounds, then that cycle for ever.
+# Recurrence: the best lasso, a way to a cycle that completes rounds, then that cycle forever.
 #
 # Best is the cycle with the least mean number of steps a round; among the ways to such cycles, the
 # one that loses the fewest rounds. Both at once are what policy iteration (Howard) finds with a
@@ -465,11 +465,11 @@ class Lasso:
     """What to do in each [u, place, counter], and what comes of it."""
 
     value: FloatArray
-    """The value of being there: rounds for ever, hardly discounted."""
+    """The value of being there: rounds forever, hardly discounted."""
     arriving: FloatArray
     """The value of arriving there."""
     achievable: BoolArray
-    """Whether rounds can be completed for ever from there."""
+    """Whether rounds can be completed forever from there."""
     gain: FloatArray
     """Rounds a step, in the long run."""
     action: IntArray
@@ -525,7 +525,7 @@ def _first_plan(product: Product, gamma: float) -> tuple[IntArray, IntArray]:
 
 
 def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the value of following a policy for ever, and a node of the cycle that it ends in.
+    """Return the value of following a policy forever, and a node of the cycle that it ends in.
 
     A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself.
     Each pass doubles the number of steps that are summed up.
@@ -661,8 +661,8 @@ class EventGame:
             labels, node = self._spoiled(node, plan(node))
             steps.append(labels)
         if self.doom[node] == 0:
-            return Counterexample.told(steps)
-        return Counterexample.told(steps[: seen[node]], steps[seen[node] :])
+            return Counterexample.along(steps)
+        return Counterexample.along(steps[: seen[node]], steps[seen[node] :])
 
     def _spoiled(self, node: Node, action: int) -> tuple[frozenset[str], Node]:
         """Return what shows in the next step if events are against the robot, and where that leads."""

@@ -282,7 +282,7 @@ class TeamPlanner:
         """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
         began = time.process_time()
         here = self.machine.start if parts is None else parts
-        self._keep_off_gone(starts)
+        self._avoid_gone(starts)
         self._check(starts, here)
         working = len(self.team.names) - len(self.team.gone)
         if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
@@ -292,7 +292,7 @@ class TeamPlanner:
                 return TeamPlan(found, True, time.process_time() - began)
         return _Schedules(self, starts, here, began, began + seconds).best()
 
-    def _keep_off_gone(self, starts: Sequence[int]) -> None:
+    def _avoid_gone(self, starts: Sequence[int]) -> None:
         """Leave out the moves that come too close to robots that stand where they are for good."""
         team = self.team
         count, actions = team.cells.successors.shape
@@ -356,7 +356,7 @@ class TeamPlanner:
 
 
 def _without_fatal_cells(machine: FactoredMachine, team: Team) -> Team:
-    """Return a team that never enters cells which lose the mission whoever is there, and whenever."""
+    """Return a team that never enters cells which lose the mission for every robot, at any time."""
     names = frozenset(machine.propositions)
     shown = {
         (robot, labels): (labels | {f"{robot}.{name}" for name in labels}) & names
@@ -816,8 +816,8 @@ class _Schedule:
                 cost = self.now + 1e-3 * self.total
                 return _Score(cost, self.now, tuple(self.events))
         pairs = zip(self.planner.machine.parts, self.parts, strict=True)
-        owed = sum(state not in part.accepting for part, state in pairs)
-        return _Score(1e6 + 1e4 * owed + self.now + 1e-3 * self.total, math.inf, ())
+        pending = sum(state not in part.accepting for part, state in pairs)
+        return _Score(1e6 + 1e4 * pending + self.now + 1e-3 * self.total, math.inf, ())
 
     def _next_arrival(self) -> tuple[float, int, str, FloatArray] | None:
         """Return who arrives next: when, for what, and when in each cell of the place."""

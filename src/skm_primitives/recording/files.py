@@ -513,7 +513,7 @@ class RunWriter:
 def compact(path: Path, target: Path | None = None) -> None:
     """Write a recording anew in zstd chunks; the old file is replaced by the new one at once.
 
-    One without its end is mended by it: what is whole is kept.
+    A file without its end is repaired: whole messages are kept.
     """
     require_mcap()
     from mcap.writer import CompressionType, Writer  # noqa: PLC0415

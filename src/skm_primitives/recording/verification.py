@@ -670,8 +670,8 @@ def _check_record(recorded: RecordedMission, replay: Replay, found: Verification
             break
     texts = {str(entry.mission) for _, entry in recorded.log}
     texts |= {str(state.mission) for _, state in recorded.machine_states}
-    told = recorded.file.metadata.get("skm.mission", {}).get("mission")
-    if len(texts | ({told} if told is not None else set())) > 1:
+    stated = recorded.file.metadata.get("skm.mission", {}).get("mission")
+    if len(texts | ({stated} if stated is not None else set())) > 1:
         found.disagree("wrong mission", None, "the recording names different missions")
     said: list[Any] = [entry for _, entry in recorded.log if entry.state >= 0]
     said += [state for _, state in recorded.machine_states]
@@ -698,9 +698,9 @@ def _check_outcome(recorded: RecordedMission, mission: Mission, found: Verificat
     if ended is None or ended.state < 0 or found.verdict == UNKNOWN:
         return
     outcome = word(OUTCOMES, ended.outcome)
-    told = recorded.file.metadata.get("skm.outcome", {}).get("outcome", outcome)
-    if told != outcome:
-        found.disagree("wrong outcome", None, f"the metadata say {told}, the log says {outcome}")
+    stated = recorded.file.metadata.get("skm.outcome", {}).get("outcome", outcome)
+    if stated != outcome:
+        found.disagree("wrong outcome", None, f"the metadata say {stated}, the log says {outcome}")
     if int(ended.mission_steps) != found.steps:
         text = f"the mission took {ended.mission_steps} steps; {found.steps} were recorded"
         found.disagree("missing step", None, text)

@@ -233,7 +233,7 @@ class Caution:
 
 Arrays = Mapping[str, NDArray[Any]]
 
-DETOUR_MARGIN = 0.3
+NEAR_BEST_MARGIN = 0.3
 """How much smaller the logit of an action may be for it to count as nearly as good."""
 UNASKED = -1e4
 """The logit of what was not asked about."""
@@ -286,10 +286,10 @@ class Networks(Protocol):
 
 @dataclass(frozen=True)
 class Estimates:
-    """For `n` states: actions and detours `(n, goals, dimensions)`, logits `(2, n, goals)`."""
+    """For `n` states: best and near-best actions `(n, goals, dimensions)`, logits `(2, n, goals)`."""
 
     action: Float32Array
-    detour: Float32Array
+    near_best: Float32Array
     logits: Float32Array
 
 
@@ -364,7 +364,7 @@ class _Asking:
 
 
 class _DqnNetworks:
-    """Values of the best of a few actions; a detour is any that is nearly as good.
+    """Values of the best of a few actions; near-best is any that is nearly as good.
 
     Serves what `GoalConditionedDQN` learned: which part of a goal is asked for, and which part is an
     output, is told by the same `GoalEncoding`.
@@ -394,7 +394,7 @@ class _DqnNetworks:
         logits = self.logits(features, wanted, violated)
         ranked = logits.min(0) if self._encoding.pessimistic else logits.mean(0)
         best = ranked.argmax(-1) if self._caution is None else self._caution.best(logits)
-        near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
+        near = ranked >= ranked.max(-1, keepdims=True) - NEAR_BEST_MARGIN
         goals, actions = ranked.shape[1:]
         turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
         order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
@@ -483,7 +483,7 @@ class _Td3Networks:
 
     Tried are the actor's controls for all goals, and a coarse grid. So a goal is not left to its own
     actor alone, which climbed the critics from where it was, and what an action risks is known
-    (`caution`). A detour is the actor's control pushed off in a direction of chance.
+    (`caution`). The near-best action is the actor's control plus a random offset.
     """
 
     def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:

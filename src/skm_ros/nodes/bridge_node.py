@@ -88,7 +88,7 @@ SETTINGS: Final = (
         fixed=True,
     ),
     Setting(
-        "objects", "", "file that says where things are, for a domain that is on no map", fixed=True
+        "objects", "", "file with the objects' positions, for a domain without a map", fixed=True
     ),
     Setting(
         "step_seconds",
@@ -541,7 +541,7 @@ class BridgeNode(SkmNode):
             self._keep(REFUSAL, bool(refused), refused)
 
     def _no_pose(self, patience: float) -> str:
-        """Say why there is no pose, and what to do about readings that come too seldom."""
+        """Say why there is no pose, and what to do about readings that come too rarely."""
         reason = "nothing is heard of the robot's pose"
         if said := self._source.problem:
             return f"{reason}: {said}"
@@ -603,7 +603,7 @@ class BridgeNode(SkmNode):
     def _say_status(self) -> None:
         """Publish what the machine has to know beyond states: now and then, and when it changes."""
         status, now = self._status, time.monotonic()
-        before = self._told()
+        before = self._status_key()
         status.stopped = self._gate.stopped
         if self._blockages is not None:
             status.blocked = self._states_of(sorted(self._blockages.cells(now)))
@@ -626,11 +626,11 @@ class BridgeNode(SkmNode):
             status.unavailable = [moves + index for index in self._skills.given_up(now)]
             navigating = isinstance(self._driver, Nav2Driver) and status.failure
             status.failure = self._skills.failure or (status.failure if navigating else "")
-        if self._told() != before or self._gate.in_control:
+        if self._status_key() != before or self._gate.in_control:
             status.header.stamp = self.get_clock().now().to_msg()
             self._statuses.publish(status)
 
-    def _told(self) -> tuple[object, ...]:
+    def _status_key(self) -> tuple[object, ...]:
         """Return what of the status others have to hear at once."""
         status = self._status
         changing = list(status.blocked), list(status.unavailable), status.failure, status.skill
@@ -722,10 +722,10 @@ class BridgeNode(SkmNode):
         """Look after the declared action that is asked for."""
         if self._skills is None:
             return
-        told = self._skills.under_way, self._skills.failure
+        before = self._skills.under_way, self._skills.failure
         stopped = bool(self._gate.stopped)
         self._skills.step(now, go=go, stopped=stopped, stands=self._drive.stands)
-        if told != (self._skills.under_way, self._skills.failure):
+        if before != (self._skills.under_way, self._skills.failure):
             self._say_status()
 
     def _show(self, state: Entered) -> None:

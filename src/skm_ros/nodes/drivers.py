@@ -98,7 +98,7 @@ class VelocityDriver:
         }
         if rivals := sorted(names - {own}):
             return (
-                f"{topic} is also commanded by {', '.join(rivals)}: the robot obeys whoever spoke last;"
+                f"{topic} is also commanded by {', '.join(rivals)}: the robot obeys the last command;"
                 " let one node choose, such as twist_mux"
             )
         return ""

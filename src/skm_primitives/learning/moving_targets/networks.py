@@ -48,7 +48,7 @@ from skm_sim.moving_targets.env import (
 
 
 class PixelGoals:
-    """All goals, in the order of the networks' heads, and what each thing touched means for them.
+    """All goals, in the order of the networks' heads, and what each object touched means for them.
 
     `label_sets` are those of the objects, one each; one more index stands for touching nothing.
     """
