@@ -115,7 +115,7 @@ def _digest(features: NDArray[Any]) -> bytes:
 # Exploration from what was learned: first return, then explore (as in Go-Explore; Ecoffet et al., 2021).
 #
 # In a world that needs a sequence to be opened, such as a key before its door, random actions from the
-# start find the first label set of it and hardly ever the next. So some episodes begin with a skill, to a
+# start find the first label set of it, hardly ever the next. So some episodes begin with a skill, to a
 # label set that is reached reliably and was shown rarely, and explore from there on. There is as much
 # of that as skills fail: where every proposition is reached reliably, there is nothing left to open.
 

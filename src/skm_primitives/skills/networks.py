@@ -123,7 +123,7 @@ class _Filters:
     def __call__(self, seen: Float32Array) -> Float32Array:
         """Return what the last layer sees, `(n, height, width, planes)`."""
         for filters, offsets in zip(self._filters, self._offsets, strict=True):
-            cut = _tiles(seen, self._patch) if self._patch else _windows(seen)
+            cut = _tiles(seen, self._patch) if self._patch else windows(_padded(seen), 3, 2)
             seen = np.maximum(cut @ filters + offsets, np.float32(0))
         return seen
 
@@ -140,11 +140,15 @@ def image_planes(encoder: ImageEncoder, pixels: NDArray[Any]) -> Float32Array:
     return planes
 
 
-def _windows(picture: Float32Array) -> Float32Array:
-    """Return what each filter of 3 × 3 sees, every second pixel: `(n, height, width, planes · 9)`."""
-    padded = np.pad(picture, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    windows = sliding_window_view(padded, (3, 3), axis=(1, 2))[:, ::2, ::2]
-    seen: Float32Array = windows.reshape(*windows.shape[:3], -1)
+def _padded(picture: Float32Array) -> Float32Array:
+    """Return pictures with a frame of zeros, one pixel wide."""
+    return np.pad(picture, ((0, 0), (1, 1), (1, 1), (0, 0)))
+
+
+def windows(picture: Float32Array, side: int, stride: int) -> Float32Array:
+    """Return what square filters of a convolution see: `(n, height, width, planes · side²)`."""
+    cut = sliding_window_view(picture, (side, side), axis=(1, 2))[:, ::stride, ::stride]
+    seen: Float32Array = cut.reshape(*cut.shape[:3], -1)
     return seen
 
 

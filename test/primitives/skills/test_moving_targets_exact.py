@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.learning.moving_targets.skills import ExactPixelPrimitives
 from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.moving_targets import ExactPixelPrimitives
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, OBJECTS, render
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances

@@ -20,7 +20,6 @@ from skm_primitives.learning.moving_targets.networks import (
     Heads,
     OnStates,
     Outputs,
-    PixelGoals,
     make_network,
 )
 from skm_primitives.learning.moving_targets.sweeps import (
@@ -38,6 +37,7 @@ from skm_primitives.learning.moving_targets.validation import (
 from skm_primitives.learning.networks import from_arrays, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, ScoreCurve, TrainerSettings
 from skm_primitives.skills.checkpoint import Card
+from skm_primitives.skills.moving_targets import PixelGoals, goal_to_goal
 from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import COLLECTED, KINDS, MOVES, NOTHING, States
@@ -417,8 +417,6 @@ class PixelLearner(DeepLearner):
         """Add the mean values of every goal from where every other has just been achieved."""
         if "goal_to_goal" in arrays:
             return arrays
-        from skm_primitives.learning.moving_targets.skills import goal_to_goal  # noqa: PLC0415
-
         return {**arrays, "goal_to_goal": goal_to_goal(arrays, card.details, self.goals)}
 
     def save(self, path: str | Path, command: str) -> Card:
