@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +21,12 @@ from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.evaluation.task_trials import Comparison, Outcomes, run_worlds, task_trials
 from skm_primitives.execution.episodes import Episode, run_episode
 from skm_primitives.few_shot.finetuning import one_task
-from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
-from skm_primitives.learning.networks import EnsembleMLP, from_arrays, polyak_update, to_arrays
+from skm_primitives.learning.dqn import Arrays
+from skm_primitives.learning.networks import (
+    EnsembleMLP,
+    TrainedNetwork,
+    to_arrays,
+)
 from skm_primitives.learning.trainer import DeepLearner, TrainerSettings
 from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
@@ -247,8 +250,8 @@ class TaskValues:
         generator = torch.Generator().manual_seed(settings.seed)
         outputs = self._shape[0] * self._shape[1]
         self.network = EnsembleMLP(inputs, settings.hidden, outputs, MEMBERS, generator)
-        self.average = copy.deepcopy(self.network).requires_grad_(False)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), settings.learning_rate)
+        self._trained = TrainedNetwork(self.network, lr=settings.learning_rate)
+        self.average = self._trained.average
 
     def begin(self, batch: TaskBatch) -> None:
         """Learn what the skill machine earns, as the value of every choice: where all begin."""
@@ -280,10 +283,8 @@ class TaskValues:
             weight=weight.expand(MEMBERS, -1, -1),
             reduction="sum",
         ) / weight.sum().clamp(min=1)
-        self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
-        polyak_update(self.average, self.network, self._settings.average_rate)
+        self._trained.descend(loss)
+        self._trained.follow(self._settings.average_rate)
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks."""
@@ -291,17 +292,11 @@ class TaskValues:
 
     def training_arrays(self) -> Arrays:
         """Return networks, averaged networks and the optimiser's moments."""
-        return {
-            **to_arrays("trained", self.network.state_dict()),
-            **to_arrays("average", self.average.state_dict()),
-            **optimiser_arrays("adam", self.optimiser),
-        }
+        return self._trained.arrays()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `training_arrays` gave."""
-        self.network.load_state_dict(from_arrays("trained", arrays))
-        self.average.load_state_dict(from_arrays("average", arrays))
-        restore_optimiser("adam", self.optimiser, arrays)
+        self._trained.restore(arrays)
 
 
 # What a few-shot learner sees of a state: how near every goal is, and what the robot observes.
