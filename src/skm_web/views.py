@@ -402,7 +402,6 @@ class RunView:
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
-        self._pending: Callable[[], None] | None = None
 
     def close(self) -> None:
         """Let the worker go."""

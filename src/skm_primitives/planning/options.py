@@ -1,6 +1,6 @@
 """Options: a goal in pursuit has a deadline, which its own value sets.
 
-The composed skill is the maximum over the goals in a mask (`composition.masked_maximum`). With exact
+The composed skill is the maximum over the goals in a mask (`composition.goal_mask`). With exact
 values that is all. Learned values flip between goals that are about as good, promise what the world does
 not hold, and leave a greedy robot at rest where all actions look alike. One mechanism is for all that:
 
