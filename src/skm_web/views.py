@@ -218,6 +218,8 @@ class WorldView:
         for marker in message.markers:
             if marker.action == DELETE_ALL:
                 self._shapes.clear()
+            # Markers come from any node: without a limit one that numbers them wrongly fills the
+            # page.
             elif marker.action == ADD and marker.type in SHAPES and len(self._shapes) < MOST_SHAPES:
                 self._shapes[marker.ns, marker.id] = _shape(marker)
             else:
@@ -245,6 +247,8 @@ class WorldView:
 
     def _show_destinations(self) -> None:
         """Put the objects that the goal in pursuit is about, nearest first."""
+        # An object that also shows what is not wanted does not achieve the goal, whose labels are
+        # exact.
         others = {(s["x"], s["y"]) for s in self._shapes.values() if s["group"] in self._unwanted}
         found = [s for s in self._shapes.values() if self._is_wanted(s)]
         found = [s for s in found if (s["x"], s["y"]) not in others]
@@ -311,14 +315,17 @@ def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
     """Return an image message as a PNG file; None if it is of a kind that pages do not show."""
     channels = CHANNELS.get(message.encoding)
     width, height, data = int(message.width), int(message.height), bytes(message.data)
+    # Checked before anything is allocated: the message may claim any size.
     if channels is None or not 0 < width * height <= MOST_PIXELS:
         return None
     row = width * channels
     if len(data) != row * height:
         return None
+    # PNG begins each row with the number of its filter: 0, none.
     rows = b"".join(b"\0" + data[start : start + row] for start in range(0, len(data), row))
     colour_type = 2 if channels == 3 else 0
     header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
+    # Level 1: pictures of worlds are flat colours, and this runs for every state.
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(content))
@@ -356,8 +363,10 @@ class Pace:
         """Take how many steps a mission had made at a moment."""
         before, self._last = self._last, (goal, steps, at)
         made = steps - before[1]
+        # Another mission, a restart, or a recording that was wound back: what was measured is void.
         if goal != before[0] or made < 0 or at < before[2]:
             self._seconds.clear()
+        # The same state again. The time counts from when its step was first seen.
         elif made == 0:
             self._last = before
         elif at > before[2]:
@@ -401,6 +410,7 @@ class RunView:
         """The machine state in which the nearest danger was last reported, and how far it was."""
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
+        # One worker: log lines are completed in order, and after the machine that explains them.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
 
     def close(self) -> None:
@@ -411,6 +421,8 @@ class RunView:
         """Forget the path and the log: a recording is played from elsewhere."""
         self.hub.restart("path")
         self._logged.clear()
+        # Lines that still wait in the worker belong to the old place of the recording, and are
+        # dropped.
         self._log_number += 1
         self._worker.submit(self.hub.restart, "log")
         self._way, self._state, self._next = [], -1, None
@@ -446,6 +458,7 @@ class RunView:
         self.world.on_markers(message)
         place, period = self.world.place, self.context.step_seconds
         missed = False
+        # Live, markers may be dropped on a slow connection; a straight line would then cross walls.
         if self._live and period:  # a recording holds every place
             missed = self._step - self._marked_step > max(1, int(UNSEEN_SECONDS / period))
         self._marked_step = self._step
@@ -460,6 +473,7 @@ class RunView:
         ):
             return
         self._last_place = place
+        # The page draws no line to a place with this mark.
         gap = [1] if missed and last is not None else []
         self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state, *gap]])
 
@@ -504,6 +518,7 @@ class RunView:
         """Take where the machine is."""
         goal_id = bytes(state.goal_id.uuid).hex()
         known = self._mission_key[:1] == (goal_id,)
+        # The log says more (format, horizon), but may come later, or be missing in old recordings.
         if state.mission and not known and int(state.states):
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
@@ -584,6 +599,7 @@ class RunView:
     def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
         """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""
         goal_id = bytes(entry.goal_id.uuid).hex()
+        # The log is latched: on reconnection all of it comes once more.
         if int(entry.number) <= self._logged.get(goal_id, -1):
             return
         self._logged[goal_id] = int(entry.number)
@@ -631,6 +647,7 @@ class RunView:
         source, target = int(move.from_state), int(move.to_state)
         moved = Transition(int(move.step), source, target, labels, float(move.reward))
         self._moves.append(moved)
+        # A patrol goes on for days.
         del self._moves[:-MOST_WAY]
         line: dict[str, Any] = {
             "at": at,
@@ -675,6 +692,8 @@ class RunView:
 
         def work() -> None:
             try:
+                # Everything that depends on `self` was read before: this runs in the worker, and
+                # `context` is replaced.
                 mission = context.compiled(
                     text,
                     format=form,
@@ -685,6 +704,7 @@ class RunView:
                 )
                 view = MachineView(mission, _with_events(context.label_sets, events), gamma)
                 self._narrator = key[0], Narrator(mission, context.label_sets)
+            # A recording may hold any mission: the page says that it cannot be shown, and goes on.
             except (SkmError, RecursionError, MemoryError) as error:
                 self._machine = self._narrator = None
                 self.hub.put("machine", {"problem": str(error)})
@@ -735,6 +755,8 @@ class RunView:
     def _draw(self) -> None:
         """Draw the machine as it is to be seen now; in the worker."""
         machine, state = self._machine, self._state
+        # Of large machines only the part around the present state is drawn, so they are drawn anew
+        # as it moves.
         if machine is None or (self._drawn == (state,) and machine.folded):
             return
         self._drawn = (state,)
@@ -755,6 +777,7 @@ class RunView:
             space, _, name = status.name.split(":", maxsplit=1)[0].strip().rpartition("/")
             if space == namespace.rstrip("/"):
                 level = status.level
+                # rclpy has a byte as bytes, the codec of recordings as a number.
                 number = level[0] if isinstance(level, bytes) else int(level)
                 nodes[name] = {
                     "level": word(LEVELS, number),
