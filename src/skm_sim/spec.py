@@ -126,7 +126,7 @@ class DomainSpec:
     where a zero action would let it coast."""
     embodiment: str = ""
     """How a real robot stands in for the domain's: a class, made from the path of a file that says
-    where things are, that fits `skm_sim.robots.embodiment.Embodiment`."""
+    where objects are, that fits `skm_sim.robots.embodiment.Embodiment`."""
     hold: int = 1
     """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
@@ -158,7 +158,7 @@ class DomainSpec:
         if self.hold < 1:
             problems.append(f"hold is {self.hold}; it must be at least 1.")
         if self.objects is not None and set(self.objects.kinds) != set(self.constraints):
-            problems.append("the kinds of its things must be its constraints.")
+            problems.append("the kinds of its objects must be its constraints.")
         for name in self.events:
             if name not in self.propositions:
                 problems.append(f"the event '{name}' is none of its propositions.")

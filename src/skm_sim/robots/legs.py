@@ -31,7 +31,7 @@ MASK_MARGIN: Final = 0.2
 """Metres around what is to be avoided that a keep-out mask takes in: a controller strays from its path
 by 0.1 m, and Nav2's path may end as far as a cell beside the mask."""
 SAMPLE: Final = 0.05
-"""Metres between two points at which a way is looked at; half of the thinnest thing that is drawn on
+"""Metres between two points at which a way is looked at; half of the thinnest object that is drawn on
 maps."""
 MOST_DEPTH: Final = 40
 """Cells around the end of a way in which the goal is looked for."""
