@@ -124,6 +124,8 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
+    team: str = ""
+    """Several robots in one world: a class that fits `skm_sim.team_world.TeamWorld`."""
     embodiment: str = ""
     """How a real robot stands in for the domain's: a class, made from the path of a file that says
     where objects are, that fits `skm_sim.robots.embodiment.Embodiment`."""
