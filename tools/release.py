@@ -118,7 +118,10 @@ def interpreter(version: str) -> str | None:
         *map(str, sorted(pyenv.glob(f"versions/{version}.*[0-9]/bin/python{version}"))),
     ]
     for python in candidates:
-        if python and not subprocess.run([python, "-V"], capture_output=True, check=False).returncode:
+        if (
+            python
+            and not subprocess.run([python, "-V"], capture_output=True, check=False).returncode
+        ):
             return python
     return None
 

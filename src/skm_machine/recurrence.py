@@ -470,8 +470,7 @@ class Rounds:
         return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_commitment(self, state: _State, target: int, where: int) -> int:
-        """Return the diagram of what is under a commitment, `where` what is without it goes to
-        `target`."""
+        """Return the diagram of what is under a commitment, `where` the rest goes to `target`."""
         branch = self._leaf(self._state(target))
         for outcome, condition in self._conditions(state.commitment).items():
             kept = self.monitor.target(outcome)
@@ -527,8 +526,9 @@ class Clauses:
 
     @property
     def apart(self) -> tuple[Formula | None, Formula | None]:
-        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is
-        small.
+        """What is monitored on prefixes, and what on infinite traces.
+
+        One automaton, where that is small.
 
         Two where a prefix decides clauses with long bounds, and others only the whole run decides.
         """

@@ -90,8 +90,9 @@ class RewardMachine:
         return state not in self.committed or outcome.target in self.committed
 
     def options(self, state: int, labels: Collection[str]) -> tuple[Outcome, ...]:
-        """Return what a step may do: first what it does without an ε-transition, then after each
-        ε-transition.
+        """Return what a step may do.
+
+        First what it does without an ε-transition, then after each ε-transition.
 
         ε-transitions to commitments that the step would break are not among them.
         """
