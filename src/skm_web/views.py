@@ -384,9 +384,12 @@ class RunView:
     def __init__(self, hub: Hub, *, live: bool = False) -> None:
         """`live`: messages come as the robot goes, and some may be missed."""
         self.hub = hub
+        """Where the pages get their messages from."""
         self._live = live
         self.world = WorldView(hub)
+        """What the page shows of the world."""
         self.context = MissionContext()
+        """What the page shows of the mission."""
         self._gamma = 0.9
         self._goal_labels: list[list[str]] = []
         self._lock = threading.Lock()

@@ -38,10 +38,13 @@ class MissionResult:
     outcome: str
     """`accepted`, `failed`, `cancelled`, `rejected`, …: the constants of ExecuteMission, in words."""
     reason: str
+    """Why it ended so, in a sentence."""
     steps: int
+    """How many steps it took."""
     rounds: int
     """How often it was accepted: 1 for a mission with an end, any number for a recurring one."""
     seconds: float
+    """How long it took, by the nodes' clock."""
 
     @property
     def succeeded(self) -> bool:
@@ -56,16 +59,21 @@ class MissionStatus:
     phase: str
     """`waiting` (for other nodes), `idle`, `preparing`, `running` or `stopped` (while on a mission)."""
     mission: str
+    """As it was written; empty if there is none."""
     state: int
     """The state of the mission's reward machine, of `states`."""
     states: int
+    """How many states its machine has."""
     target: str
     """What the robot goes for, as a formula."""
     steps: int
+    """Steps since it began."""
     rounds: int
+    """Of a recurring mission: completed rounds."""
     reason: str
     """Why the last mission ended, or the robot is stopped."""
     waiting_for: str
+    """What it waits for; empty if for nothing."""
 
 
 class SkmClient:
