@@ -22,7 +22,7 @@ from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_machine.tracker import Transition
-from skm_primitives.execution.narration import Ending, Narrator, Situation, steps_away
+from skm_primitives.execution.narration import Approach, Ending, Narrator, Situation, steps_away
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.recording.cdr import (
     ADD,
@@ -199,12 +199,14 @@ UNSEEN_SECONDS: Final = 0.3
 """In real time, where more than the steps of so long, and than one, lie between two pictures of the
 world, a path has a gap: no way is shown that nobody has seen, such as one through a wall."""
 MOST_SHAPES: Final = 3000
+MOST_AVOIDED: Final = 200
+"""Things that are marked as avoided."""
 MOST_PIXELS: Final = 4_000_000
 CHANNELS: Final = {"rgb8": 3, "mono8": 1}
 
 
 class WorldView:
-    """Puts `scene`, `robot`, `way`, `going` and the stream `path` into a hub."""
+    """Puts `scene`, `robot`, `way`, `going`, `avoided` and the stream `path` into a hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -212,6 +214,7 @@ class WorldView:
         self._place: tuple[float, float] | None = None
         self._wanted: frozenset[str] = frozenset()
         self._unwanted: frozenset[str] = frozenset()
+        self._avoided: frozenset[str] = frozenset()
 
     def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray, or one that was recorded
         """Take the world as it is now."""
@@ -251,9 +254,21 @@ class WorldView:
         if self._place is not None:
             x, y = self._place
             found.sort(key=lambda shape: math.hypot(shape["x"] - x, shape["y"] - y))
-        outlines = ("kind", "x", "y", "width", "height", "heading")
-        places = [{name: shape[name] for name in outlines} for shape in found[:50]]
-        self._hub.put("going", {"labels": sorted(self._wanted), "places": places})
+        self._hub.put("going", {"labels": sorted(self._wanted), "places": _outlines(found[:50])})
+        avoided = self._things_named(self._avoided)[:MOST_AVOIDED] if self._avoided else []
+        self._hub.put("avoided", _outlines(avoided))
+
+    def on_avoided(self, names: Collection[str]) -> None:
+        """Take the propositions that would fail the mission now."""
+        if self._avoided != frozenset(names):
+            self._avoided = frozenset(names)
+            self._show_destinations()
+
+    def _things_named(self, names: frozenset[str]) -> list[dict[str, Any]]:
+        """Return the things that show one of these propositions, whatever else they show."""
+        things = [s for s in self._shapes.values() if s["kind"] != "text"]
+        things = [s for s in things if s["group"] not in ("robot", WAY)]
+        return [s for s in things if names & {s["group"], *s["group"].split()}]
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
         """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
@@ -272,6 +287,11 @@ class WorldView:
                 counts[name] += 1
         shown = {name: count for name, count in counts.items() if count}
         return min(shown, key=lambda name: shown[name], default="")
+
+
+def _outlines(shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    outline = ("kind", "x", "y", "width", "height", "heading")
+    return [{name: shape[name] for name in outline} for shape in shapes]
 
 
 def robot_place(message: Any) -> tuple[float, float] | None:  # noqa: ANN401 - a MarkerArray
@@ -397,8 +417,13 @@ class RunView:
         """The one who tells the mission of this id."""
         self._pace = Pace()
         self._situation: dict[str, Any] = {}
+        self._pursued: tuple[str, dict[str, Any]] = "", {}
+        """The last situation of a mission in which a goal was in pursuit."""
         self._nearest: tuple[int, int | None] = -1, None
         """The machine state in which the nearest danger was last told, and how far it was."""
+        self._approach = Approach()
+        self._learned: tuple[str, ...] | None = None
+        """What the skills have learned to avoid, where they are all that is known of the world."""
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
@@ -424,6 +449,8 @@ class RunView:
         """Take what is known of the world and the skills."""
         self._gamma = float(info.gamma)
         self._goal_labels = [list(goal.labels) for goal in info.goals]
+        known = len(info.place_labels) or len(getattr(info, "state_successors", ()))
+        self._learned = None if known else tuple(info.constraints)
         propositions, constraints = tuple(info.propositions), tuple(info.constraints)
         shown = {frozenset(labels) for labels in self._goal_labels}
         shown |= {frozenset(entry.labels) for entry in info.place_labels}
@@ -439,6 +466,7 @@ class RunView:
                 "propositions": list(propositions),
                 "constraints": list(constraints),
                 "patterns": offered(propositions, constraints),
+                "learned": self._learned is not None,
             },
         )
 
@@ -548,8 +576,13 @@ class RunView:
             "events": frozenset(getattr(state, "true_events", ())),
             "rounds": int(state.accepted),
         }
+        overdue, now = self._approach.overdue, self._situation
+        of = goal_id, self._state, now["rounds"]
+        now["overdue"] = overdue(now["steps"], int(state.mission_steps), *of)
         if not active:
-            self._situation["state"] = -1
+            now["state"] = -1
+        elif now["goal"] is not None:
+            self._pursued = goal_id, now
         self._tell()
         self._show_position()
 
@@ -558,7 +591,9 @@ class RunView:
         narrator, now = self._narrator, dict(self._situation)
         if narrator is None or now.pop("goal_id", "") != narrator[0]:
             self.hub.put("words", {})
+            self.world.on_avoided(())
             return
+        self.world.on_avoided(narrator[1].avoided(now["state"], now["events"]))
         told: dict[str, str] = {}
         if self._ending is not None:
             told = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
@@ -605,6 +640,7 @@ class RunView:
             outcome = word(OUTCOMES, int(entry.outcome))
             text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
+            last = self._pursued[1] if self._pursued[0] == goal_id else None
             self._ending = Ending(
                 outcome=outcome,
                 steps=step,
@@ -613,6 +649,9 @@ class RunView:
                 rounds=int(entry.accepted),
                 shielded=bool(entry.shield),
                 began=int(entry.state) >= 0,
+                nearest=self._nearest[1],
+                pursued=(last["state"], last["goal"]) if last else None,
+                overdue=last["overdue"] if last else 0,
             )
             line = {"at": at, "kind": "ended", "step": step, "text": text}
             self._log_ending(goal_id, self._ending, line)
@@ -672,7 +711,7 @@ class RunView:
         self._mission_key = key
         self._way, self._drawn = [], ()
         _, text, form, horizon, repeat, seconds, events = key
-        context, gamma = self.context, self._gamma
+        context, gamma, learned = self.context, self._gamma, self._learned
 
         def work() -> None:
             try:
@@ -685,7 +724,7 @@ class RunView:
                     events=events,
                 )
                 view = MachineView(mission, _with_events(context.label_sets, events), gamma)
-                self._narrator = key[0], Narrator(mission, context.label_sets)
+                self._narrator = key[0], Narrator(mission, context.label_sets, learned)
             except (SkmError, RecursionError, MemoryError) as error:
                 self._machine = self._narrator = None
                 self.hub.put("machine", {"problem": str(error)})

@@ -10,6 +10,7 @@ const GERMAN = {
   "Pressed at {0}. The robot now says that it is stopped. Look whether something has happened in between.": "Gedrückt um {0}. Der Roboter sagt jetzt, dass er steht. Nachsehen, ob inzwischen etwas geschehen ist.",
   "before the page was loaded again": "bevor die Seite neu geladen wurde", "it was taken, but the robot does not say that it is stopped": "er wurde angenommen, aber der Roboter sagt nicht, dass er steht",
   "The robot is stopped: {0}": "Der Roboter steht: {0}", "Mission": "Mission", "World": "Welt", "Here now:": "Hier und jetzt:", "nothing": "nichts", "Machine": "Automat",
+  "Dotted: a guess. Learned skills choose each step as they go.": "Gepunktet: vermutet. Gelernte Fertigkeiten wählen jeden Schritt erst unterwegs.",
   "events: what the robot does not control": "Ereignisse: was der Roboter nicht bestimmt", "the world from above": "die Welt von oben", "picture of the world": "Bild der Welt",
   "No shapes of the world yet. Start the system with": "Noch keine Formen der Welt. Das System starten mit", "Next mission": "Nächste Mission", "within": "binnen", "unit": "Einheit", "Begin again": "Neu beginnen",
   "places: a click uses one in the mission": "Orte: ein Klick nimmt einen in die Mission", "Mission, in plain words or as a formula": "Mission, in Worten oder als Formel",

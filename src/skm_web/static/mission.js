@@ -89,7 +89,11 @@ export class MissionBox {
 
   // What can be done now
 
-  take(mission) { this.mission = mission; this.enable(); }
+  take(mission) {
+    this.mission = mission;
+    if (!this.running) this.sure?.end();  // what was asked about is over
+    this.enable();
+  }
   may(controls) { this.controls = controls; this.enable(); }
   pausing(paused) { this.paused = paused; say("pause", t(paused ? "Go on" : "Pause world")); }
 

@@ -59,7 +59,7 @@ export class Runs {
     const verified = row.verified ? element("td", { class: row.verified === "agrees" ? "good" : row.verified === "not satisfied" ? null : "warn" }, t(row.verified === "not satisfied" ? "agrees: not satisfied" : row.verified)) : growing ? element("td", {}, "–") : element("td", {}, button(t("verify"), t("verify"), () => this.act("verify_run", row.file)));
     const download = element("a", { href: `recordings/${encodeURIComponent(row.file)}`, download: row.file, title: t("download"), "aria-label": `${t("download")}: ${row.file}` }, "⤓");
     const actions = element("td", {}, compare, download, button(t("delete"), t("delete"), () => this.act("delete_run", row.file)));
-    return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
+    return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row), element("span", { class: "muted" }, ` ${row.domain ?? ""}`)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : `${Number(row.seconds).toFixed(1)} s`), verified, actions);
   }
 }
 
