@@ -37,6 +37,7 @@ from skm_primitives.recording.cdr import (
 )
 from skm_primitives.skills.values import Skills
 from skm_sim.scene import WAY
+from skm_web.german import in_german
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -512,6 +513,7 @@ class RunView:
                 "step": int(message.step),
                 "rate": round(1 / period, 2) if period else 0,
                 "stopped": message.stopped,
+                "stopped_de": in_german(message.stopped),
                 "ended": bool(message.terminated or message.truncated),
             },
         )
@@ -553,6 +555,7 @@ class RunView:
                 "waiting_for": state.waiting_for,
                 "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
                 "reason": state.reason,
+                "reason_de": in_german(state.reason),
                 "planner": state.planner,
                 "state": self._state,
                 "states": int(state.states),
@@ -799,6 +802,7 @@ class RunView:
                 nodes[name] = {
                     "level": word(LEVELS, number),
                     "message": status.message,
+                    "message_de": in_german(status.message),
                     "values": [[pair.key, pair.value] for pair in status.values],
                     "at": round(at, 1),
                 }
