@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
 import threading
-import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +33,7 @@ from skm_primitives.recording.cdr import (
     SHAPES,
     word,
 )
+from skm_primitives.recording.pictures import png
 from skm_primitives.skills.values import Skills
 from skm_sim.scene import WAY
 from skm_web.german import in_german
@@ -202,8 +201,6 @@ world, a path has a gap: no way is shown that nobody has seen, such as one throu
 MOST_SHAPES: Final = 3000
 MOST_AVOIDED: Final = 200
 """Things that are marked as avoided."""
-MOST_PIXELS: Final = 4_000_000
-CHANNELS: Final = {"rgb8": 3, "mono8": 1}
 
 
 class WorldView:
@@ -326,28 +323,6 @@ def _shape(marker: Any) -> dict[str, Any]:  # noqa: ANN401 - a Marker
 
 def _number(value: float) -> float:
     return round(float(value), 4) if math.isfinite(value) else 0.0
-
-
-def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
-    """Return an image message as a PNG file; None if it is of a kind that pages do not show."""
-    channels = CHANNELS.get(message.encoding)
-    width, height, data = int(message.width), int(message.height), bytes(message.data)
-    if channels is None or not 0 < width * height <= MOST_PIXELS:
-        return None
-    row = width * channels
-    if len(data) != row * height:
-        return None
-    rows = b"".join(b"\0" + data[start : start + row] for start in range(0, len(data), row))
-    colour_type = 2 if channels == 3 else 0
-    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in parts
-    )
 
 
 # A run as the page shows it, from messages: live ones, or those of a recording.
@@ -523,9 +498,10 @@ class RunView:
         true = [name for name, holds in zip(message.names, message.values, strict=False) if holds]
         self.hub.put("labels", true)
 
-    def on_image(self, message: Any) -> None:  # noqa: ANN401 - an Image
-        """Take a picture of the world."""
-        picture = png(message)
+    def on_image(self, message: Any) -> None:  # noqa: ANN401 - an Image, or a CompressedImage
+        """Take a picture of the world: pixels, or the PNG file that a recording has."""
+        is_file = getattr(message, "format", "") == "png"
+        picture = bytes(message.data) if is_file else png(message)
         if picture is not None:
             self.hub.put_image(picture)
 
