@@ -395,6 +395,9 @@ class RunView:
         self._situation: dict[str, Any] = {}
         self._pursued: tuple[str, dict[str, Any]] = "", {}
         """The last situation of a mission in which a goal was in pursuit."""
+        self._told: tuple[Narrator | None, Situation | Ending | None, dict[str, str]]
+        self._told = None, None, {}
+        """What was said last: by whom, of what, and the words."""
         self._nearest: tuple[int, int | None] = -1, None
         """The machine state in which the nearest danger was last told, and how far it was."""
         self._approach = Approach()
@@ -573,20 +576,18 @@ class RunView:
             self.world.on_avoided(())
             return
         self.world.on_avoided(narrator[1].avoided(now["state"], now["events"]))
-        told: dict[str, str] = {}
-        if self._ending is not None:
-            told = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
-        elif now["state"] >= 0:
-            waiting = bool((self.hub.value("why") or {}).get("waiting"))
-            nearest = self._nearest[1] if self._nearest[0] == now["state"] else None
-            situation = Situation(
+        about: Situation | Ending | None = self._ending
+        if about is None and now["state"] >= 0:
+            about = Situation(
                 **now,
                 step_seconds=self._pace.seconds if self.context.step_seconds else 0.0,
-                nearest=nearest,
-                waiting=waiting,
+                nearest=self._nearest[1] if self._nearest[0] == now["state"] else None,
+                waiting=bool((self.hub.value("why") or {}).get("waiting")),
             )
-            told = {name: narrator[1].where(situation, name) for name in LANGUAGES}
-        self.hub.put("words", told)
+        if (narrator[1], about) != self._told[:2]:
+            told = {} if about is None else {n: _said(narrator[1], about, n) for n in LANGUAGES}
+            self._told = narrator[1], about, told
+        self.hub.put("words", self._told[2])
 
     def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
         """Take which events there are, and which are true; older recordings do not say."""
@@ -783,6 +784,12 @@ class RunView:
                     "at": round(at, 1),
                 }
         self.hub.put("health", nodes)
+
+
+def _said(narrator: Narrator, about: Situation | Ending, language: str) -> str:
+    if isinstance(about, Ending):
+        return narrator.ended(about, language)
+    return narrator.where(about, language)
 
 
 def _with_events(

@@ -299,7 +299,7 @@ class Narrator:
             else:
                 said += phrases("to go", steps=steps)
             if now.overdue and self._learned is not None:
-                said += phrases("overdue", steps=phrases.steps(now.overdue))
+                said += phrases("overdue", steps=phrases.after(now.overdue))
         return said + ("" if after is None else self._following(after, phrases))
 
     def _far_away(self, steps: int, phrases: Phrases) -> str:
@@ -440,7 +440,7 @@ class Narrator:
         outcome = phrases("outcome failed" if end.outcome == "failed" else end.outcome)
         if not end.began:
             return phrases("never began", outcome=outcome) + "."
-        length = phrases.steps(end.steps)
+        length = phrases.after(end.steps)
         if end.seconds > 0:
             length += f" ({phrases.number(end.seconds)} s)"
         fatal = [m for m in end.moves if self._is_fatal(Outcome(m.target, m.reward))]

@@ -12,6 +12,8 @@ from typing import Final
 ENGLISH: Final[Mapping[str, str]] = {
     "step": "1 step",
     "steps": "{n} steps",
+    "after step": "1 step",
+    "after steps": "{n} steps",
     "seconds": "about {n} s",
     "minutes": "about {n} min",
     "about": "about {steps}",
@@ -82,6 +84,8 @@ ENGLISH: Final[Mapping[str, str]] = {
 GERMAN: Final[Mapping[str, str]] = {
     "step": "1 Schritt",
     "steps": "{n} Schritte",
+    "after step": "1 Schritt",
+    "after steps": "{n} Schritten",
     "seconds": "etwa {n} s",
     "minutes": "etwa {n} min",
     "about": "etwa {steps}",
@@ -165,6 +169,10 @@ class Phrases:
     def steps(self, number: int) -> str:
         """Return a number of steps."""
         return self("step") if number == 1 else self("steps", n=number)
+
+    def after(self, number: int) -> str:
+        """Return a number of steps as it stands behind "after" or "ago"."""
+        return self("after step") if number == 1 else self("after steps", n=number)
 
     def time(self, seconds: float) -> str:
         """Return about how long something takes."""
