@@ -155,7 +155,8 @@ class PageCommands:
 
     async def _on_check(self, request: dict[str, Any]) -> dict[str, Any]:
         text, loop = _text(request, "text"), asyncio.get_running_loop()
-        verdict = await loop.run_in_executor(self._checks, check_mission, text, self._view.context)
+        context, language = self._view.context, str(request.get("language", "en"))
+        verdict = await loop.run_in_executor(self._checks, check_mission, text, context, language)
         return {"ok": True, "verdict": verdict}
 
     async def _on_machine(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
