@@ -32,6 +32,8 @@ ENVIRONMENTS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "cliff_walking:DRY": ([], FINITE),
     "cliff_walking:SLIPPERY": ([], FINITE),
     "door_key:DOOR_KEY": (["--steps", "240000"], TASKS),
+    "door_key:DOOR_KEY_8": (["--steps", "400000"], TASKS),
+    "unlock_pickup:UNLOCK_PICKUP": (["--steps", "400000"], TASKS),
     "fetch_reach:FETCH_REACH": (["--steps", "80000"], TASKS),
     "parking:PARKING": (["--steps", "60000"], TASKS),
     "mountain_car:MOUNTAIN_CAR": (["--steps", "240000"], TASKS),

@@ -44,7 +44,12 @@ def error_console() -> Console:
 
 def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False) -> None:
     """Add how a mission is read and, where the command itself translates it, within which limits."""
-    parser.add_argument("--format", choices=("auto", "ltl", "words", "hoa", "rm"), default="auto")
+    parser.add_argument(
+        "--format",
+        choices=("auto", "ltl", "words", "hoa", "rm"),
+        default="auto",
+        help="what the mission is written in (default: what it looks like)",
+    )
     parser.add_argument(
         "--horizon",
         choices=("auto", "finite", "infinite"),

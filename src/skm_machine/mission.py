@@ -49,10 +49,15 @@ class Mission:
     """A compiled mission; the formula and its automaton only where it was given as one, or in words."""
 
     text: str
+    """As it was written."""
     format: str
+    """How it was read: `ltl`, `words`, `hoa` or `rm`."""
     machine: RewardMachine
+    """The reward machine that it was compiled to."""
     formula: Formula | None = None
+    """The formula, where it was one or words."""
     automaton: Automaton | None = None
+    """The automaton that the machine was made from, where there is one."""
     reading: Reading | None = None
     """How the formula was read; files say by themselves whether they have an end."""
     recurring: bool = False

@@ -480,8 +480,7 @@ class Rounds:
         return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_commitment(self, state: _State, target: int, where: int) -> int:
-        """Return the diagram of what is under a commitment, `where` what is without it goes to
-        `target`."""
+        """Return the diagram of what is under a commitment, `where` the rest goes to `target`."""
         # Where the commitment is broken: back to the state without it, in a new round.
         branch = self._leaf(self._state(target))
         for outcome, condition in self._conditions(state.commitment).items():
@@ -542,8 +541,9 @@ class Clauses:
 
     @property
     def apart(self) -> tuple[Formula | None, Formula | None]:
-        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is
-        small.
+        """What is monitored on prefixes, and what on infinite traces.
+
+        One automaton, where that is small.
 
         Two where a prefix decides clauses with long bounds, and others only the whole run decides.
         """

@@ -28,10 +28,15 @@ class Transition:
     """A machine transition that has happened: at which step, between which states, on which labels."""
 
     step: int
+    """After how many steps it happened."""
     source: int
+    """The state before it."""
     target: int
+    """The state after it."""
     labels: frozenset[str]
+    """What was true."""
     reward: float
+    """What it earned."""
 
 
 class RecentTransitions:
@@ -128,8 +133,11 @@ class Status(Enum):
     """How a mission stands."""
 
     RUNNING = "running"
+    """Neither accepted nor failed yet."""
     ACCEPTED = "accepted"
+    """The mission has succeeded."""
     FAILED = "failed"
+    """The mission can no longer succeed."""
 
 
 Prefer: TypeAlias = Callable[[int, tuple[Outcome, ...]], Outcome]
@@ -155,7 +163,9 @@ class MissionTracker:
         clocks: ClockTable | None = None,
     ) -> None:
         self.machine = machine
+        """The reward machine whose states are followed."""
         self.constraints = frozenset(constraints)
+        """The propositions whose violation is remembered."""
         self._clock_table = clocks
         self.start(frozenset())
 

@@ -152,6 +152,12 @@ def mission_command(system: System, given: Mapping[str, Value], namespace: str) 
     """Return the command that sends the system its mission; nothing if it has none."""
     mission, picture = system.mission(given), str(system.values(given)["picture"])
     if not mission:
+        if "picture" in given and picture:
+            say(
+                "skm",
+                f"no picture: --picture {picture} shows the run of --mission, and there is none;"
+                " to draw a later one, `skm mission … --picture FILE.svg`",
+            )
         return []
     client = [sys.executable, "-m", "skm_cli.main", "mission", mission, "--when-ready"]
     drawn = ["--picture", picture] if picture else []

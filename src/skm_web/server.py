@@ -29,6 +29,7 @@ from websockets.http11 import Request, Response
 
 from skm_machine.documents import read_json
 from skm_machine.errors import SkmError
+from skm_web.german import translated
 from skm_web.hub import Hub, Seen
 
 # Who may talk to the page's server: loopback, or a token; and no page from elsewhere, ever.
@@ -572,8 +573,16 @@ class PageServer:
 
         async def on_asked(request: dict[str, Any]) -> dict[str, Any]:
             if self._read_only and request["type"] not in READING:
-                return {"ok": False, "message": "this page only shows: the server is read-only"}
-            return await handler(request)
+                answer = {"ok": False, "message": "this page only shows: the server is read-only"}
+            else:
+                try:
+                    answer = await handler(request)
+                except SkmError as error:
+                    answer = _problem(error)
+            language = request.get("language")
+            if language and isinstance(answer.get("message"), str):
+                answer = {**answer, "message": translated(answer["message"], str(language))}
+            return answer
 
         page = PageConnection(connection, application.hub, on_asked, self._on_alive)
         theirs = [opened for whose, opened in self._open if whose == client]

@@ -1,5 +1,7 @@
-"""Whether a recurring mission's machine accepts an ultimately periodic trace, by any choice of
-commitments."""
+"""Whether a recurring mission's machine accepts an ultimately periodic trace.
+
+By any choice of commitments.
+"""
 
 
 def accepted_forever(machine, prefix, loop):

@@ -35,7 +35,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", nargs="?", default="list", choices=("list", "remove", "move", "clear")
+        "what",
+        nargs="?",
+        default="list",
+        choices=("list", "remove", "move", "clear"),
+        help="what to do with the missions that wait (default: list)",
     )
     parser.add_argument("number", nargs="?", type=int, help="remove, move: of the mission")
     parser.add_argument("place", nargs="?", type=int, help="move: its new place, from 1 (the next)")

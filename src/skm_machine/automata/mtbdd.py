@@ -175,8 +175,9 @@ class Diagrams:
         return cofactor(function, care)
 
     def split(self, roots: tuple[int, ...], variable: int) -> dict[tuple[int, ...], int]:
-        """Return, for each combination of nodes below `roots` that test no variable before `variable`,
-        the function of the earlier variables that leads there.
+        """Return functions of the variables before `variable`, by where they lead.
+
+        Where they lead is a combination of nodes below `roots` that test none of these variables.
         """
         memo: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
 

@@ -555,9 +555,10 @@ class TaskWorlds:
     def __init__(
         self, spec: DomainSpec, task: str, mission: str = "", repeat: bool = False
     ) -> None:
-        """Take a task by name, in worlds that the domain draws for it; or else a mission, in worlds
+        """Take a task by name, or else a mission.
 
-        as they come."""
+        A task is in worlds that the domain draws for it, a mission in worlds as they come.
+        """
         self.task = one_task(spec, task, mission, repeat=repeat)
         self._trials: TaskTrials = task_trials(spec) if task else SeededTrials()
         self.mission: Mission = compile_mission(

@@ -22,8 +22,9 @@ class HeldExploration:
     def __init__(
         self, agents: int, example: NDArray[Any], shares: tuple[float, float] = (0.01, 0.5)
     ) -> None:
-        """`shares` are the least and the most of the agents' shares of random steps: they differ in
-        it, on a geometric scale.
+        """`shares` are the least and the most of the agents' shares of random steps.
+
+        They differ in it, on a geometric scale.
         """
         self._held = np.zeros((agents, *example.shape), example.dtype)
         self._holding = np.zeros(agents, np.bool_)

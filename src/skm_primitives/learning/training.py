@@ -135,7 +135,9 @@ class TrainingResult:
     """How a run ended."""
 
     card: Card
+    """What was learned, how, and how good it is."""
     interrupted: bool
+    """Whether it was ended by Ctrl-C, before its last step."""
 
 
 def learner_class(spec: DomainSpec, algorithm: str | None = None) -> type[Learner]:

@@ -551,8 +551,9 @@ class ProductPolicy:
         The present one first, as many as `most`, as long as no event happens.
         """
         product, seen = self.product, set[Node]()
-        # Visits are known for the robot's own place only.
-        node: Node = (state, place, self._counter if place == self._place else 0)
+        here = place == self._place  # else it was entered just now, and is not counted yet
+        counter = self._counter if here else int(product.counter_after[place, self._counter])
+        node: Node = (state, place, counter)
         places = [place]
         while node not in seen and len(places) < most:
             seen.add(node)

@@ -656,10 +656,10 @@ class EventGame:
 
     @cached_property
     def sure(self) -> Product:
-        """The same, where no commitment is made that events can break, if the mission can be kept
-        without.
+        """The same without commitments that events can break.
 
-        What leads out of where it can be kept is taken for a broken commitment.
+        That is, if the mission can be kept without them. What leads out of where it can be kept is
+        taken for a broken commitment.
         """
         stays: BoolArray = self.kept.reshape(-1)[self.quiet.dense().lands]
         return replace(self.quiet, barred=~stays)
@@ -786,8 +786,10 @@ def _arrivals(product: Product, good: BoolArray, rewarded: BoolArray | None) -> 
 
 
 class Reaction:
-    """From machine states in which an obligation is pending, the way to the quiescent ones, with no
-    event."""
+    """The way from machine states in which an obligation is pending to the quiescent ones.
+
+    No event happens on it.
+    """
 
     def __init__(self, product: Product, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
@@ -818,8 +820,10 @@ class Reaction:
         return pending
 
     def decide(self, node: Node) -> tuple[int, int, tuple[int, int]]:
-        """Return the action where an obligation is pending, the steps to go, and the arrival at
-        their end."""
+        """Return the action where an obligation is pending, the steps to go, and the arrival.
+
+        The arrival is at the end of these steps.
+        """
         first, steps = self.action(node), self.steps(node)
         product, action = self._product, first
         while True:

@@ -43,13 +43,21 @@ class PolicySkills:
     """
 
     domain: str
+    """The domain that they are skills of."""
     propositions: tuple[str, ...]
+    """What can be true in it, by name."""
     constraints: tuple[str, ...]
+    """The propositions that missions may want kept false on the way."""
     gamma: float
+    """The discount that the skills are composed with."""
     action_space: Space[Any]
+    """That of the environment."""
     goals: tuple[Goal, ...]
+    """What the policies achieve, one each."""
     policies: tuple[SkillPolicy, ...]
+    """The policy of each goal."""
     world_model: GoalToGoal = field(repr=False)
+    """How likely, and how far, each goal is from each other."""
     notes: tuple[str, ...] = ()
     """What people should know: policies that never arrived, and those that touched a constraint."""
 

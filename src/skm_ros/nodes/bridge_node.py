@@ -66,7 +66,7 @@ from skm_sim.maps.spec import ACTIONS
 from skm_sim.robots.action_skills import ActionSkills, SkilledDrive
 from skm_sim.robots.blockages import Blockages
 from skm_sim.robots.command_gate import CommandGate
-from skm_sim.robots.drive import DriveConfig, Driving, Entered, GoalDrive
+from skm_sim.robots.drive import Drive, DriveConfig, Driving, Entered, GoalDrive
 from skm_sim.robots.embodiment import make_drive_context
 from skm_sim.robots.path_follower import project
 from skm_sim.robots.pose import Limits, Velocity
@@ -679,9 +679,13 @@ class BridgeNode(SkmNode):
             way = way_shapes(building.floor.centres[list(leg.cells)]) if leg.cells else []
             scene = [*self._drive_context.scene, *way]
             self._scene = marker_array(scene, self.setting("map_frame"), Time())
-        if isinstance(self._drive_context.drive, GoalDrive):
-            sets = (names.split(",") for names in leg.avoid)
-            self._drive_context.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)
+        sets = (names.split(",") for names in leg.avoid)
+        avoid = frozenset(frozenset(filter(None, names)) for names in sets)
+        drive = self._drive_context.drive
+        if isinstance(drive, GoalDrive):
+            drive.sure.avoid = avoid
+        elif isinstance(drive, Drive) and drive.walk.sure is not None:
+            drive.walk.sure.avoid = avoid if leg.cells else None
         self._driver.take(leg)
 
     def _guard(self) -> None:

@@ -1,5 +1,7 @@
-"""The topics of labels that a file describes: any message of any package, found when somebody
-publishes."""
+"""The topics of labels that a file describes.
+
+Any message of any package, found when somebody publishes.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticArray
@@ -58,10 +58,6 @@ from skm_web.assistant import Assistant
 from skm_web.mission_check import MOST_CHARACTERS, check_mission
 from skm_web.runs import RunLibrary
 from skm_web.server import Application, PageServer
-
-if TYPE_CHECKING:
-    from skm_web.views import RunView
-
 
 # What a page may ask for: to check, send and cancel a mission, to set events, pause, reset and
 # stop.
@@ -159,7 +155,8 @@ class PageCommands:
 
     async def _on_check(self, request: dict[str, Any]) -> dict[str, Any]:
         text, loop = _text(request, "text"), asyncio.get_running_loop()
-        verdict = await loop.run_in_executor(self._checks, check_mission, text, self._view.context)
+        context, language = self._view.context, str(request.get("language", "en"))
+        verdict = await loop.run_in_executor(self._checks, check_mission, text, context, language)
         return {"ok": True, "verdict": verdict}
 
     async def _on_machine(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002

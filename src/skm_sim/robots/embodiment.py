@@ -163,8 +163,10 @@ class EmbodimentDrive(RobotDrive):
         return super().halt()
 
     def velocity(self, now: float) -> Velocity:
-        """Return the command for the next period: to be where the embodiment has it, when it has it
-        there."""
+        """Return the command for the next period.
+
+        To be where the embodiment has it, when it has it there.
+        """
         if self._aim is None:
             return self._commanded(REST)
         x, y, heading = self.tracker.at(now)

@@ -91,8 +91,10 @@ class Navigation:
         blockages: Blockages,
         patience: float = 30.0,
     ) -> None:
-        """`patience` is for how many seconds the robot may stand while a goal is under way, without a
-        recovery of the stack."""
+        """`patience`: seconds that the robot may stand while a goal is under way.
+
+        A recovery of the stack is no standing.
+        """
         self._stack, self.planner, self._floor = stack, planner, floor
         self._blockages, self.patience = blockages, patience
         self._leg: Leg | None = None

@@ -67,7 +67,7 @@ SAFETY = DomainSpec(
     ),
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
-    brake="skm_sim.safety.brake:brake",
+    brake="skm_sim.safety_gym.brake:brake",
     embodiment="skm_sim.safety.robot:SafetyEmbodiment",
     settings={"horizon": 1_280_000, "batch": 512, "validation_layouts": 128},
     figures={"trajectories": "skm_sim.safety.drawing:SafetyPaths"},

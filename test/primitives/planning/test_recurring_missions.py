@@ -190,8 +190,10 @@ def test_no_action_is_taken_that_an_event_could_turn_into_failure():
 
 
 def test_a_promise_that_events_can_break_is_not_planned_on_where_none_is_needed():
-    """The plan was to commitment that nobody calls, which the robot then did not dare: it did
-    nothing."""
+    """The plan was to commitment that nobody calls, which the robot then did not dare.
+
+    It did nothing.
+    """
     mission = compile_mission(
         "F A | F G !call", propositions=OFFICE.propositions, horizon="infinite", events=["call"]
     )

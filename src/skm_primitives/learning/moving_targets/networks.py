@@ -41,8 +41,10 @@ from skm_sim.moving_targets.env import (
 
 @cache
 def dictionary() -> tuple[Float32Array, Float32Array]:
-    """Return the parts: views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object
-    adds to the patch that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
+    """Return what views are added up from.
+
+    Views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object adds to the patch
+    that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
     """
     tables = picture_tables()
     floor = np.tile(np.array(FLOOR, np.uint8), (SIZE * SIZE, PIXELS * PIXELS))
