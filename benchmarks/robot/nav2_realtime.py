@@ -46,6 +46,8 @@ PATIENCE_SECONDS = 120.0
 MOST_SECONDS = 900.0
 REST_SECONDS = 1.0
 """After a mission's end in which the robot stops: that counts, too."""
+AT_REST = 1e-4
+"""Metres from one true pose to the next that are no motion."""
 MOST_GAP = 0.15
 """Metres between two poses that were heard beyond which nobody saw where the robot was in truth."""
 KINDS = ("reject", "abort", "hang", "lie_success")
@@ -66,6 +68,7 @@ class World:
         self._building = building
         self.judge: TrueJudge | None = None
         self.pose: tuple[float, float, float] | None = None
+        self.moved_at = time.monotonic()
         self.unseen = 0
         """How often more than `MOST_GAP` lay between two poses, in the present mission."""
         client.node.create_subscription(PoseStamped, "/ground_truth/pose", self._on_pose, 100)
@@ -73,9 +76,16 @@ class World:
     def _on_pose(self, message: PoseStamped) -> None:
         before = self.pose
         self.pose = message.pose.position.x, message.pose.position.y, 0.0
+        if before is None or math.dist(before, self.pose) > AT_REST:
+            self.moved_at = time.monotonic()
         self.unseen += before is not None and math.dist(before, self.pose) > MOST_GAP
         if self.judge is not None:
             self.judge.watch(self.pose)
+
+    @property
+    def rests(self) -> bool:
+        """Whether the robot has stood for a while: what is left of the last mission counts for none."""
+        return self.pose is not None and time.monotonic() - self.moved_at > REST_SECONDS
 
     def begin(self, mission: Mission) -> bool:
         """Judge a mission from here on; tell whether it is not lost already where the robot stands."""
@@ -158,7 +168,7 @@ def run(
     """
     goal = MissionGoal(client, ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS))
     goal.wait_ready(PATIENCE_SECONDS)
-    client.spin_until(lambda: world.pose is not None, PATIENCE_SECONDS)
+    client.spin_until(lambda: world.rests, PATIENCE_SECONDS)
     if not world.begin(mission):
         goal.close()
         return None

@@ -163,9 +163,9 @@ def follow(
 #
 # A move of a map's floor leads from centre to centre, and may pass a forbidden place by a hair. A
 # robot strays by centimetres. So each cell has a point to go through, near its centre, around
-# which its labels hold and no further constraint does, and a way that passes a constraint too
-# closely bends away from it. Where walls leave no room, the centre and the straight way stay as
-# they are.
+# which its labels hold and no further constraint does, with some room to walls, and a way that
+# passes a constraint too closely bends away from it. Where walls leave no room, the centre and the
+# straight way stay as they are.
 
 
 DIRECTIONS: Final = 8
@@ -173,6 +173,8 @@ RINGS: Final = 3
 """Around a centre, the points that are looked at are on so many circles, `DIRECTIONS` on each."""
 KEPT: Final = 50_000
 ROUNDING: Final = 1e-6
+WALL_ROOM: Final = 0.05
+"""Metres to keep from walls beyond the robot's radius, where there are: a pose errs by half of that."""
 PIECES: Final = 8
 """Of a way: as many as are looked at for what is near."""
 
@@ -196,7 +198,8 @@ class ClearancePlanner:
         self._clearance: Clearance | None = None
         if walls is not None:
             occupancy, self._radius = walls
-            self._clearance = Clearance(occupancy, self._radius + 2 * occupancy.resolution)
+            reach = self._radius + WALL_ROOM + 2 * occupancy.resolution
+            self._clearance = Clearance(occupancy, reach)
         angles = np.arange(DIRECTIONS) * math.tau / DIRECTIONS
         self._circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         self.adjust(margin)
@@ -213,7 +216,7 @@ class ClearancePlanner:
         labels = self._places.labels_of(centre[None])[0]
         sizes = np.arange(1, RINGS + 1)[:, None, None] / RINGS * self._margin
         tried = np.concatenate([[centre], (centre + sizes * self._circle).reshape(-1, 2)])
-        faults = self._faults(tried, labels)
+        faults = self._faults(tried, labels) + np.where(self._is_free(tried, WALL_ROOM), 0.0, 0.5)
         if not faults[0]:
             return float(centre[0]), float(centre[1])
         best = int(np.where(self._is_free(tried), faults, len(self._circle) + 1.0).argmin())
@@ -235,10 +238,10 @@ class ClearancePlanner:
         missing, unwanted = labels & ~found, found & ~labels & self._forbidden
         return np.asarray((missing | unwanted).any(axis=1))
 
-    def _is_free(self, points: FloatArray) -> BoolArray:
+    def _is_free(self, points: FloatArray, room: float = 0.0) -> BoolArray:
         if self._clearance is None:
             return np.ones(len(points), np.bool_)
-        return self._clearance.at_least(points, self._radius)
+        return self._clearance.at_least(points, self._radius + room)
 
     def is_clear(self, start: Point, end: Point) -> bool:
         """Tell whether a straight way comes no nearer to a constraint than it may, or starts.
