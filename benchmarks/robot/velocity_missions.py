@@ -222,10 +222,10 @@ class Bridge:
             command = drive.halt()
         robot.step(command)
         self.now = robot.model.time
-        for message in robot.localised():
-            self.source._on_pose(message)
         if (odometry := robot.odometry()) is not None:
             self.source._on_odometry(odometry)
+        for message in robot.localised():
+            self.source._on_pose(message)
         self._periods += 1
         if self._periods % SCAN_PERIODS == 0 and drive.tracker.known:
             model = robot.model

@@ -214,11 +214,11 @@ class ClearancePlanner:
         """Return the point by which to go through a cell."""
         centre = self._floor.centres[cell]
         labels = self._places.labels_of(centre[None])[0]
+        if self._is_free(centre[None], WALL_ROOM)[0] and not self._faults(centre[None], labels)[0]:
+            return float(centre[0]), float(centre[1])
         sizes = np.arange(1, RINGS + 1)[:, None, None] / RINGS * self._margin
         tried = np.concatenate([[centre], (centre + sizes * self._circle).reshape(-1, 2)])
         faults = self._faults(tried, labels) + np.where(self._is_free(tried, WALL_ROOM), 0.0, 0.5)
-        if not faults[0]:
-            return float(centre[0]), float(centre[1])
         best = int(np.where(self._is_free(tried), faults, len(self._circle) + 1.0).argmin())
         x, y = tried[best]
         return float(x), float(y)
