@@ -189,7 +189,9 @@ class RobotDrive:
     def trouble(self) -> str:
         """What keeps the robot from getting on although it may move; empty if nothing is known."""
         if self.obstacles.touching:
-            return "a wall is closer ahead than the map says: is the robot where it is believed to be?"
+            return (
+                "a wall is closer ahead than the map says: is the robot where it is believed to be?"
+            )
         return self.motion.trouble
 
     @property
