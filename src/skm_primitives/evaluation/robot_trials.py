@@ -309,7 +309,7 @@ SECONDS_A_STEP: Final = 1.25
 
 @dataclass(frozen=True)
 class EmbodimentTrial:
-    """A task, the file that says where things are, and where the robot starts."""
+    """A task, the file that says where objects are, and where the robot starts."""
 
     task: Task
     objects: Path

@@ -84,8 +84,10 @@ def plan_from(
     *,
     shield: bool,
 ) -> Plan:
-    """Plan the rest of a mission, from a state of its machine; refuses what cannot be achieved from
-    here."""
+    """Plan the rest of a mission, from a state of its machine.
+
+    Refuses what cannot be achieved from here.
+    """
     rest = replace(mission, machine=mission.machine.begun_in(state))
     policy = make_policy(rest, skills, planner)
     policy.start(observation)

@@ -1,7 +1,7 @@
 """A robot driven through a map: poses and scans come in, states are entered, velocities go out.
 
-This is all of the bridge but its messages: the node calls it once a control period, and so does whoever
-drives a simulated robot faster than life. Whether the robot may move at all is not decided here but by
+This is all of the bridge but its messages: the node calls it once a control period, and so do
+simulations that run faster than real time. Whether the robot may move at all is not decided here but by
 the command gate; here is what it does if it may. Times are of a steady clock, in seconds.
 """
 
@@ -311,7 +311,7 @@ class CellWalk:
         self.cell = NO_CELL
         self.labels: frozenset[str] = frozenset()
         self.path: list[Point] = []
-        """What is left to follow, from where the robot was of late to where it is to go."""
+        """What is left to follow, from the robot's recent position to its goal."""
         self._place: Point = (0.0, 0.0)
 
     def begin(self, x: float, y: float) -> Entered:
