@@ -25,6 +25,7 @@ from skm_primitives.recording.files import (
 )
 from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
+from skm_web.german import in_german
 from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
 
@@ -46,8 +47,10 @@ class RunLibrary:
     """Lists the recordings of a folder in a hub, and plays the one that is open."""
 
     def __init__(self, folder: Path, hub: Hub, keep: str = "", *, below: bool = False) -> None:
-        """`keep` says how much is kept (`Retention`); empty: everything. `below`: a robot's page is
-        one level up."""
+        """`keep` says how much is kept (`Retention`).
+
+        Empty: everything. `below`: a robot's page is one level up.
+        """
         if not folder.is_dir():
             raise SkmError(f"{folder} is not a folder with recordings")
         self._folder, self._hub = folder, hub
@@ -111,7 +114,9 @@ class RunLibrary:
                 found, words = summary(recording), _ending(recording)
             except SkmError as error:
                 found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
-            self._known[key] = {**{name: found.get(name) for name in SHOWN}, "words": words}
+            shown = {name: found.get(name) for name in SHOWN}
+            german = in_german(str(found.get("reason") or ""))
+            self._known[key] = {**shown, "reason_de": german, "words": words}
         verified = self._verified.get(path.name, "")
         about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
         return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}

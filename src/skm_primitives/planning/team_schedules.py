@@ -38,6 +38,7 @@ class TeamMachine:
 
     def advance(self, parts: Parts, labels: frozenset[str]) -> tuple[Parts | None, float]:
         """Return what a label set does to the parts."""
+        # Local search asks for the same moves of the machine thousands of times.
         key = parts, labels
         if key not in self._steps:
             self._steps[key] = self.machine.advance(parts, labels)
@@ -55,6 +56,8 @@ class TeamMachine:
 
     def _needs_of(self, number: int, state: int) -> set[str]:
         part = self.machine.parts[number]
+        # With alternatives (`a | b`) nothing is shown on every way: one shortest way stands for all
+        # then.
         if must := self._must_of(number, state):
             return set(must)
         word = part.shortest_word(state, part.accepting.__contains__)
@@ -71,6 +74,7 @@ class TeamMachine:
     def _blocked(self, number: int, state: int, name: str) -> bool:
         """Tell whether a part cannot be done if a proposition never shows."""
         part = self.machine.parts[number]
+        # Without that proposition, is an accepting state still in reach? If not, it must show.
         table = part.table.given({name: False})
         seen, stack = {state}, [state]
         while stack:
@@ -214,10 +218,13 @@ class Schedules(ABC):
         improved = True
         while improved:
             improved = False
+            # In random order, or the first kind of change would decide which local optimum is
+            # found.
             for change in self._rng.permutation(3).tolist():
                 for changed in self._changes[change](route):
                     if time.process_time() > until:
                         return route
+                    # Scores are kept, so a schedule that comes up again costs nothing.
                     found = self.score(changed).cost
                     if found < cost - 1e-9:
                         route, cost, improved = changed, found, True
@@ -300,6 +307,8 @@ class _Schedule:
         """Return when the mission is done, or what is missing when nobody can go on."""
         while (arrival := self._next_arrival()) is not None:
             if self._arrive(*arrival):
+                # Among schedules of equal length, the one with earlier arrivals: it leaves more
+                # room for detours around others.
                 cost = self.now + 1e-3 * self.total
                 return Score(cost, self.now, tuple(self.events))
         pairs = zip(self.asks.machine.parts, self.parts, strict=True)
@@ -313,6 +322,8 @@ class _Schedule:
         for r in self.schedules.robots:
             if r in self.holding or r in self.blocked:
                 continue
+            # Another robot may have shown it in the meantime, or the machine may not ask for it any
+            # more.
             while self.index[r] < len(self.route[r]) and self.route[r][self.index[r]] not in needed:
                 self.index[r] += 1
             if self.index[r] == len(self.route[r]):
@@ -333,6 +344,8 @@ class _Schedule:
         others = (shown for r, shown in enumerate(self.shown) if r != robot)
         after, reward = asks.advance(self.parts, labels.union(*others))
         if after is None:
+            # Entering now would lose the mission; after the next move of the machine it may be
+            # right.
             self.blocked.add(robot)
             return False
         self.now = now

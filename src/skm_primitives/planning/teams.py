@@ -72,6 +72,7 @@ class Team:
 
     def __post_init__(self) -> None:
         here = np.arange(len(self.cells.labels))[:, None]
+        # A step into a closed cell becomes staying: so every search over moves obeys closed cells.
         closed = np.isin(self.cells.successors, sorted(self.cells.closed))
         continuation = np.where(closed, here, self.cells.successors)
         object.__setattr__(self, "moves", np.concatenate([here, continuation], axis=1))
@@ -112,7 +113,10 @@ class Team:
             nearest = np.sqrt((_from_origin(gap, change) ** 2).sum(axis=-1))
         # A robot that begins too close may move away, not nearer.
         before = np.sqrt((gap**2).sum(axis=-1))
+        # Robots that already stand too close, after a stray for instance, must still be able to
+        # part.
         limit = np.minimum(2 * (self.radius + self.margin), before)
+        # The slack is for rounding: robots exactly two radii apart may pass.
         close: BoolArray = np.asarray(found | (nearest < limit - 1e-9))
         return close
 
@@ -120,6 +124,7 @@ class Team:
 def _from_origin(start: FloatArray, way: FloatArray) -> FloatArray:
     """Return the point nearest to the origin of each straight way, given by its start and length."""
     square = (way**2).sum(axis=-1)
+    # A robot that waits has a way of length 0, and its only point is the start of it.
     share = np.clip(-(start * way).sum(axis=-1) / np.where(square > 0, square, 1.0), 0.0, 1.0)
     found: FloatArray = start + share[..., None] * way
     return found
@@ -212,9 +217,10 @@ class TeamPlanner:
         """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
         began = time.process_time()
         here = self.machine.start if parts is None else parts
-        self._keep_off_gone(starts)
+        self._avoid_gone(starts)
         self._check(starts, here)
         working = len(self.team.names) - len(self.team.gone)
+        # Robots that are gone do not move, so they do not multiply the joint states.
         if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
             # Half of the time: what is too large for it is scheduled.
             found = _joint_search(self, starts, here, began + seconds / 2)
@@ -222,7 +228,7 @@ class TeamPlanner:
                 return TeamPlan(found, True, time.process_time() - began)
         return _MapSchedules(self, starts, here, began, began + seconds).best()
 
-    def _keep_off_gone(self, starts: Sequence[int]) -> None:
+    def _avoid_gone(self, starts: Sequence[int]) -> None:
         """Leave out the moves that come too close to robots that stand where they are for good."""
         team = self.team
         count, actions = team.cells.successors.shape
@@ -235,6 +241,7 @@ class TeamPlanner:
         if close.any():
             successors = np.where(close, here, there).reshape(count, actions)
             self.team = replace(team, cells=replace(team.cells, successors=successors))
+            # The moves are others now, and distances are by moves.
             self._distances.clear()
             self._open_moves = team.moves
 
@@ -242,12 +249,15 @@ class TeamPlanner:
         """Refuse what provably cannot be done: robots that stand too close, places out of reach."""
         for (one, a), (other, b) in combinations(zip(self.team.names, starts, strict=True), 2):
             where = self.team.positions
+            # The true centres count here, without the margin: a robot that has strayed is no reason
+            # to refuse.
             gap = math.inf if where is None else float(np.hypot(*(where[a] - where[b])))
             if a == b or gap < 2 * self.team.radius - 1e-9:
                 raise SkmError(f"{one} and {other} begin too close to each other")
         for name in sorted(self.asks.must(parts)):
             place, robots = self.asks.place(name)
             able = [r for r in robots if self.team.names[r] not in self.team.gone]
+            # A robot that is gone keeps its labels: what it shows where it stands is achieved.
             there = [r for r in robots if place in self.team.cells.labels[starts[r]]]
             reach = [
                 r for r in able if len(self.at(place)) and self.distance(place)[starts[r]] >= 0
@@ -258,7 +268,10 @@ class TeamPlanner:
                 if gone and not able:
                     why = f"{' and '.join(gone)} is gone"
                 elif len(self.at(place)) and any(
-                    distances(self._open_moves, self.at(place))[starts[r]] >= 0 for r in able
+                    # Without the robots that are gone there would be a way: then they are the
+                    # reason.
+                    distances(self._open_moves, self.at(place))[starts[r]] >= 0
+                    for r in able
                 ):
                     why = f"{_and(sorted(self.team.gone))} in the way"
                 raise UnachievableMissionError(f"'{name}' cannot be achieved any more: {why}")
@@ -277,7 +290,7 @@ class TeamPlanner:
 
 
 def _without_fatal_cells(machine: FactoredMachine, team: Team) -> Team:
-    """Return a team that never enters cells which lose the mission whoever is there, and whenever."""
+    """Return a team that never enters cells which lose the mission for every robot, at any time."""
     names = frozenset(machine.propositions)
     shown = {
         (robot, labels): (labels | {f"{robot}.{name}" for name in labels}) & names
@@ -344,6 +357,7 @@ def _joint_search(
     far = _far(planner, np.array([starts]), [parts])[0]
     if not math.isfinite(far):
         return None
+    # Iterative deepening: with a tight limit the bound of `_far` cuts off most joint states.
     for limit in range(int(max(1, far)), int(max(1, far)) + 200):
         found, cut = _within(planner, starts, limit, tuples, numbered, deadline)
         if found is not None:
@@ -382,6 +396,7 @@ def _far(planner: TeamPlanner, cells: IntArray, tuples: Sequence[Parts]) -> Floa
             away[away < 0] = math.inf
             able = [r for r in robots if planner.team.names[r] not in planner.team.gone] or robots
             nearest = np.min([away[cells[members, r]] for r in able], axis=0)
+            # A lower bound: the farthest place that must be visited, by the robot nearest to it.
             found[members] = np.maximum(found[members], nearest)
     return found
 
@@ -407,6 +422,7 @@ def _within(
     seen = np.array([_code(cells, state, count)[0]])
     cut = 0.0
     for step in range(1, limit + 1):
+        # Checked before the arrays are made: afterwards it would be too late for the memory.
         if len(cells) * math.prod(move.shape[1] for move in moves) > MOST_ROWS:
             return None, math.inf
         if time.process_time() > deadline:
@@ -421,6 +437,8 @@ def _within(
             )
             owner = np.repeat(owner, width)
             keep = np.ones(len(after), np.bool_)
+            # Robots are added one by one and colliding pairs dropped at once: the full product is
+            # never made.
             for other in range(robot):
                 came, to = cells[owner], after
                 ends = [
@@ -430,6 +448,8 @@ def _within(
             after, owner = after[keep], owner[keep]
         kinds = np.stack([planner.kind[r][after[:, r]] for r in range(robots)], axis=1)
         rows = np.concatenate([state[owner][:, None], kinds], axis=1)
+        # The machine is asked once for each different (state, labels), not once for each joint
+        # move.
         distinct, which = np.unique(rows, axis=0, return_inverse=True)
         target: IntArray = np.full(len(distinct), -1, np.int64)
         for index, row in enumerate(distinct.tolist()):
@@ -448,6 +468,7 @@ def _within(
         after, owner, state_after = after[alive], owner[alive], state_after[alive]
         code = _code(after, state_after, count)
         _, first = np.unique(code, return_index=True)
+        # Breadth first: a joint state that was met before was met in fewer steps.
         first = first[~np.isin(code[first], seen)]
         cells, state, owner = after[first], state_after[first], owner[first]
         near = _far(planner, cells, [numbered[s] for s in state.tolist()]) + step <= limit
@@ -461,6 +482,7 @@ def _within(
 
 
 def _code(cells: IntArray, state: IntArray, count: int) -> IntArray:
+    # A mixed-radix number; MOST_JOINT keeps it far below 2^63.
     code = state.copy()
     for column in cells.T:
         code = code * count + column
@@ -512,20 +534,28 @@ class _MapSchedules(Schedules):
         """Metres in x or in y from which two robots cannot come too close within a step."""
         if where is not None:
             longest = float(np.abs(where[self.team.moves] - where[:, None]).max())
+            # Both robots move by `longest` at most; the third one is slack for halted robots
+            # between two cells.
             self.reach = 2 * (self.team.radius + self.team.margin) + 3 * longest
         anywhere = np.ones(len(self.team.cells.labels), np.bool_)
         self._from_start = self._graph.ways_from(np.array(self.starts), anywhere)
 
     def best(self) -> TeamPlan:
         """Return the best plan that is found."""
+        # Schedules ignore collisions, so some time must remain for laying them out.
         until = self.deadline - LAYING * (self.deadline - self.began)
         candidates = self.search(until)
         best: tuple[tuple[int, ...], ...] | None = None
         free, hopeless = 0, 2 * self.deadline - self.began
         for _, score in candidates[:REALISED]:
+            # Collisions only make schedules longer, and these are sorted: no later one can be
+            # better.
             if best is not None and score.steps >= len(best[0]) - 1:
                 break
+            # With one step of slack a robot lets another one pass, which often resolves a conflict
+            # at a door.
             for slack in (0, 1):
+                # Any plan is better than none: without one, as much time again is spent.
                 if time.process_time() > (self.deadline if best is not None else hopeless):
                     break
                 paths = _Timetable(self, score.events, slack).paths()
@@ -558,6 +588,7 @@ class _MapSchedules(Schedules):
         if (robot, place) not in self._first:
             doors = self._doors(place)
             # A robot that is in a place stays there for a step, and is there in the next.
+            # Labels are read after a step, never at the start.
             here = self._graph.junctions[doors] == self.starts[robot]
             self._first[robot, place] = np.where(here, 1.0, self._from_start[robot][doors])
         return self._first[robot, place]
@@ -637,6 +668,7 @@ class _Timetable:
                 if not holders or reward > 0 or after is None or after == parts:
                     break
                 last += 1
+        # Two steps beyond the last arrival: the machine may still move on what holders show.
         end = max(map(len, self.reserved)) - 1 + 2
         for robot in range(len(self.reserved)):
             idle = self._idle(robot, end, parts)
@@ -712,6 +744,7 @@ class _Timetable:
             return None
         goals = away == 0
         moves = self.team.moves
+        # Without an end, a leg that is blocked for good would be searched in time forever.
         latest = began + int(away[start]) + max(0, earliest - began) + HORIZON
         # Once the others have come to rest nothing changes any more: a cell need not be looked at again.
         settled = max([earliest, *(len(path) for path in self.reserved)])
@@ -734,6 +767,7 @@ class _Timetable:
                 if (after, min(step + 1, settled)) in seen or away[after] < 0:
                     continue
                 target_too_soon = goals[after] and step + 1 < earliest
+                # What may be passed changes when the machine moves, so it depends on the time.
                 fine = next(cells for time, cells in reversed(allowed) if time <= step)[after]
                 if target_too_soon or not (fine or goals[after] or after == cell):
                     continue
@@ -743,6 +777,8 @@ class _Timetable:
                 came[key] = cell, step
                 count += 1
                 estimate = max(earliest, step + 1 + int(away[after]))
+                # Ties: waiting goes last, and of moves the later one first (depth first), which
+                # reaches the goal sooner.
                 heapq.heappush(
                     queue, (estimate, count if after == cell else -step, after, step + 1)
                 )
@@ -758,6 +794,7 @@ class _Timetable:
             [self.asks.is_harmless(parts, labels) for labels in self.planner.kinds[robot]]
         )
         allowed = fine[self.planner.kind[robot]]
+        # Depth first with staying tried first: a robot moves only to get out of somebody's way.
         stack = [(start, began)]
         came: dict[tuple[int, int], tuple[int, int]] = {}
         seen = {(start, began)}

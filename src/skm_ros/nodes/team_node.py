@@ -242,7 +242,7 @@ class TeamNode(SkmNode):
 
     @property
     def _missing(self) -> list[str]:
-        """The robots that have not been heard of late."""
+        """The robots that have not been heard recently."""
         now, patience = time.monotonic(), self.setting("gone_after")
         return [f"/{robot.name}" for robot in self._robots if now - robot.heard_at > patience]
 

@@ -33,7 +33,7 @@ _ALLOWED = tuple(
     for region in ((), ("region",))
     for others in ((), ("button",), ("button", "cylinder"))
 )
-"""What a goal may allow to be touched: whoever touches the cylinder touches the button under it."""
+"""What a goal may allow to be touched: a robot that touches the cylinder touches the button under it."""
 
 SAFETY = DomainSpec(
     name="safety",
