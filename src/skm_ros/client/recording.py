@@ -106,6 +106,7 @@ class Recording:
                 )
                 for move in result.transitions
             ],
+            label_sets={frozenset(goal.labels) for goal in self._primitives.goals},
             gone=scene_of(MarkerArray(markers=gone)),
         )
 
