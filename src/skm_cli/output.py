@@ -31,8 +31,8 @@ def console() -> Console:
     """Return the console for results that people read; in a pipe no line is cut."""
     from rich.console import Console  # noqa: PLC0415
 
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if told else MOST_COLUMNS)
+    sized = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if sized else MOST_COLUMNS)
 
 
 def error_console() -> Console:

@@ -145,7 +145,7 @@ def compile_mission(
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
     a formula is a mission with an end ("finite") or a recurring mission ("infinite"); "auto" tells by
     the rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`,
-    or with `clock` whoever runs the mission says when each state was entered.
+    or with `clock` the caller says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A conjunction can be kept in parts (`skm_machine.factored`): `parts` says when. "if large" is for
     those who plan on a map; "if too large" where a machine needs more than `max_states` on its way, or

@@ -96,7 +96,7 @@ class RecentTransitions:
 # A machine's *round* is complete when every p of a `G F p` was seen, in any order, and what stays
 # true counts for the next round at once. A Büchi automaton of the same formula waits for the
 # recurrences in turn, in the order in which they are written, and its acceptance is visited once
-# in each turn. The two agree on whether a run goes on for ever, not on how often: a robot that
+# in each turn. The two agree on whether a run goes on forever, not on how often: a robot that
 # goes to and fro between a and b completes a round of `G F a & G F b` each way, and visits
 # acceptance with each return. Other systems report visits; this counts them.
 

@@ -31,7 +31,7 @@ the signal here while the child is made would lose one that comes just then."""
 def say(name: str, line: str) -> None:
     """Print one line of a child with its name in front; where nothing can be printed, go on.
 
-    Whoever reads a child's output must not stop, even on a full disk: the child would wait for it.
+    The reader of a child's output must not stop, even on a full disk: the child would wait for it.
     """
     with suppress(OSError, ValueError):
         print(f"[{name}] {line}", file=sys.stderr, flush=True)

@@ -1,6 +1,6 @@
 """What a system says, written to files: one for each mission, with a little of before and after.
 
-Whoever has a node can record: the recorder node does, and `skm mission --record`. Messages are taken as
+Any node can record: the recorder node does, and `skm mission --record`. Messages are taken as
 bytes and written as they are.
 """
 
@@ -35,6 +35,7 @@ from skm_primitives.recording.cdr import (
 from skm_primitives.recording.episode_recorder import KIND as LOG
 from skm_primitives.recording.episode_recorder import entry_head, run_metadata
 from skm_primitives.recording.files import RunWriter, compact, goal_id, require_mcap
+from skm_primitives.recording.pictures import PACKED, PIXELS, packed
 from skm_ros.raw_topics import RawTopics
 
 # The parameters of the nodes that run missions, asked for as they appear in a namespace.
@@ -124,6 +125,8 @@ MOST_AFTER_SECONDS: Final = 10.0
 MOST_WAITING: Final = 64_000_000
 """Bytes that wait for a full disk; then the file ends where it is."""
 STATES: Final = "skm/MachineState"
+RAW: Final = "/raw"
+"""Follows the topic's name for pictures that are not packed."""
 ASKED: Final = (
     *("mission", "format", "horizon", "planner", "repeat", "max_steps", "max_seconds"),
     *("shield", "step_seconds", "domain", "digest"),
@@ -169,7 +172,7 @@ class _Run:
 class TopicRecorder:
     """Records the system in a node's namespace to a folder; `close` ends what is under way.
 
-    `note` is told what people want to know; `wants` says of a mission, by its id in hexadecimal digits,
+    `note` gets messages for people; `wants` says of a mission, by its id in hexadecimal digits,
     whether it is to be recorded.
     """
 
@@ -235,7 +238,7 @@ class TopicRecorder:
         with self._lock:
             self._topics[name] = topic
             for run in self._runs:
-                run.writer.channel(name, kind)
+                _add_channel(run, topic)
         return topic
 
     def _take(self, topic: _Topic, data: bytes, sent: int) -> None:
@@ -274,7 +277,11 @@ class TopicRecorder:
 
     def _write(self, run: _Run, topic: _Topic, message: tuple[bytes, int, int]) -> None:
         data, received, sent = message
-        run.writer.add(topic.name, data, received, sent)
+        name, file = topic.name, packed(data) if topic.kind == PIXELS else None
+        if topic.kind == PIXELS and file is None:  # a depth image, say: it is kept as it is
+            name += RAW
+            run.writer.channel(name, PIXELS)
+        run.writer.add(name, data if file is None else file, received, sent)
         self.messages += 1
         if run.ended is not None and topic.kind in ("skm/Labels", "skm/Action"):
             self._note_end(run, topic, data)
@@ -316,7 +323,7 @@ class TopicRecorder:
             run.writer.metadata("skm.parameters", self._parameters.values)
         run.writer.metadata("skm.mission", self._about(entry))
         for topic in self._topics.values():
-            run.writer.channel(topic.name, topic.kind)
+            _add_channel(run, topic)
         latest = [
             (message, topic)
             for topic in self._topics.values()
@@ -421,6 +428,10 @@ class TopicRecorder:
         deadline = time.monotonic() + timeout
         for thread in self._compacting:
             thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _add_channel(run: _Run, topic: _Topic) -> None:
+    run.writer.channel(topic.name, PACKED if topic.kind == PIXELS else topic.kind)
 
 
 def _new_file(folder: Path, mission: str) -> RunWriter:

@@ -136,9 +136,11 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
+    team: str = ""
+    """Several robots in one world: a class that fits `skm_sim.team_world.TeamWorld`."""
     embodiment: str = ""
     """How a real robot stands in for the domain's: a class, made from the path of a file that says
-    where things are, that fits `skm_sim.robots.embodiment.Embodiment`."""
+    where objects are, that fits `skm_sim.robots.embodiment.Embodiment`."""
     hold: int = 1
     """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
@@ -170,7 +172,7 @@ class DomainSpec:
         if self.hold < 1:
             problems.append(f"hold is {self.hold}; it must be at least 1.")
         if self.objects is not None and set(self.objects.kinds) != set(self.constraints):
-            problems.append("the kinds of its things must be its constraints.")
+            problems.append("the kinds of its objects must be its constraints.")
         for name in self.events:
             if name not in self.propositions:
                 problems.append(f"the event '{name}' is none of its propositions.")

@@ -16,6 +16,7 @@ from skm_machine.possible import Shown, shown_everywhere
 from skm_primitives.planning.outlook import outlook
 from skm_primitives.planning.planners import parts_for
 from skm_primitives.skills.values import Skills
+from skm_web.german import in_german, translated
 
 MOST_CHARACTERS: Final = 4000
 MOST_STATES: Final = 5000
@@ -49,8 +50,30 @@ class MissionContext:
         return compile_mission(text, propositions=self.propositions, **given)
 
 
-def check_mission(text: str, context: MissionContext) -> dict[str, Any]:
-    """Return what a mission means, or what is wrong with it and where."""
+_FOR_EXPERTS: Final = re.compile(r"states? .*\bover ")
+_SHOWN_ELSEWHERE: Final = re.compile(r"shortest|can fail by|a round: |a success: ")
+
+
+def check_mission(text: str, context: MissionContext, language: str = "en") -> dict[str, Any]:
+    """Return what a mission means, or what is wrong with it and where.
+
+    `told` has the sentences for a page, in the language: those of traces are left out, which have a
+    place of their own, and `exact` those for experts.
+    """
+    verdict = _checked(text, context)
+    said = verdict.get("sentences", ())
+    told = [sentence for sentence in said if not _SHOWN_ELSEWHERE.match(sentence)]
+    exact = [sentence for sentence in told if _FOR_EXPERTS.search(sentence)]
+    for name, sentences in (("exact", exact), ("told", [s for s in told if s not in exact])):
+        verdict[name] = [translated(sentence, language) for sentence in sentences]
+    for name in ("error", "reading"):
+        if verdict.get(name):
+            verdict[name] = translated(verdict[name], language)
+    verdict["remarks"] = [translated(remark, language) for remark in verdict.get("remarks", ())]
+    return verdict
+
+
+def _checked(text: str, context: MissionContext) -> dict[str, Any]:
     if not text.strip():
         return {"ok": False, "empty": True}
     if len(text) > MOST_CHARACTERS:
@@ -96,7 +119,12 @@ def offered(propositions: tuple[str, ...], constraints: tuple[str, ...]) -> list
         return _STAND_IN.sub(lambda letter: stand_ins[letter[0]], pattern.words)
 
     return [
-        {"name": pattern.name, "meaning": pattern.meaning, "words": filled(pattern)}
+        {
+            "name": pattern.name,
+            "meaning": pattern.meaning,
+            "meaning_de": in_german(pattern.meaning),
+            "words": filled(pattern),
+        }
         for pattern in PATTERNS
     ]
 

@@ -25,6 +25,7 @@ from skm_primitives.recording.files import (
 )
 from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
+from skm_web.german import in_german
 from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
 
@@ -113,7 +114,9 @@ class RunLibrary:
                 found, words = summary(recording), _ending(recording)
             except SkmError as error:
                 found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
-            self._known[key] = {**{name: found.get(name) for name in SHOWN}, "words": words}
+            shown = {name: found.get(name) for name in SHOWN}
+            german = in_german(str(found.get("reason") or ""))
+            self._known[key] = {**shown, "reason_de": german, "words": words}
         verified = self._verified.get(path.name, "")
         about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
         return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}

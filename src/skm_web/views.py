@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
 import threading
-import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +20,7 @@ from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_machine.tracker import Transition
-from skm_primitives.execution.narration import Ending, Narrator, Situation, steps_away
+from skm_primitives.execution.narration import Approach, Ending, Narrator, Situation, steps_away
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.recording.cdr import (
     ADD,
@@ -35,8 +33,10 @@ from skm_primitives.recording.cdr import (
     SHAPES,
     word,
 )
+from skm_primitives.recording.pictures import png
 from skm_primitives.skills.values import Skills
 from skm_sim.scene import WAY
+from skm_web.german import in_german
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -199,12 +199,12 @@ UNSEEN_SECONDS: Final = 0.3
 """In real time, where more than the steps of so long, and than one, lie between two pictures of the
 world, a path has a gap: no way is shown that nobody has seen, such as one through a wall."""
 MOST_SHAPES: Final = 3000
-MOST_PIXELS: Final = 4_000_000
-CHANNELS: Final = {"rgb8": 3, "mono8": 1}
+MOST_AVOIDED: Final = 200
+"""Things that are marked as avoided."""
 
 
 class WorldView:
-    """Puts `scene`, `robot`, `way`, `going` and the stream `path` into a hub."""
+    """Puts `scene`, `robot`, `way`, `going`, `avoided` and the stream `path` into a hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -212,21 +212,24 @@ class WorldView:
         self._place: tuple[float, float] | None = None
         self._wanted: frozenset[str] = frozenset()
         self._unwanted: frozenset[str] = frozenset()
+        self._avoided: frozenset[str] = frozenset()
 
     def on_markers(self, message: Any) -> None:  # noqa: ANN401 - a MarkerArray, or one that was recorded
         """Take the world as it is now."""
         for marker in message.markers:
             if marker.action == DELETE_ALL:
                 self._shapes.clear()
+            # Markers come from any node: without a limit one that numbers them wrongly fills the
+            # page.
             elif marker.action == ADD and marker.type in SHAPES and len(self._shapes) < MOST_SHAPES:
                 self._shapes[marker.ns, marker.id] = _shape(marker)
             else:
                 self._shapes.pop((marker.ns, marker.id), None)
         robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
-        things = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
+        objects = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
         numbered = sorted(number for group, number in self._shapes if group == WAY)
         way = [self._shapes[WAY, number] for number in numbered]
-        self._hub.put("scene", {"shapes": things})
+        self._hub.put("scene", {"shapes": objects})
         self._hub.put("way", [[dot["x"], dot["y"]] for dot in way])
         self._hub.put("robot", {"shapes": robot})
         self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
@@ -244,34 +247,53 @@ class WorldView:
         self._show_destinations()
 
     def _show_destinations(self) -> None:
-        """Put the things that the goal in pursuit is about, nearest first."""
+        """Put the objects that the goal in pursuit is about, nearest first."""
+        # An object that also shows what is not wanted does not achieve the goal, whose labels are
+        # exact.
         others = {(s["x"], s["y"]) for s in self._shapes.values() if s["group"] in self._unwanted}
         found = [s for s in self._shapes.values() if self._is_wanted(s)]
         found = [s for s in found if (s["x"], s["y"]) not in others]
         if self._place is not None:
             x, y = self._place
             found.sort(key=lambda shape: math.hypot(shape["x"] - x, shape["y"] - y))
-        outlines = ("kind", "x", "y", "width", "height", "heading")
-        places = [{name: shape[name] for name in outlines} for shape in found[:50]]
-        self._hub.put("going", {"labels": sorted(self._wanted), "places": places})
+        self._hub.put("going", {"labels": sorted(self._wanted), "places": _outlines(found[:50])})
+        avoided = self._things_named(self._avoided)[:MOST_AVOIDED] if self._avoided else []
+        self._hub.put("avoided", _outlines(avoided))
+
+    def on_avoided(self, names: Collection[str]) -> None:
+        """Take the propositions that would fail the mission now."""
+        if self._avoided != frozenset(names):
+            self._avoided = frozenset(names)
+            self._show_destinations()
+
+    def _things_named(self, names: frozenset[str]) -> list[dict[str, Any]]:
+        """Return the things that show one of these propositions, whatever else they show."""
+        things = [s for s in self._shapes.values() if s["kind"] != "text"]
+        things = [s for s in things if s["group"] not in ("robot", WAY)]
+        return [s for s in things if names & {s["group"], *s["group"].split()}]
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
-        """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
+        """Whether an object shows what is wanted: a group's name has one proposition or several."""
         if not self._wanted or shape["kind"] == "text" or shape["group"] in ("robot", WAY):
             return False
         words = frozenset(shape["group"].split())
         named = {shape["group"]} & self._wanted or (words if words <= self._wanted else set())
-        # Of {button, cylinder}, the thing that shows both is the cylinder: the rarer name.
+        # Of {button, cylinder}, the object that shows both is the cylinder: the rarer name.
         return bool(named) and self._rarest() in named | words
 
     def _rarest(self) -> str:
-        """Return the wanted proposition that the fewest things are named by."""
+        """Return the wanted proposition that the fewest objects are named by."""
         counts = dict.fromkeys(sorted(self._wanted), 0)
         for shape in self._shapes.values():
             for name in {shape["group"], *shape["group"].split()} & counts.keys():
                 counts[name] += 1
         shown = {name: count for name, count in counts.items() if count}
         return min(shown, key=lambda name: shown[name], default="")
+
+
+def _outlines(shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    outline = ("kind", "x", "y", "width", "height", "heading")
+    return [{name: shape[name] for name in outline} for shape in shapes]
 
 
 def robot_place(message: Any) -> tuple[float, float] | None:  # noqa: ANN401 - a MarkerArray
@@ -307,28 +329,6 @@ def _number(value: float) -> float:
     return round(float(value), 4) if math.isfinite(value) else 0.0
 
 
-def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
-    """Return an image message as a PNG file; None if it is of a kind that pages do not show."""
-    channels = CHANNELS.get(message.encoding)
-    width, height, data = int(message.width), int(message.height), bytes(message.data)
-    if channels is None or not 0 < width * height <= MOST_PIXELS:
-        return None
-    row = width * channels
-    if len(data) != row * height:
-        return None
-    rows = b"".join(b"\0" + data[start : start + row] for start in range(0, len(data), row))
-    colour_type = 2 if channels == 3 else 0
-    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in parts
-    )
-
-
 # A run as the page shows it, from messages: live ones, or those of a recording.
 #
 # Messages are read by the names of their fields only, so that no ROS is needed to show a
@@ -346,7 +346,7 @@ MOST_WAY: Final = 200
 
 
 class Pace:
-    """How long the steps of a mission in real time took of late: a robot on a map takes its time."""
+    """Recent duration of a mission's steps in real time: a robot on a map takes its time."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int, float] = "", 0, 0.0
@@ -356,8 +356,10 @@ class Pace:
         """Take how many steps a mission had made at a moment."""
         before, self._last = self._last, (goal, steps, at)
         made = steps - before[1]
+        # Another mission, a restart, or a recording that was wound back: what was measured is void.
         if goal != before[0] or made < 0 or at < before[2]:
             self._seconds.clear()
+        # The same state again. The time counts from when its step was first seen.
         elif made == 0:
             self._last = before
         elif at > before[2]:
@@ -400,12 +402,20 @@ class RunView:
         """The one who tells the mission of this id."""
         self._pace = Pace()
         self._situation: dict[str, Any] = {}
+        self._pursued: tuple[str, dict[str, Any]] = "", {}
+        """The last situation of a mission in which a goal was in pursuit."""
+        self._told: tuple[Narrator | None, Situation | Ending | None, dict[str, str]]
+        self._told = None, None, {}
+        """What was said last: by whom, of what, and the words."""
         self._nearest: tuple[int, int | None] = -1, None
-        """The machine state in which the nearest danger was last told, and how far it was."""
+        """The machine state in which the nearest danger was last reported, and how far it was."""
+        self._approach = Approach()
+        self._learned: tuple[str, ...] | None = None
+        """What the skills have learned to avoid, where they are all that is known of the world."""
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
+        # One worker: log lines are completed in order, and after the machine that explains them.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
-        self._pending: Callable[[], None] | None = None
 
     def close(self) -> None:
         """Let the worker go."""
@@ -415,6 +425,8 @@ class RunView:
         """Forget the path and the log: a recording is played from elsewhere."""
         self.hub.restart("path")
         self._logged.clear()
+        # Lines that still wait in the worker belong to the old place of the recording, and are
+        # dropped.
         self._log_number += 1
         self._worker.submit(self.hub.restart, "log")
         self._way, self._state, self._next = [], -1, None
@@ -427,6 +439,8 @@ class RunView:
         """Take what is known of the world and the skills."""
         self._gamma = float(info.gamma)
         self._goal_labels = [list(goal.labels) for goal in info.goals]
+        known = len(info.place_labels) or len(getattr(info, "state_successors", ()))
+        self._learned = None if known else tuple(info.constraints)
         propositions, constraints = tuple(info.propositions), tuple(info.constraints)
         shown = {frozenset(labels) for labels in self._goal_labels}
         shown |= {frozenset(entry.labels) for entry in info.place_labels}
@@ -442,6 +456,7 @@ class RunView:
                 "propositions": list(propositions),
                 "constraints": list(constraints),
                 "patterns": offered(propositions, constraints),
+                "learned": self._learned is not None,
             },
         )
 
@@ -450,6 +465,7 @@ class RunView:
         self.world.on_markers(message)
         place, period = self.world.place, self.context.step_seconds
         missed = False
+        # Live, markers may be dropped on a slow connection; a straight line would then cross walls.
         if self._live and period:  # a recording holds every place
             missed = self._step - self._marked_step > max(1, int(UNSEEN_SECONDS / period))
         self._marked_step = self._step
@@ -464,6 +480,7 @@ class RunView:
         ):
             return
         self._last_place = place
+        # The page draws no line to a place with this mark.
         gap = [1] if missed and last is not None else []
         self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state, *gap]])
 
@@ -487,6 +504,7 @@ class RunView:
                 "step": int(message.step),
                 "rate": round(1 / period, 2) if period else 0,
                 "stopped": message.stopped,
+                "stopped_de": in_german(message.stopped),
                 "ended": bool(message.terminated or message.truncated),
             },
         )
@@ -496,9 +514,10 @@ class RunView:
         true = [name for name, holds in zip(message.names, message.values, strict=False) if holds]
         self.hub.put("labels", true)
 
-    def on_image(self, message: Any) -> None:  # noqa: ANN401 - an Image
-        """Take a picture of the world."""
-        picture = png(message)
+    def on_image(self, message: Any) -> None:  # noqa: ANN401 - an Image, or a CompressedImage
+        """Take a picture of the world: pixels, or the PNG file that a recording has."""
+        is_file = getattr(message, "format", "") == "png"
+        picture = bytes(message.data) if is_file else png(message)
         if picture is not None:
             self.hub.put_image(picture)
 
@@ -508,6 +527,7 @@ class RunView:
         """Take where the machine is."""
         goal_id = bytes(state.goal_id.uuid).hex()
         known = self._mission_key[:1] == (goal_id,)
+        # The log says more (format, horizon), but may come later, or be missing in old recordings.
         if state.mission and not known and int(state.states):
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
@@ -528,6 +548,7 @@ class RunView:
                 "waiting_for": state.waiting_for,
                 "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
                 "reason": state.reason,
+                "reason_de": in_german(state.reason),
                 "planner": state.planner,
                 "state": self._state,
                 "states": int(state.states),
@@ -551,8 +572,13 @@ class RunView:
             "events": frozenset(getattr(state, "true_events", ())),
             "rounds": int(state.accepted),
         }
+        overdue, now = self._approach.overdue, self._situation
+        of = goal_id, self._state, now["rounds"]
+        now["overdue"] = overdue(now["steps"], int(state.mission_steps), *of)
         if not active:
-            self._situation["state"] = -1
+            now["state"] = -1
+        elif now["goal"] is not None:
+            self._pursued = goal_id, now
         self._tell()
         self._show_position()
 
@@ -561,21 +587,21 @@ class RunView:
         narrator, now = self._narrator, dict(self._situation)
         if narrator is None or now.pop("goal_id", "") != narrator[0]:
             self.hub.put("words", {})
+            self.world.on_avoided(())
             return
-        told: dict[str, str] = {}
-        if self._ending is not None:
-            told = {name: narrator[1].ended(self._ending, name) for name in LANGUAGES}
-        elif now["state"] >= 0:
-            waiting = bool((self.hub.value("why") or {}).get("waiting"))
-            nearest = self._nearest[1] if self._nearest[0] == now["state"] else None
-            situation = Situation(
+        self.world.on_avoided(narrator[1].avoided(now["state"], now["events"]))
+        about: Situation | Ending | None = self._ending
+        if about is None and now["state"] >= 0:
+            about = Situation(
                 **now,
                 step_seconds=self._pace.seconds if self.context.step_seconds else 0.0,
-                nearest=nearest,
-                waiting=waiting,
+                nearest=self._nearest[1] if self._nearest[0] == now["state"] else None,
+                waiting=bool((self.hub.value("why") or {}).get("waiting")),
             )
-            told = {name: narrator[1].where(situation, name) for name in LANGUAGES}
-        self.hub.put("words", told)
+        if (narrator[1], about) != self._told[:2]:
+            told = {} if about is None else {n: _said(narrator[1], about, n) for n in LANGUAGES}
+            self._told = narrator[1], about, told
+        self.hub.put("words", self._told[2])
 
     def _on_events(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
         """Take which events there are, and which are true; older recordings do not say."""
@@ -588,6 +614,7 @@ class RunView:
     def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
         """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""
         goal_id = bytes(entry.goal_id.uuid).hex()
+        # The log is latched: on reconnection all of it comes once more.
         if int(entry.number) <= self._logged.get(goal_id, -1):
             return
         self._logged[goal_id] = int(entry.number)
@@ -608,6 +635,7 @@ class RunView:
             outcome = word(OUTCOMES, int(entry.outcome))
             text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
+            last = self._pursued[1] if self._pursued[0] == goal_id else None
             self._ending = Ending(
                 outcome=outcome,
                 steps=step,
@@ -616,6 +644,9 @@ class RunView:
                 rounds=int(entry.accepted),
                 shielded=bool(entry.shield),
                 began=int(entry.state) >= 0,
+                nearest=self._nearest[1],
+                pursued=(last["state"], last["goal"]) if last else None,
+                overdue=last["overdue"] if last else 0,
             )
             line = {"at": at, "kind": "ended", "step": step, "text": text}
             self._log_ending(goal_id, self._ending, line)
@@ -635,6 +666,7 @@ class RunView:
         source, target = int(move.from_state), int(move.to_state)
         moved = Transition(int(move.step), source, target, labels, float(move.reward))
         self._moves.append(moved)
+        # A patrol goes on for days.
         del self._moves[:-MOST_WAY]
         line: dict[str, Any] = {
             "at": at,
@@ -675,10 +707,12 @@ class RunView:
         self._mission_key = key
         self._way, self._drawn = [], ()
         _, text, form, horizon, repeat, seconds, events = key
-        context, gamma = self.context, self._gamma
+        context, gamma, learned = self.context, self._gamma, self._learned
 
         def work() -> None:
             try:
+                # Everything that depends on `self` was read before: this runs in the worker, and
+                # `context` is replaced.
                 mission = context.compiled(
                     text,
                     format=form,
@@ -688,7 +722,8 @@ class RunView:
                     events=events,
                 )
                 view = MachineView(mission, _with_events(context.label_sets, events), gamma)
-                self._narrator = key[0], Narrator(mission, context.label_sets)
+                self._narrator = key[0], Narrator(mission, context.label_sets, learned)
+            # A recording may hold any mission: the page says that it cannot be shown, and goes on.
             except (SkmError, RecursionError, MemoryError) as error:
                 self._machine = self._narrator = None
                 self.hub.put("machine", {"problem": str(error)})
@@ -739,6 +774,8 @@ class RunView:
     def _draw(self) -> None:
         """Draw the machine as it is to be seen now; in the worker."""
         machine, state = self._machine, self._state
+        # Of large machines only the part around the present state is drawn, so they are drawn anew
+        # as it moves.
         if machine is None or (self._drawn == (state,) and machine.folded):
             return
         self._drawn = (state,)
@@ -759,14 +796,22 @@ class RunView:
             space, _, name = status.name.split(":", maxsplit=1)[0].strip().rpartition("/")
             if space == namespace.rstrip("/"):
                 level = status.level
+                # rclpy has a byte as bytes, the codec of recordings as a number.
                 number = level[0] if isinstance(level, bytes) else int(level)
                 nodes[name] = {
                     "level": word(LEVELS, number),
                     "message": status.message,
+                    "message_de": in_german(status.message),
                     "values": [[pair.key, pair.value] for pair in status.values],
                     "at": round(at, 1),
                 }
         self.hub.put("health", nodes)
+
+
+def _said(narrator: Narrator, about: Situation | Ending, language: str) -> str:
+    if isinstance(about, Ending):
+        return narrator.ended(about, language)
+    return narrator.where(about, language)
 
 
 def _with_events(

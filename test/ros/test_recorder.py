@@ -1,9 +1,13 @@
 """The recorder on real nodes: what it leaves verifies, also when it is killed; the monitor beside it."""
 
+import io
+
 import pytest
 from harness import Topic, skm_process
+from PIL import Image as PIL
 from policy_check import BY_NODE, check_policy
 from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import CompressedImage, Image
 from skm.action import ExecuteMission
 from skm.msg import (
     Action,
@@ -104,12 +108,28 @@ def one_duration(path, found, result):
     )
 
 
+def packed_pictures(file, camera, depth):
+    """Pixels are kept as PNG files, under the topic's name; what is no picture for people, as it is."""
+    (picture,) = {bytes(message.data) for message in file.messages("camera")}
+    whole = deserialize_message(picture, CompressedImage)
+    assert whole.format == "png"
+    with PIL.open(io.BytesIO(bytes(whole.data))) as shown:
+        assert shown.tobytes() == bytes(camera.data)
+    (raw,) = {bytes(message.data) for message in file.messages("raw")}
+    assert deserialize_message(raw, Image) == depth
+    assert file.topics()["/skm/depth/raw"] == "sensor_msgs/Image"
+
+
 def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorded, tmp_path):
     system, folder = recorded
     for node in ("recorder", "monitor"):
         for kind, right in BY_NODE:
             check_policy(system.client.node, system.wait_until, node, kind, right)
     verdicts = Topic(system.client, Verdict, "verdict", qos.LATCHED)
+    pictures = [Image(width=40, height=30, encoding="rgb8", step=120, data=bytes(range(200)) * 18)]
+    pictures += [Image(width=1, height=1, encoding="32FC1", step=4, data=b"1234")]
+    for name, picture in zip(("camera", "depth"), pictures, strict=True):
+        system.client.node.create_publisher(Image, name, qos.LATCHED).publish(picture)
     result = system.run(COFFEE, reset=True, seed=3)
     assert result.outcome == ExecuteMission.Result.ACCEPTED
 
@@ -128,6 +148,7 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
         frozenset(move.labels) for move in result.transitions
     ]
     one_duration(path, found, result)
+    packed_pictures(read_recording(path), *pictures)
     assert found.nearest_steps is not None
     assert found.nearest_metres is not None
     about = read_recording(path).metadata

@@ -11,7 +11,12 @@ from skm_cli.reports.check import reading_document
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
 from skm_primitives import Episode, Policy, Primitives
-from skm_primitives.execution.narration import Ending, Narrator, shown_sets
+from skm_primitives.execution.narration import (
+    Ending,
+    Narrator,
+    learned_constraints,
+    shown_sets,
+)
 from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
 from skm_primitives.planning.large_missions import Plan
 
@@ -58,8 +63,20 @@ def _words(policy: Policy, primitives: Primitives, episode: Episode) -> str:
         steps=episode.steps,
         moves=episode.transitions,
         rounds=episode.accepting_visits,
+        pursued=_pursued(policy, primitives, episode),
     )
-    return Narrator(policy.mission, shown_sets(primitives)).ended(ending)
+    narrator = Narrator(policy.mission, shown_sets(primitives), learned_constraints(primitives))
+    return narrator.ended(ending)
+
+
+def _pursued(
+    policy: Policy, primitives: Primitives, episode: Episode
+) -> tuple[int, frozenset[str]] | None:
+    """Return the machine's last state, and what the robot was going for in it."""
+    goal = episode.decisions[-1].goal if episode.decisions else -1
+    moves, machine = episode.transitions, policy.mission.machine
+    state = moves[-1].target if moves else machine.initial
+    return None if goal < 0 else (state, primitives.goals[goal].labels)
 
 
 def _plan_document(plan: Plan) -> dict[str, Any]:

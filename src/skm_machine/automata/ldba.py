@@ -345,7 +345,7 @@ def best_graph(formula: Formula, limits: Limits) -> Graph:
     half = limits.half()
     try:
         graph = Translation(names, half).graph(formula)
-        half.deadline = limits.deadline  # whoever goes on with its diagrams has all of the time
+        half.deadline = limits.deadline  # later steps on its diagrams have the full time
         return graph
     except TooManyStatesError:
         raise

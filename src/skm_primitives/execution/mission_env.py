@@ -1,4 +1,4 @@
-"""A world and a mission as one Gymnasium environment: for whoever wants to learn one mission.
+"""A world and a mission as one Gymnasium environment: to learn one mission with any RL library.
 
     env = MissionEnv(get_domain("lake").make(), "F(tree & X F gift)", max_steps=200)
 

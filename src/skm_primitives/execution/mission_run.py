@@ -1,6 +1,6 @@
 """A mission under way, one state of the world at a time: Algorithm 3, and the only place it is in.
 
-Whoever runs a mission drives one of these: `run_episode` in a loop, evaluations, few-shot learning, and
+All that runs missions drives one of these: `run_episode` in a loop, evaluations, few-shot learning, and
 the machine node, which is called when something arrives. It steps the tracker and the policy; the values
 of a state are handed to it.
 """

@@ -24,7 +24,7 @@ from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.execution.phrases import Phrases
 from skm_primitives.planning.policy import Expectation, best_of_goals
 from skm_primitives.skills.goals import label_sets_of
-from skm_primitives.skills.values import Skills
+from skm_primitives.skills.values import GoalToGoal, Skills
 from skm_sim.finite_world import FiniteWorld
 
 LabelSet = frozenset[str]
@@ -40,6 +40,8 @@ MOST_NAMES: Final = 5
 MOST_MILESTONES: Final = 6
 MOST_MOVES: Final = 50
 """Moves of the machine, the last ones, among which milestones are looked for."""
+OVERDUE: Final = 10
+"""Steps after which something is said to be overdue: estimates are often wrong by a few."""
 MOST_TOLD: Final = 1000
 """Situations whose sentences are kept."""
 
@@ -62,6 +64,8 @@ class Situation:
     """Steps to the nearest of what would fail the mission; None: not known, or out of reach."""
     rounds: int = 0
     waiting: bool = False
+    overdue: int = 0
+    """Steps since the machine was to have moved, by the best that was expected; see `Approach`."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,33 @@ class Ending:
     rounds: int = 0
     shielded: bool = True
     began: bool = True
+    nearest: int | None = None
+    """Steps to the nearest of what would fail the mission, as it was last told; None: not known."""
+    pursued: tuple[int, LabelSet] | None = None
+    """The machine's state at the end, and what the robot was going for."""
+    overdue: int = 0
+    """As in `Situation`."""
+
+
+class Approach:
+    """When the machine was to move, by what was said of it, and for how long that is over.
+
+    Learned skills expect what they have seen in training. Where the world has nothing of the kind,
+    they go on expecting it, and the robot looks for it: then the first expectation tells more than the last.
+    """
+
+    def __init__(self) -> None:
+        self._state: tuple[object, ...] = ()
+        self._arrival: int | None = None
+
+    def overdue(self, steps: int | None, now: int, *state: object) -> int:
+        """Take how many steps are to go at a step of the mission in this state; return steps overdue."""
+        if state != self._state:
+            self._state, self._arrival = state, None
+        if steps is not None and (self._arrival is None or now + steps < self._arrival):
+            self._arrival = now + steps
+        late = 0 if self._arrival is None else now - self._arrival
+        return late if late >= OVERDUE else 0
 
 
 def steps_away(value: float, gamma: float) -> int | None:
@@ -88,8 +119,17 @@ def steps_away(value: float, gamma: float) -> int | None:
 class Narrator:
     """Tells one mission in a world that shows some label sets."""
 
-    def __init__(self, mission: Mission, label_sets: Collection[LabelSet]) -> None:
+    def __init__(
+        self,
+        mission: Mission,
+        label_sets: Collection[LabelSet],
+        learned: Collection[str] | None = None,
+    ) -> None:
+        """`learned`: what the skills have learned to avoid, where they are all that is known of the
+        world; their distances are beliefs then, and so they are told. None: ways are planned.
+        """
         self._mission = mission
+        self._learned = None if learned is None else frozenset(learned)
         self._machine = machine = mission.planned.machine
         self._ticks = frozenset(() if mission.clocks is None else mission.clocks.names)
         self._names = [name for name in machine.propositions if name not in self._ticks]
@@ -177,9 +217,9 @@ class Narrator:
         """Return the names that tell a label set from others: those that hold, those that do not."""
         read = labels.intersection(self._names)
         named = telling([read], [o for o in others if o != read], self._names).propositions()
-        told = [name for name in self._names if name in named]
-        held = [_plain(name) for name in told if name in read]
-        return held, [_plain(name) for name in told if name not in read]
+        listed = [name for name in self._names if name in named]
+        held = [_plain(name) for name in listed if name in read]
+        return held, [_plain(name) for name in listed if name not in read]
 
     def _name(self, state: int, outcome: Outcome, phrases: Phrases) -> str:
         """Return what brings an outcome about: alternatives, the simplest ones."""
@@ -250,13 +290,22 @@ class Narrator:
             else:
                 said = phrases("quickest", goal=phrases.joined(names[:MOST_NAMES], "or"))
         if now.steps is not None:
-            steps = phrases.steps(now.steps)
+            steps = self._far_away(now.steps, phrases)
             if now.step_seconds > 0:
-                time = phrases.time(now.steps * now.step_seconds)
+                seconds = now.steps * now.step_seconds
+                # One "about" is enough.
+                time = phrases.time(seconds) if self._learned is None else phrases.span(seconds)
                 said += phrases("to go in", steps=steps, time=time)
             else:
                 said += phrases("to go", steps=steps)
+            if now.overdue and self._learned is not None:
+                said += phrases("overdue", steps=phrases.after(now.overdue))
         return said + ("" if after is None else self._following(after, phrases))
+
+    def _far_away(self, steps: int, phrases: Phrases) -> str:
+        """Return a distance: as planned, or about as the skills believe."""
+        said = phrases.steps(steps)
+        return said if self._learned is None else phrases("about", steps=said)
 
     def _following(self, after: Outcome, phrases: Phrases) -> str:
         """Return what comes after a move, as far as the machine settles it."""
@@ -295,6 +344,19 @@ class Narrator:
         # As many moves as names: each of them is one of the tasks, whichever comes first.
         return list(names) if len(names) == self._far[state] else []
 
+    def avoided(self, state: int, true: LabelSet = frozenset()) -> frozenset[str]:
+        """Return the propositions any one of which would fail the mission if it showed now."""
+        if state < 0 or state in self._machine.terminal or state in self._machine.failure:
+            return frozenset()
+        quiet = true.intersection(self._names)
+        if self._fails(state, quiet):
+            return frozenset()
+        names = [name for name in self._names if name not in self._events]
+        return frozenset(name for name in names if self._fails(state, quiet | {name}))
+
+    def _fails(self, state: int, labels: LabelSet) -> bool:
+        return all(self._is_fatal(outcome) for outcome in self._machine.options(state, labels))
+
     def _avoided(self, now: Situation, phrases: Phrases) -> str:
         """Return what would fail the mission in the present state."""
         outcomes = self._outcomes(now.state)
@@ -323,7 +385,7 @@ class Narrator:
             if now.nearest is None:
                 sentence = phrases("avoiding", names=names)
             else:
-                steps = phrases.steps(now.nearest)
+                steps = self._far_away(now.nearest, phrases)
                 sentence = phrases("avoiding near", names=names, steps=steps)
         if stays and not said:
             sentence = phrases("staying", names=phrases.joined(stays[:MOST_NAMES], "or"))
@@ -378,35 +440,39 @@ class Narrator:
         outcome = phrases("outcome failed" if end.outcome == "failed" else end.outcome)
         if not end.began:
             return phrases("never began", outcome=outcome) + "."
-        length = phrases.steps(end.steps)
+        length = phrases.after(end.steps)
         if end.seconds > 0:
             length += f" ({phrases.number(end.seconds)} s)"
         fatal = [m for m in end.moves if self._is_fatal(Outcome(m.target, m.reward))]
         reached = [m for m in end.moves if m not in fatal and self._counts(m)]
-        told = [
+        visited = [
             phrases("at step", goal=self._reached(move, phrases), step=move.step)
             for move in reached[-MOST_MILESTONES:]
             if self._reached(move, phrases)
         ]
         if end.outcome == "failed" and fatal:
-            return phrases("failed", length=length) + self._blame(fatal[-1], end, told, phrases)
+            return phrases("failed", length=length) + self._blame(fatal[-1], end, visited, phrases)
         if end.outcome == "accepted" and end.rounds <= 1:
             said = phrases("done", length=length)
-            return said + (phrases("list", names=", ".join(told)) if told else "") + "."
+            return said + (phrases("list", names=", ".join(visited)) if visited else "") + "."
         if end.outcome in ("accepted", "satisfied so far"):
             key = "round done" if end.rounds == 1 else "rounds done"
             return phrases(key, length=length, n=end.rounds) + "."
         if end.outcome == "failed":
             return phrases("failed", length=length) + "."
         said = phrases("ended", length=length, outcome=outcome) + "."
-        return said + (phrases("until then", names=", ".join(told)) if told else "")
+        said += phrases("until then", names=", ".join(visited)) if visited else ""
+        goal = "" if end.pursued is None else self._goal_name(*end.pursued, phrases)
+        if goal and end.overdue and self._learned is not None:
+            return said + phrases("sought", goal=goal, steps=phrases.steps(end.overdue))
+        return said + (phrases("pursued", goal=goal) if goal else "")
 
     def _counts(self, move: Transition) -> bool:
         """Tell whether a move brought the mission nearer to success."""
         source = self._far.get(move.source, 0)
         return move.reward > 0 or self._far.get(move.target, source) < source
 
-    def _blame(self, move: Transition, end: Ending, told: list[str], phrases: Phrases) -> str:
+    def _blame(self, move: Transition, end: Ending, visited: list[str], phrases: Phrases) -> str:
         """Return what failed a mission, which clause forbids it, and what would have been better."""
         goal = self._reached(move, phrases)
         if not goal:
@@ -419,8 +485,8 @@ class Narrator:
             said = phrases(what, goal=goal, names=names, step=move.step, clause=clause) + "."
         else:
             said = phrases(f"{what} there", goal=goal, names=names, step=move.step) + "."
-        if told:
-            said += phrases("until then", names=", ".join(told))
+        if visited:
+            said += phrases("until then", names=", ".join(visited))
         if not held:
             return said
         named = self._told_apart_by(move)
@@ -428,7 +494,18 @@ class Narrator:
             return said + phrases("not controlled", goal=goal)
         if any(not self._is_fatal(outcome) for outcome in self._outcomes(move.source)):
             said += phrases("instead", goal=goal)
-        return said + ("" if end.shielded else phrases("no shield"))
+        said += "" if end.shielded else phrases("no shield")
+        return said if self._learned is None else said + self._mistaken(goal, named, end, phrases)
+
+    def _mistaken(self, goal: str, named: frozenset[str], end: Ending, phrases: Phrases) -> str:
+        """Return how skills that were learned come to fail a mission, and what can be done about it."""
+        missing = [_plain(name) for name in sorted(named - (self._learned or frozenset()))]
+        if missing:
+            return phrases("not learned", names=phrases.joined(missing, "or"))
+        if end.nearest is None:
+            return phrases("mistaken", goal=goal)
+        steps = self._far_away(end.nearest, phrases)
+        return phrases("mistaken by", goal=goal, steps=steps)
 
     def _clause(self, move: Transition) -> str:
         """Return the one clause of the mission that speaks of what has failed it; else nothing."""
@@ -448,8 +525,13 @@ class Narrator:
             for labels in sets
         ]
         read = move.labels.intersection(self._names)
-        told = telling([read], [s for s in safe if s != read], self._names)
-        return frozenset(told.propositions())
+        shortest = telling([read], [s for s in safe if s != read], self._names)
+        return frozenset(shortest.propositions())
+
+
+def learned_constraints(skills: Skills) -> Collection[str] | None:
+    """Return what skills have learned to avoid, if they are all that is known of the world."""
+    return skills.constraints if isinstance(skills.world_model, GoalToGoal) else None
 
 
 def shown_sets(skills: Skills) -> set[LabelSet]:
@@ -467,7 +549,12 @@ class RunNarrator:
     ) -> None:
         """`pace` says how long a step takes now, in seconds; 0: nobody knows."""
         self._run, self._pace, self._language = run, pace, language
-        self._narrator = Narrator(run.policy.mission, shown_sets(run.skills))
+        self._narrator = Narrator(
+            run.policy.mission, shown_sets(run.skills), learned_constraints(run.skills)
+        )
+        self._approach = Approach()
+        self._last_nearest: int | None = None
+        self._overdue = 0
         self._dangers: dict[int, list[int]] = {}
         self._alike: dict[tuple[int, int], list[list[int]]] = {}
         self._told: dict[Situation, str] = {}
@@ -477,16 +564,20 @@ class RunNarrator:
         """What the robot does now, what comes next, and what it avoids."""
         run, tracker = self._run, self._run.tracker
         decision, skills = run.decision, run.skills
+        steps, self._last_nearest = self.steps, self._nearest()
+        state = tracker.state, tracker.accepting_visits
+        self._overdue = self._approach.overdue(steps, tracker.steps, *state)
         now = Situation(
             state=tracker.state,
             goal=skills.goals[run.goal].labels if run.goal >= 0 else None,
-            steps=self.steps,
+            steps=steps,
             step_seconds=round(self._pace(), 2),
             events=tracker.labels & frozenset(run.policy.mission.events),
-            nearest=self._nearest(),
+            nearest=self._last_nearest,
             rounds=tracker.accepting_visits,
             waiting=run.waiting
             or (decision is not None and decision.expectation is Expectation.WAITING),
+            overdue=self._overdue,
         )
         if now not in self._told:
             if len(self._told) > MOST_TOLD:
@@ -551,14 +642,18 @@ class RunNarrator:
 
     def ended(self, outcome: str, seconds: float = 0.0) -> str:
         """Return how the run ended."""
-        tracker = self._run.tracker
+        run, tracker = self._run, self._run.tracker
+        goal = run.skills.goals[run.goal].labels if run.goal >= 0 else None
         end = Ending(
             outcome=outcome,
             steps=tracker.steps,
             seconds=seconds,
             moves=tracker.transitions[-MOST_MOVES:],
             rounds=tracker.accepting_visits,
-            shielded=self._run.shield is not None,
+            shielded=run.shield is not None,
+            nearest=self._last_nearest,
+            pursued=None if goal is None else (tracker.state, goal),
+            overdue=self._overdue,
         )
         return self._narrator.ended(end, self._language)
 

@@ -12,8 +12,13 @@ from typing import Final
 ENGLISH: Final[Mapping[str, str]] = {
     "step": "1 step",
     "steps": "{n} steps",
+    "after step": "1 step",
+    "after steps": "{n} steps",
     "seconds": "about {n} s",
     "minutes": "about {n} min",
+    "about": "about {steps}",
+    "s": "{n} s",
+    "min": "{n} min",
     "point": ".",
     "and": "{first} and {last}",
     "or": "{first} or {last}",
@@ -25,6 +30,7 @@ ENGLISH: Final[Mapping[str, str]] = {
     "getting on": "on the way to what comes next",
     "to go": ", {steps} to go",
     "to go in": ", {steps} ({time}) to go",
+    "overdue": ", expected {steps} ago",
     "then": "; then {next}",
     "next": ", then {next}",
     "any order": "{names} in any order",
@@ -56,9 +62,14 @@ ENGLISH: Final[Mapping[str, str]] = {
     "missed": ": {names} was due by step {step}, which {clause} asks for",
     "missed there": ": {names} was due by step {step}, which the mission asks for",
     "until then": " Until then: {names}.",
+    "pursued": " It was on the way to {goal}.",
+    "sought": " It was looking for {goal}, expected {steps} before: there may be none here.",
     "instead": " Any step without {goal} would have kept it possible.",
     "not controlled": " The robot does not control {goal}: nothing that it could do kept it from this.",
     "no shield": " The shield was off; with it, such a step is not taken where the way is known.",
+    "not learned": " No skill was learned to avoid {names}: train skills with it as a constraint.",
+    "mistaken": " Here skills are learned, and what they expect of {goal} can be wrong.",
+    "mistaken by": " Here skills are learned, and can be wrong: they took {goal} to be {steps} away.",
     "accepted": "accepted",
     "outcome failed": "failed",
     "cancelled": "cancelled",
@@ -73,8 +84,13 @@ ENGLISH: Final[Mapping[str, str]] = {
 GERMAN: Final[Mapping[str, str]] = {
     "step": "1 Schritt",
     "steps": "{n} Schritte",
+    "after step": "1 Schritt",
+    "after steps": "{n} Schritten",
     "seconds": "etwa {n} s",
     "minutes": "etwa {n} min",
+    "about": "etwa {steps}",
+    "s": "{n} s",
+    "min": "{n} min",
     "point": ",",
     "and": "{first} und {last}",
     "or": "{first} oder {last}",
@@ -86,6 +102,7 @@ GERMAN: Final[Mapping[str, str]] = {
     "getting on": "unterwegs zum Nächsten",
     "to go": ", noch {steps}",
     "to go in": ", noch {steps} ({time})",
+    "overdue": ", erwartet vor {steps}",
     "then": "; dann {next}",
     "next": ", dann {next}",
     "any order": "{names} in beliebiger Reihenfolge",
@@ -117,9 +134,14 @@ GERMAN: Final[Mapping[str, str]] = {
     "missed": ": {names} war bis Schritt {step} fällig, was {clause} verlangt",
     "missed there": ": {names} war bis Schritt {step} fällig, was die Mission verlangt",
     "until then": " Bis dahin: {names}.",
+    "pursued": " Sie war unterwegs zu {goal}.",
+    "sought": " Gesucht wurde {goal}, erwartet {steps} zuvor: vielleicht gibt es das hier nicht.",
     "instead": " Jeder Schritt ohne {goal} hätte sie möglich gehalten.",
     "not controlled": " Der Roboter bestimmt {goal} nicht: nichts, was er tat, konnte es verhindern.",
     "no shield": " Der Schutzschild war aus; mit ihm unterbleibt das, wo der Weg bekannt ist.",
+    "not learned": " Keine Fertigkeit hat gelernt, {names} zu meiden: mit dieser Bedingung trainieren.",
+    "mistaken": " Hier sind Fertigkeiten gelernt, und was sie von {goal} erwarten, kann falsch sein.",
+    "mistaken by": " Hier sind Fertigkeiten gelernt und können irren: sie glaubten {goal} {steps} entfernt.",
     "accepted": "erfüllt",
     "outcome failed": "gescheitert",
     "cancelled": "abgebrochen",
@@ -148,11 +170,22 @@ class Phrases:
         """Return a number of steps."""
         return self("step") if number == 1 else self("steps", n=number)
 
+    def after(self, number: int) -> str:
+        """Return a number of steps as it stands behind "after" or "ago"."""
+        return self("after step") if number == 1 else self("after steps", n=number)
+
     def time(self, seconds: float) -> str:
         """Return about how long something takes."""
+        return self._time(seconds, "seconds", "minutes")
+
+    def span(self, seconds: float) -> str:
+        """Return how long something takes, where it is said already that nobody knows exactly."""
+        return self._time(seconds, "s", "min")
+
+    def _time(self, seconds: float, short: str, long: str) -> str:
         if seconds >= 120:
-            return self("minutes", n=round(seconds / 60))
-        return self("seconds", n=self.number(seconds) if seconds < 2 else round(seconds))
+            return self(long, n=round(seconds / 60))
+        return self(short, n=self.number(seconds) if seconds < 2 else round(seconds))
 
     def number(self, number: float) -> str:
         """Return a number with one decimal."""

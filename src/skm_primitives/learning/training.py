@@ -29,7 +29,7 @@ from skm_sim.spec import DomainSpec
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Hold the lock of a checkpoint, in a file beside it; whoever comes second is refused.
+    """Hold the lock of a checkpoint, in a file beside it; a second process is refused.
 
     The kernel lets go of it when the process ends, however that happens, so no lock is left behind.
     """

@@ -90,6 +90,8 @@ class SkmClient:
         self._heard = Heard(self._ros)
         self._goal: MissionGoal | None = None
         self._on_status: Callable[[MissionStatus], None] | None = None
+        self._told_steps = -1
+        """The steps that the last feedback of the mission under way was of."""
 
     def run(
         self,
@@ -124,9 +126,10 @@ class SkmClient:
         """
         request = MissionRequest(mission, **options)
 
-        self._on_status = on_status
+        self._on_status, self._told_steps = on_status, -1
 
         def tell(feedback: ExecuteMission.Feedback) -> None:
+            self._told_steps = feedback.machine.mission_steps
             if self._on_status is not None:
                 self._on_status(_status(feedback.machine))
 
@@ -151,6 +154,12 @@ class SkmClient:
         self._ros.take_what_is_there()
         self._ros.spin_until(lambda: goal.is_told_over and self._heard_is_over(goal), STATE_SECONDS)
         found = goal.result
+        last = self._heard.machine
+        # rclpy forgets who wants feedback as soon as a goal's status is terminal, even if the last
+        # feedback is still on its way. The state says the same.
+        untold = last is not None and last.mission_steps > self._told_steps
+        if self._on_status and untold and bytes(last.goal_id.uuid).hex() == goal.goal_id:
+            self._on_status(_status(last))
         goal.close()
         self._goal = None
         return MissionResult(

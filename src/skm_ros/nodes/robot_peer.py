@@ -67,7 +67,7 @@ class RobotPeer:
         self.folder = folder
         self._closed = ClosedPlaces(folder)
         self._legs = node.create_publisher(Leg, "leg", qos.LATCHED)
-        self._said: tuple[int, int, int] = (-1, -1, -1)
+        self._said: tuple[object, ...] = ()
         self._ahead: frozenset[int] = frozenset()
         node.create_subscription(RobotStatus, "robot_status", self._on_status, qos.LATCHED)
         node.create_service(
@@ -146,7 +146,7 @@ class RobotPeer:
         if not known or not self._legs.get_subscription_count():
             return
         # The next round of a recurring mission may begin in the same state.
-        key = id(run.policy), run.tracker.state, run.tracker.moves
+        key = (run, run.policy, *state.key[:2], run.tracker.state, run.tracker.moves)
         cell = int(state.value)
         if key == self._said and cell in self._ahead:
             return  # It is on its way.

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future as Promise
+from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -76,7 +76,7 @@ WHEN: Final = {
     "add": ExecuteMission.Goal.ADD,
     "replace": ExecuteMission.Goal.REPLACE,
 }
-"""What becomes of a mission while another one is under way; said by whoever sends it."""
+"""What becomes of a mission while another one is under way; said by its sender."""
 UNDER_WAY: Final = ("preparing", "running", "stopped")
 
 
@@ -155,7 +155,8 @@ class PageCommands:
 
     async def _on_check(self, request: dict[str, Any]) -> dict[str, Any]:
         text, loop = _text(request, "text"), asyncio.get_running_loop()
-        verdict = await loop.run_in_executor(self._checks, check_mission, text, self._view.context)
+        context, language = self._view.context, str(request.get("language", "en"))
+        verdict = await loop.run_in_executor(self._checks, check_mission, text, context, language)
         return {"ok": True, "verdict": verdict}
 
     async def _on_machine(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
@@ -179,7 +180,7 @@ class PageCommands:
         return {"ok": True, "message": "the machine has taken the mission"}
 
     async def _on_cancel(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        wanted = CancelGoal.Request()  # no goal's id and no time: every goal, whoever sent it
+        wanted = CancelGoal.Request()  # no goal's id and no time: every goal, of any client
         mission = self._view.hub.value("mission") or {}
         if mission.get("phase") in UNDER_WAY:  # what waits goes on waiting
             wanted.goal_info.goal_id.uuid = list(bytes.fromhex(mission["goal"]))
@@ -249,17 +250,17 @@ class PageCommands:
 
     async def _asked(self, begin: Callable[[], Future]) -> Any:  # noqa: ANN401
         """Return what a node answers; it is asked in the executor's thread."""
-        promise: Promise[Any] = Promise()
+        answer: ConcurrentFuture[Any] = ConcurrentFuture()
 
         def on_done(future: Future) -> None:
-            if not promise.done():
-                promise.set_result(future.result())
+            if not answer.done():
+                answer.set_result(future.result())
 
         def ask() -> None:
             begin().add_done_callback(on_done)
 
         self._node.executor.create_task(ask)
-        return await asyncio.wait_for(asyncio.wrap_future(promise), ANSWER_SECONDS)
+        return await asyncio.wait_for(asyncio.wrap_future(answer), ANSWER_SECONDS)
 
 
 def _is_count(value: object) -> bool:

@@ -32,7 +32,7 @@ MASK_MARGIN: Final = 0.2
 """Metres around what is to be avoided that a keep-out mask takes in: a controller strays from its path
 by 0.1 m, and Nav2's path may end as far as a cell beside the mask."""
 SAMPLE: Final = 0.05
-"""Metres between two points at which a way is looked at; half of the thinnest thing that is drawn on
+"""Metres between two points at which a way is looked at; half of the thinnest object that is drawn on
 maps."""
 MOST_DEPTH: Final = 40
 """Cells around the end of a way in which the goal is looked for."""
@@ -80,7 +80,7 @@ class LegPlanner:
 
     def __init__(self, building: Building, tolerance: float) -> None:
         self._floor, self._places, self.tolerance = building.floor, building.places, tolerance
-        self._occupancy = building.occupancy
+        self._occupancy, self._has_room = building.occupancy, building.has_room
         names = self._places.names
         self._bits: IntArray = 1 << np.arange(len(names), dtype=np.int64)
         self._near: dict[tuple[frozenset[frozenset[str]], float], BoolArray] = {}
@@ -227,7 +227,7 @@ class LegPlanner:
             ring = centre + part * self.tolerance * CIRCLE
             shown = self._places.labels_of(ring) @ self._bits
             # In walls nobody stops, so it does not matter what is shown there.
-            open_ = self._floor.cells_at(ring) != NO_CELL
+            open_ = self._has_room(ring)
             if (shown[open_] == wanted).all() and not self._shows(ring[open_], avoid).any():
                 return part * self.tolerance
         return 0.0
@@ -303,11 +303,11 @@ class LegPlanner:
         return x, y
 
     def is_sure(self, points: FloatArray, wanted: int) -> BoolArray:
-        """Tell at which points some labels hold, and all around on the floor, too: a localiser errs."""
+        """Tell at which points some labels hold, and wherever else the robot may be in truth."""
         right = (self._places.labels_of(points) @ self._bits) == wanted
         around = (points[right][:, None] + SURE * CIRCLE).reshape(-1, 2)
         fits = (self._places.labels_of(around) @ self._bits) == wanted
-        fits |= self._floor.cells_at(around) == NO_CELL
+        fits |= ~self._has_room(around)
         right[right] = fits.reshape(-1, len(CIRCLE)).all(axis=1)
         return np.asarray(right)
 

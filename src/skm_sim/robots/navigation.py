@@ -107,7 +107,7 @@ class Navigation:
         self._arrived_at: float | None = None
         self._place = (0.0, 0.0)
         self._track: deque[tuple[float, Point]] = deque()
-        """Where the robot was of late."""
+        """The robot's recent positions."""
         self._kept_away = False
         """Whether the robot has been away from what is to be avoided since the goal was sent: one that
         begins close to it may leave."""
@@ -141,7 +141,7 @@ class Navigation:
         """Tell whether a leg asks for nothing but the present one: then its goal is as good.
 
         A robot that leaves the planned cells gets a new way, often to another cell of the same place; a
-        goal that is replaced each time would have the stack plan for ever.
+        goal that is replaced each time would have the stack plan forever.
         """
         assert self._leg is not None
         same = self.planner.same_end(self._leg, leg) and self._leg.avoid == leg.avoid

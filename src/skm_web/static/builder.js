@@ -5,14 +5,16 @@ import { t } from "./language.js";
 
 /** What can be built: its name, how it reads, and how many places it takes at most. */
 const PATTERNS = {
-  own: ["in my own words", null],
   visit: ["visit places", (places) => `visit ${places.join(", ")}`],
   // "in order" forbids to pass the later ones before: then a robot that begins in one is refused.
   order: ["visit in this order", (places) => `visit ${places.join(", ")}${places.length > 1 ? " in sequence" : ""}`],
   patrol: ["patrol again and again", (places) => `patrol ${places.join(", ")}`],
   within: ["visit in time", (places, bound) => `visit ${places.join(", ")} within ${bound}`],
   whenever: ["whenever one, go to the other", ([first, second]) => (second ? `whenever ${first} go to ${second}` : ""), 2],
+  own: ["in my own words", null],
 };
+
+const MOST_PLACES = 12;
 
 export class Builder {
   /** `box` is the mission box, which the words go to. */
@@ -21,7 +23,10 @@ export class Builder {
     this.domain = { propositions: [], constraints: [] };
     this.events = [];
     this.forget();
-    byId("pattern").addEventListener("change", () => { this.forget(); this.write(); });
+    byId("pattern").addEventListener("change", () => this.become());
+    // Who writes goes on in own words: no click writes over them.
+    box.box.addEventListener("input", () => { if (this.kind !== "own") this.choose("own"); });
+    this.start = box.box.value ? "own" : "visit";
     for (const id of ["within", "unit"]) byId(id).addEventListener("input", () => this.write());
     byId("forget").addEventListener("click", () => { this.forget(); this.write(); });
     this.show();
@@ -38,7 +43,20 @@ export class Builder {
     this.avoided = [];
   }
 
-  get kind() { return byId("pattern").value || "own"; }
+  get kind() { return byId("pattern").value || this.start; }
+
+  /** The pattern is another one: the places stay, as many as it takes. */
+  become() {
+    if (this.kind === "own") this.forget();
+    this.places = this.places.slice(-(PATTERNS[this.kind][2] ?? MOST_PLACES));
+    this.write();
+  }
+
+  choose(kind) {
+    byId("pattern").value = kind;
+    this.forget();
+    this.show();
+  }
 
   /** Use a place: it comes next in the pattern; of what is there already, it goes. In one's own words it is written where the cursor is. */
   use(name) {
@@ -49,13 +67,18 @@ export class Builder {
       this.box.changed();
       return;
     }
-    const most = PATTERNS[this.kind][2] ?? 12;
+    const most = PATTERNS[this.kind][2] ?? MOST_PLACES;
     this.avoided = this.avoided.filter((each) => each !== name);
     this.places = this.places.includes(name) ? this.places.filter((each) => each !== name) : [...this.places, name].slice(-most);
     this.write();
   }
 
   avoid(name) {
+    if (this.kind === "own") {
+      const before = this.box.box.value.trim();
+      this.box.write(`${before}${before ? "; " : ""}never ${name}`);
+      return;
+    }
     this.places = this.places.filter((each) => each !== name);
     this.avoided = this.avoided.includes(name) ? this.avoided.filter((each) => each !== name) : [...this.avoided, name];
     this.write();
@@ -80,20 +103,21 @@ export class Builder {
     byId("unit").value = unit;
     show("bound", kind === "within");
     show("forget", kind !== "own" && this.places.length + this.avoided.length > 0);
-    const names = [...this.domain.propositions, ...(kind === "whenever" || kind === "own" ? this.events : [])];
-    byId("places").replaceChildren(...names.flatMap((name) => this.chips(name, kind)));
+    // Events are nothing to visit; they keep their place, so that nothing jumps.
+    const names = [...this.domain.propositions, ...this.events], idle = kind === "whenever" || kind === "own" ? [] : this.events;
+    byId("places").replaceChildren(...names.map((name) => this.chips(name, kind, idle.includes(name))));
   }
 
-  chips(name, kind) {
+  chips(name, kind, idle) {
     const place = this.places.indexOf(name);
     const mark = place >= 0 ? `${place + 1}. ` : "";
-    const chip = element("button", { type: "button", class: "chip", "data-name": name, "aria-pressed": kind === "own" ? null : String(place >= 0) }, mark + name.replaceAll("_", " "));
+    const chip = element("button", { type: "button", class: "chip", "data-name": name, disabled: idle, "aria-pressed": kind === "own" ? null : String(place >= 0) }, mark + name.replaceAll("_", " "));
     chip.addEventListener("mousedown", (event) => event.preventDefault());  // the cursor stays where it is
     chip.addEventListener("click", () => this.use(name));
-    if (kind === "own") return [chip];
     const pressed = this.avoided.includes(name);
-    const never = element("button", { type: "button", class: "chip never", "data-avoid": name, "aria-pressed": String(pressed), "aria-label": `${t("avoid")} ${name}`, title: `${t("avoid")} ${name}` }, "⊘");
+    const never = element("button", { type: "button", class: "chip never", "data-avoid": name, disabled: idle, "aria-pressed": kind === "own" ? null : String(pressed), "aria-label": `${t("avoid")} ${name}`, title: `${t("avoid")} ${name}` }, "⊘");
+    never.addEventListener("mousedown", (event) => event.preventDefault());
     never.addEventListener("click", () => this.avoid(name));
-    return [element("span", { class: "pair" }, chip, never)];
+    return element("span", { class: "pair" }, chip, never);
   }
 }

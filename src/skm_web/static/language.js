@@ -10,6 +10,7 @@ const GERMAN = {
   "Pressed at {0}. The robot now says that it is stopped. Look whether something has happened in between.": "Gedrückt um {0}. Der Roboter sagt jetzt, dass er steht. Nachsehen, ob inzwischen etwas geschehen ist.",
   "before the page was loaded again": "bevor die Seite neu geladen wurde", "it was taken, but the robot does not say that it is stopped": "er wurde angenommen, aber der Roboter sagt nicht, dass er steht",
   "The robot is stopped: {0}": "Der Roboter steht: {0}", "Mission": "Mission", "World": "Welt", "Here now:": "Hier und jetzt:", "nothing": "nichts", "Machine": "Automat",
+  "Dotted: a guess. Learned skills choose each step as they go.": "Gepunktet: vermutet. Gelernte Fertigkeiten wählen jeden Schritt erst unterwegs.",
   "events: what the robot does not control": "Ereignisse: was der Roboter nicht bestimmt", "the world from above": "die Welt von oben", "picture of the world": "Bild der Welt",
   "No shapes of the world yet. Start the system with": "Noch keine Formen der Welt. Das System starten mit", "Next mission": "Nächste Mission", "within": "binnen", "unit": "Einheit", "Begin again": "Neu beginnen",
   "places: a click uses one in the mission": "Orte: ein Klick nimmt einen in die Mission", "Mission, in plain words or as a formula": "Mission, in Worten oder als Formel",
@@ -35,10 +36,10 @@ const GERMAN = {
   "a machine of its own": "ein eigener Automat", "formula: ": "Formel: ", "read as {0}": "gelesen als {0}", "succeeds by: ": "gelingt durch: ", "fails by: ": "scheitert durch: ", "zoom in": "vergrößern", "zoom out": "verkleinern", "show all": "alles zeigen", "true": "wahr", "false": "falsch", "not set: {0}": "nicht gesetzt: {0}", "done": "erledigt", "refused": "abgelehnt",
   "accepted": "erfüllt", "failed": "gescheitert", "cancelled": "abgebrochen", "preempted": "verdrängt", "timed out": "Zeit abgelaufen", "rejected": "abgelehnt", "error": "Fehler", "no progress": "kein Fortschritt", "satisfied so far": "bisher erfüllt", "unknown": "unbekannt", "unreadable": "unlesbar", "being recorded": "wird aufgenommen", "agrees": "stimmt überein", "agrees: not satisfied": "stimmt überein: nicht erfüllt",
   "Click places here or in the world; ⊘ means: never there. Or write the mission yourself.": "Orte hier oder in der Welt anklicken; ⊘ heißt: nie dorthin. Oder die Mission selbst schreiben.", "begin again": "neu beginnen", "mission, outcome, day …": "Mission, Ausgang, Tag …",
-  "the machine has taken the mission": "der Automat hat die Mission angenommen", "the machine node is not there": "der Automat ist nicht da", "the machine takes no mission now": "der Automat nimmt jetzt keine Mission", "the mission ends": "die Mission endet", "no mission was under way": "keine Mission war im Gang", "the proposal is refused": "der Vorschlag ist abgelehnt",
-  "a new episode has begun": "eine neue Episode hat begonnen", "the robot is stopped": "der Roboter steht", "the robot may move": "der Roboter darf sich bewegen", "a mission is under way: it can be replaced, or this one can wait": "eine Mission ist im Gang: sie kann ersetzt werden, oder diese kann warten",
-  "this is a recording: nothing can be told to the robot": "dies ist eine Aufnahme: dem Roboter kann nichts gesagt werden", "this page only shows: the server is read-only": "diese Seite zeigt nur: der Server nimmt keine Befehle", "too many requests: wait a second": "zu viele Anfragen: eine Sekunde warten", "open a recording first": "zuerst eine Aufnahme öffnen",
-  "open a recording first, then another one beside it": "zuerst eine Aufnahme öffnen, dann eine daneben", "this recording is open: open another one first": "diese Aufnahme ist offen: zuerst eine andere öffnen", "this recording is still being written": "diese Aufnahme wird noch geschrieben", "there is no connection to the server": "keine Verbindung zum Server", "the connection to the server was lost": "die Verbindung zum Server ist verloren",
+ 
+ 
+ 
+  "there is no connection to the server": "keine Verbindung zum Server", "the connection to the server was lost": "die Verbindung zum Server ist verloren",
   "s": "s", "steps": "Schritte", "avoid": "meiden", "Places": "Orte", "Never": "Nie", "all nodes well": "alle Knoten wohlauf", "{0}: nothing heard": "{0}: nichts gehört", "used before": "schon benutzt", "can be avoided": "kann gemieden werden", "place": "Ort",
 };
 
@@ -49,6 +50,9 @@ export const teach = (german) => Object.assign(GERMAN, german);
 
 /** Return the language that is spoken. */
 export const spoken = () => language;
+
+/** Return what an entry says under a name, in the language that is spoken, if it says it in that, too. */
+export const inTongue = (entry, name) => entry[`${name}_${language}`] ?? entry[name];
 
 /** Return a text of the page in the language that is spoken; {0}, {1} are filled in. */
 export function t(text, ...parts) {

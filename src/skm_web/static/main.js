@@ -2,7 +2,7 @@
 
 import { Builder } from "./builder.js";
 import { byId, element, say, show } from "./dom.js";
-import { offerLanguages, t } from "./language.js";
+import { inTongue, offerLanguages, spoken, t } from "./language.js";
 import { Link } from "./link.js";
 import { Machine } from "./machine.js";
 import { MissionBox } from "./mission.js";
@@ -19,7 +19,7 @@ window.skmUpdates = 0;
 const world = new World();
 const log = new Log();
 const link = new Link({ onMessage: take, onImage: (bytes) => world.image(bytes), onChange: changed });
-const ask = (request) => link.ask(request);
+const ask = (request) => link.ask({ language: spoken(), ...request });
 const machine = new Machine(ask);
 const box = new MissionBox(ask);
 const builder = new Builder(box);
@@ -60,12 +60,13 @@ const SHOW = {
   scene: (value) => world.scene(value),
   robot: (value) => world.robot(value),
   going: (value) => world.going(value),
+  avoided: (value) => world.avoided(value),
   way: (value) => world.way(value),
-  world: (value) => { facts(); say("alarm-text", value.stopped ? t("The robot is stopped: {0}", value.stopped) : ""); show("alarm", Boolean(value.stopped) && !documents.server?.replay); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
+  world: (value) => { facts(); say("alarm-text", value.stopped ? t("The robot is stopped: {0}", inTongue(value, "stopped")) : ""); show("alarm", Boolean(value.stopped) && !documents.server?.replay); stop.state(documents.stale?.world ? "" : value.stopped); show("resume", Boolean(value.stopped) && documents.controls?.stop); },
   labels: (value) => say("labels", value.length ? value.map((name) => name.replaceAll("_", " ")).join(", ") : t("nothing")),
   events: () => events(),
   closed: () => closable(),
-  domain: (value) => { closable(); box.domain = value; world.places = new Set(value.propositions); places(); where(); },
+  domain: (value) => { closable(); box.domain = value; world.places = new Set(value.propositions); world.learned(value.learned); places(); where(); },
   machine: (value) => machine.drawing(value),
   position: (value) => machine.at(value),
   mission: (value) => { mission(); box.take(value); why(); },
@@ -84,6 +85,8 @@ const SHOW = {
   "other.scene": (value) => other.scene(value),
   "other.robot": (value) => other.robot(value),
   "other.going": (value) => other.going(value),
+  "other.avoided": (value) => other.avoided(value),
+  "other.domain": (value) => other.learned(value.learned),
   "other.way": (value) => other.way(value),
   "other.world": (value) => other.facts(value, false),
   "other.mission": () => beside(),

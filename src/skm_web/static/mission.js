@@ -1,7 +1,7 @@
 // The mission box: checks as one types, offers what is known, sends; and the buttons that act on the robot.
 
 import { byId, element, say, setText, show } from "./dom.js";
-import { t } from "./language.js";
+import { inTongue, t } from "./language.js";
 
 const CHECK_AFTER = 180;
 const DRAFT = "skm-draft", HISTORY = "skm-missions", REMEMBERED = 20;
@@ -89,7 +89,11 @@ export class MissionBox {
 
   // What can be done now
 
-  take(mission) { this.mission = mission; this.enable(); }
+  take(mission) {
+    this.mission = mission;
+    if (!this.running) this.sure?.end();  // what was asked about is over
+    this.enable();
+  }
   may(controls) { this.controls = controls; this.enable(); }
   pausing(paused) { this.paused = paused; say("pause", t(paused ? "Go on" : "Pause world")); }
 
@@ -158,7 +162,7 @@ export class MissionBox {
     if (empty) {
       const before = JSON.parse(localStorage.getItem(HISTORY) ?? "[]").slice(0, 5);
       found = before.map((text) => ({ text, note: t("used before"), whole: true }));
-      found.push(...this.domain.patterns.map((pattern) => ({ text: pattern.words, note: pattern.meaning, whole: true })));
+      found.push(...this.domain.patterns.map((pattern) => ({ text: pattern.words, note: inTongue(pattern, "meaning"), whole: true })));
     }
     else if (word) {
       const fits = (text) => text.toLowerCase().startsWith(word.toLowerCase()) && text !== word;
@@ -235,7 +239,8 @@ function told(verdict, text) {
   const list = element("ul", {});
   if (verdict.words && verdict.formula) list.append(element("li", {}, t("formula: "), element("code", {}, verdict.formula)));
   if (verdict.reading) list.append(element("li", { class: "exact" }, t("read as {0}", verdict.reading)));
-  for (const sentence of verdict.sentences.filter((each) => !/^(shortest|can fail)/.test(each))) list.append(element("li", { class: /states? over/.test(sentence) ? "exact" : null }, sentence));
+  for (const sentence of verdict.exact) list.append(element("li", { class: "exact" }, sentence));
+  for (const sentence of verdict.told) list.append(element("li", {}, sentence));
   if (verdict.witness) list.append(element("li", { class: "exact" }, t("succeeds by: "), trace(verdict.witness)));
   if (verdict.counterexample) list.append(element("li", { class: "exact" }, t("fails by: "), trace(verdict.counterexample)));
   for (const remark of verdict.remarks) list.append(element("li", { class: "warn" }, remark));

@@ -1,7 +1,7 @@
 // Why this action, what happened, and how the nodes are.
 
 import { byId, element, say, setText, show } from "./dom.js";
-import { spoken, t } from "./language.js";
+import { inTongue, spoken, t } from "./language.js";
 
 const OUTCOME_SIGNS = { accepted: "✓", "satisfied so far": "✓", failed: "✕", error: "✕", rejected: "✕" };
 
@@ -15,7 +15,10 @@ export function showOther(mission, words) {
   show(outcome, Boolean(outcome.textContent));
 }
 
-const ended = ({ outcome, reason }) => (outcome ? `${OUTCOME_SIGNS[outcome] ?? "■"} ${t(outcome)}${reason ? `: ${reason}` : ""}` : reason ? `! ${reason}` : "");
+function ended(mission) {
+  const { outcome } = mission, reason = inTongue(mission, "reason");
+  return outcome ? `${OUTCOME_SIGNS[outcome] ?? "■"} ${t(outcome)}${reason ? `: ${reason}` : ""}` : reason ? `! ${reason}` : "";
+}
 const outcomeClass = ({ outcome }) => (OUTCOME_SIGNS[outcome] === "✓" ? "good" : outcome ? "bad" : "warn");
 
 /** Show the mission under way. */
@@ -109,7 +112,7 @@ export function showHealth(nodes, silent) {
   const names = Object.keys(nodes).sort();
   const trouble = names.filter((name) => silent.has(name) || nodes[name].level === "error");
   show("well", trouble.length > 0);
-  say("well", trouble.map((name) => (silent.has(name) ? t("{0}: nothing heard", name) : `${name}: ${nodes[name].message}`)).join(" · "));
+  say("well", trouble.map((name) => (silent.has(name) ? t("{0}: nothing heard", name) : `${name}: ${inTongue(nodes[name], "message")}`)).join(" · "));
   show("no-nodes", names.length === 0);
   const open = new Set([...document.querySelectorAll("#nodes details[open]")].map((node) => node.dataset.name));
   byId("nodes").replaceChildren(...names.map((name) => nodeCard(name, nodes[name], silent.has(name), open.has(name))));
@@ -119,5 +122,5 @@ function nodeCard(name, node, stale, open) {
   const level = stale ? "stale" : node.level;
   const sign = { ok: "●", warning: "▲", error: "✕", stale: "◌" }[level] ?? "?";
   const facts = element("dl", {}, ...node.values.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
-  return element("details", { "data-name": name, "data-level": level, open: open || null }, element("summary", {}, element("span", { class: "sign" }, sign), element("strong", {}, name), ` ${stale ? t("nothing heard: gone? Last: {0}", node.message) : node.message}`), facts);
+  return element("details", { "data-name": name, "data-level": level, open: open || null }, element("summary", {}, element("span", { class: "sign" }, sign), element("strong", {}, name), ` ${stale ? t("nothing heard: gone? Last: {0}", inTongue(node, "message")) : inTongue(node, "message")}`), facts);
 }

@@ -1,7 +1,7 @@
 // The recordings of a folder: search, open, verify, download, delete and bring back.
 
 import { byId, element, say, show } from "./dom.js";
-import { t } from "./language.js";
+import { inTongue, t } from "./language.js";
 
 export class Runs {
   constructor(ask) {
@@ -38,7 +38,7 @@ export class Runs {
     if (!this.state) return;
     const { rows, bytes, open, beside, keep } = this.state;
     const wanted = byId("runs-search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (row) => [day(row), row.mission, row.outcome, t(row.outcome), row.reason, row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
+    const text = (row) => [day(row), row.mission, row.outcome, t(row.outcome), row.reason, inTongue(row, "reason"), row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
     const found = rows.filter((row) => wanted.every((word) => text(row).includes(word)));
     say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB${keep ? ` · ${t("kept: {0}", keep)}` : ""}`);
     byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open, row.file === beside)));
@@ -55,11 +55,11 @@ export class Runs {
     mission.addEventListener("click", () => this.act("open_run", row.file));
     const compare = this.state.open && !open ? button(t("compare with the open one"), "⇆", () => this.act("compare_run", row.file)) : null;
     const good = ["accepted", "satisfied so far"].includes(row.outcome), growing = row.outcome === "being recorded";
-    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : growing ? "●" : "✕"} ${t(row.outcome)}`, good || growing ? null : element("p", { class: "muted" }, [row.reason, row.words].filter(Boolean).join(". ")));
+    const outcome = element("td", { class: good ? "good" : row.outcome === "failed" || row.outcome === "unreadable" ? "bad" : null, title: row.reason }, `${good ? "✓" : growing ? "●" : "✕"} ${t(row.outcome)}`, good || growing ? null : element("p", { class: "muted" }, [inTongue(row, "reason"), row.words].filter(Boolean).join(". ")));
     const verified = row.verified ? element("td", { class: row.verified === "agrees" ? "good" : row.verified === "not satisfied" ? null : "warn" }, t(row.verified === "not satisfied" ? "agrees: not satisfied" : row.verified)) : growing ? element("td", {}, "–") : element("td", {}, button(t("verify"), t("verify"), () => this.act("verify_run", row.file)));
     const download = element("a", { href: `recordings/${encodeURIComponent(row.file)}`, download: row.file, title: t("download"), "aria-label": `${t("download")}: ${row.file}` }, "⤓");
     const actions = element("td", {}, compare, download, button(t("delete"), t("delete"), () => this.act("delete_run", row.file)));
-    return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : Number(row.seconds).toFixed(1)), verified, actions);
+    return element("tr", { class: open || beside ? "pursued" : null, "data-file": row.file }, element("td", {}, day(row), element("span", { class: "muted" }, ` ${row.domain ?? ""}`)), element("th", { scope: "row" }, mission), outcome, element("td", {}, row.seconds === null || row.seconds === "" ? "–" : `${Number(row.seconds).toFixed(1)} s`), verified, actions);
   }
 }
 

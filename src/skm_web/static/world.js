@@ -61,6 +61,18 @@ export class World {
     this.point();
   }
 
+  /** Take what would fail the mission now; it is marked, and a way that is guessed leads around it. */
+  avoided(places) {
+    this.shunned = places;
+    this.point();
+  }
+
+  /** Take whether ways are planned here, or chosen step by step by skills that were learned. */
+  learned(yes) {
+    this.guesses = yes;
+    this.point();
+  }
+
   /** Take the way that is planned, from place to place. */
   way(points) {
     this.planned = points;
@@ -74,15 +86,18 @@ export class World {
     return [this.robotAt, ...this.planned.slice(far.indexOf(Math.min(...far)) + 1)];
   }
 
-  /** Show where the robot is going: rings, and the way that is planned; where none is known, the direction of the nearest. */
+  /** Show where the robot is going: rings, and the way that is planned; where learned skills choose each step a guess at it, else the direction of the nearest. */
   point() {
-    const places = this.destinations ?? [];
+    const places = this.destinations ?? [], shunned = this.shunned ?? [];
     const unit = this.size / 100;
-    const marks = places.map((place) => ring(place, unit));
+    const marks = [...shunned.map((place) => ring(place, 0.6 * unit, "ring shunned")), ...places.map((place) => ring(place, unit))];
+    const planned = this.robotAt && places.length ? this.ahead() : null, guess = Boolean(places.length && this.robotAt && !planned && this.guesses);
     if (places.length && this.robotAt) {
-      const line = this.ahead() ?? [this.robotAt, [places[0].x, places[0].y]];
-      marks.unshift(shape("polyline", { points: line.map(([x, y]) => `${x},${-y}`).join(" "), class: line.length > 2 ? "bearing planned" : "bearing", "stroke-width": 0.45 * unit, "stroke-dasharray": `${1.5 * unit} ${1.5 * unit}` }));
+      const to = [places[0].x, places[0].y], line = planned ?? (guess ? around(this.robotAt, to, shunned) : [this.robotAt, to]);
+      const kind = planned?.length > 2 ? "bearing planned" : guess ? "bearing guess" : "bearing";
+      marks.unshift(shape("polyline", { points: line.map(([x, y]) => `${x},${-y}`).join(" "), class: kind, "stroke-width": (guess ? 0.8 : 0.45) * unit, "stroke-dasharray": guess ? `${0.01 * unit} ${1.6 * unit}` : `${1.5 * unit} ${1.5 * unit}` }));
     }
+    show(`${this.prefix}way-note`, guess);
     this.layers[2].replaceChildren(...marks);
   }
 
@@ -191,9 +206,27 @@ function sign(each, most) {
 
 const turned = ({ heading, x, y }) => (heading ? `rotate(${(-heading * 180) / Math.PI} ${x} ${-y})` : null);
 
+/** How far around a thing a guessed way leads: parts of its radius. */
+const CLEARANCE = 1.2;
+
+/** Return a guess at a way: straight, but around things that are avoided, unless it begins or ends in them. */
+function around(from, to, shunned, turns = 6) {
+  const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
+  const inside = (point, each, reach) => Math.hypot(each.x - point[0], each.y - point[1]) < reach;
+  let first = null;
+  for (const each of turns && length ? shunned : []) {
+    const reach = Math.max(each.width, each.height) / 2, [ux, uy] = [(to[0] - from[0]) / length, (to[1] - from[1]) / length];
+    const along = (each.x - from[0]) * ux + (each.y - from[1]) * uy, aside = (each.x - from[0]) * uy - (each.y - from[1]) * ux;
+    if (along <= 0 || along >= length || Math.abs(aside) >= reach || inside(from, each, reach) || inside(to, each, reach)) continue;
+    if (!first || along < first.along) first = { along, at: [each.x - Math.sign(aside || 1) * uy * CLEARANCE * reach, each.y + Math.sign(aside || 1) * ux * CLEARANCE * reach] };
+  }
+  if (!first) return [from, to];
+  return [...around(from, first.at, shunned, turns - 1), ...around(first.at, to, shunned, turns - 1).slice(1)];
+}
+
 /** Return a dashed line around a place, of its own form. */
-function ring(place, unit) {
-  const look = { class: "ring", "stroke-width": 0.7 * unit, "stroke-dasharray": `${2 * unit} ${1.2 * unit}`, transform: turned(place) };
+function ring(place, unit, kind = "ring") {
+  const look = { class: kind, "stroke-width": 0.7 * unit, "stroke-dasharray": `${2 * unit} ${1.2 * unit}`, transform: turned(place) };
   const [across, down] = [place.width / 2 + 1.4 * unit, place.height / 2 + 1.4 * unit];
   if (place.kind !== "cube") return shape("ellipse", { cx: place.x, cy: -place.y, rx: across, ry: down, ...look });
   return shape("rect", { x: place.x - across, y: -place.y - down, width: 2 * across, height: 2 * down, rx: 1.4 * unit, ...look });

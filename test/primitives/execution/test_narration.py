@@ -9,10 +9,13 @@ from skm_machine.mission import compile_mission
 from skm_machine.tracker import MissionTracker, Transition
 from skm_primitives.execution.episodes import run_episode
 from skm_primitives.execution.narration import (
+    OVERDUE,
+    Approach,
     Ending,
     Narrator,
     RunNarrator,
     Situation,
+    learned_constraints,
     shown_sets,
     steps_away,
 )
@@ -215,3 +218,71 @@ def test_a_machine_that_is_too_large_is_told_by_its_present_state(skills):
     told._far = {}
     found = told.where(Situation(mission.machine.initial, frozenset({"A"}), steps=2))
     assert found == "Going for A, 2 steps to go."
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """Skills that are all that is known of their world."""
+    return load_primitives(get_domain("safety"))
+
+
+def narrator_of_learned(text, learned):
+    mission = compile_mission(text, propositions=learned.propositions)
+    return Narrator(mission, shown_sets(learned), learned_constraints(learned)), mission
+
+
+def test_what_learned_skills_expect_is_told_as_a_belief(learned, skills):
+    assert learned_constraints(skills) is None
+    told, mission = narrator_of_learned("F(button & X F cylinder) & G !region", learned)
+    goal = frozenset({"button"})
+    now = Situation(mission.machine.initial, goal, steps=15, step_seconds=0.1, nearest=7)
+    assert told.where(now) == (
+        "1 of 2: going for button, about 15 steps (1.5 s) to go; then cylinder. "
+        "Avoiding region (nearest: about 7 steps)."
+    )
+    late = Situation(mission.machine.initial, goal, steps=15, overdue=40)
+    assert "about 15 steps to go, expected 40 steps ago; then" in told.where(late)
+    assert "noch etwa 15 Schritte, erwartet vor 40 Schritten" in told.where(late, "de")
+
+
+def test_a_goal_is_overdue_by_the_best_that_was_expected_of_it():
+    approach = Approach()
+    assert approach.overdue(30, 0, "u0") == 0
+    assert approach.overdue(25, 10, "u0") == 0  # later than was said first: that counts
+    assert approach.overdue(None, 30 + OVERDUE - 1, "u0") == 0
+    assert approach.overdue(70, 30 + OVERDUE, "u0") == OVERDUE
+    assert approach.overdue(70, 31 + OVERDUE, "u1") == 0  # the machine has moved
+
+
+def test_a_failure_of_learned_skills_says_what_they_believed_or_never_learned(learned):
+    told, mission = narrator_of_learned("F cylinder & G !region", learned)
+    tracker = MissionTracker(mission.machine, ())
+    tracker.start({})
+    tracker.update({"region"})
+    end = Ending("failed", 1, 0.1, tracker.transitions, nearest=9)
+    assert told.ended(end) == (
+        "Failed after 1 step (0.1 s): region at step 1, which G !region forbids. "
+        "Any step without region would have kept it possible. "
+        "Here skills are learned, and can be wrong: they took region to be about 9 steps away."
+    )
+    assert "expect of region can be wrong" in told.ended(
+        Ending("failed", 1, moves=tracker.transitions)
+    )
+    blind = Narrator(mission, shown_sets(learned), set())
+    assert "No skill was learned to avoid region: train" in blind.ended(end)
+    lost = Ending("timed out", 90, pursued=(mission.machine.initial, frozenset({"cylinder"})))
+    assert told.ended(lost).endswith("It was on the way to cylinder.")
+    lost = Ending("timed out", 90, pursued=lost.pursued, overdue=60)
+    assert told.ended(lost).endswith(
+        "It was looking for cylinder, expected 60 steps before: there may be none here."
+    )
+
+
+def test_each_thing_that_would_fail_a_mission_now_is_named(learned, skills):
+    told, mission = narrator_of_learned("F cylinder & G !region & (!button U cylinder)", learned)
+    state = mission.machine.initial
+    assert told.avoided(state) == {"region", "button"}
+    after = mission.machine.step(state, {"cylinder"}).target
+    assert told.avoided(after) == frozenset()
+    told, mission = narrator("F coffee & G !alarm", skills, events=("alarm",))
+    assert told.avoided(mission.machine.initial) == frozenset()  # it is not the robot's to avoid

@@ -119,7 +119,7 @@ def test_a_persistence_goes_in_and_stays():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("F G office", "nothing that the robot can do keeps 'office' for ever"),
+        ("F G office", "nothing that the robot can do keeps 'office' forever"),
         ("G F(coffee & office)", "nothing that the robot can reach satisfies 'coffee & office'"),
         ("F G A & F G B", "satisfies 'A & B'"),
     ],
