@@ -15,6 +15,7 @@ import pytest
 from harness import Process, skm_process
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import BatteryState
+
 from your_environment_page import follow, write_module
 
 ROBOT = Path(__file__).parents[2] / "docs" / "tutorials" / "your_robot.md"
@@ -66,7 +67,7 @@ class Reader:
             if own:
                 self.start_robot()
             more = (
-                ("--map-frame", "odom") if own else QUICKLY
+                ("--map-frame", "odom") if own else ("--start", START)
             )  # its odometry is exact, says the page
             self.system = skm_process(self.domain_id, *arguments, *more)
             if "--mission" in arguments:
