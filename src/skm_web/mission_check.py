@@ -16,7 +16,7 @@ from skm_machine.possible import Shown, shown_everywhere
 from skm_primitives.planning.outlook import outlook
 from skm_primitives.planning.planners import parts_for
 from skm_primitives.skills.values import Skills
-from skm_web.german import in_german, translated
+from skm_primitives.execution.german import in_german, translated
 
 MOST_CHARACTERS: Final = 4000
 MOST_STATES: Final = 5000

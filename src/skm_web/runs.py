@@ -25,7 +25,7 @@ from skm_primitives.recording.files import (
 )
 from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
-from skm_web.german import in_german
+from skm_primitives.execution.german import in_german
 from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
 

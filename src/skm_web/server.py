@@ -29,7 +29,7 @@ from websockets.http11 import Request, Response
 
 from skm_machine.documents import read_json
 from skm_machine.errors import SkmError
-from skm_web.german import translated
+from skm_primitives.execution.german import translated
 from skm_web.hub import Hub, Seen
 
 # Who may talk to the page's server: loopback, or a token; and no page from elsewhere, ever.

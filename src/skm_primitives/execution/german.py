@@ -295,7 +295,17 @@ SENTENCES: Final[dict[str, str]] = {
     "nothing is heard from the robot": "vom Roboter ist nichts zu hören",
     "nothing was heard from the robot for {n} s": "vom Roboter war {n} s lang nichts zu hören",
     "not ready after {n} s: no {a}": "nach {n} s nicht bereit: {a} fehlt",
-    "paused: `skm resume` goes on": "angehalten: „Mission fortsetzen“ geht weiter",
+    "{W}: `skm resume` goes on": "{W}: „Mission fortsetzen“ geht weiter",
+    "{W}: `skm resume` goes on, `skm queue` shows with what": (
+        "{W}: „Mission fortsetzen“ geht weiter, „skm queue“ zeigt, womit"
+    ),
+    "the mission was {W}: `skm resume` goes on with the next one": (
+        "die Mission war {W}: „Weiter mit der nächsten“ geht weiter"
+    ),
+    "the machine was restarted": "der Automat wurde neu gestartet",
+    "failed": "gescheitert",
+    "cancelled": "abgebrochen",
+    "rejected": "abgelehnt",
     "stop was called": "STOPP wurde gerufen",
     "the dead-man switch is not held": "der Totmannschalter wird nicht gehalten",
     "nothing is heard of the laser": "vom Laser ist nichts zu hören",
@@ -365,7 +375,7 @@ SENTENCES: Final[dict[str, str]] = {
         "dort bleiben, bis etwas gilt, und das wird es"
     ),
     # What a request came to.
-    "the machine has taken the mission": "der Automat hat die Mission angenommen",
+    "the robot has taken the mission": "der Roboter hat die Mission angenommen",
     "the machine node is not there": "der Automat ist nicht da",
     "the machine takes no mission now": "der Automat nimmt jetzt keine Mission",
     "the mission ends": "die Mission endet",
