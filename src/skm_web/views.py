@@ -21,6 +21,7 @@ from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_machine.tracker import Transition
+from skm_primitives.execution.german import in_german
 from skm_primitives.execution.narration import (
     Approach,
     Ending,
@@ -44,7 +45,6 @@ from skm_primitives.recording.cdr import (
 from skm_primitives.recording.pictures import png
 from skm_primitives.skills.values import Skills
 from skm_sim.scene import WAY
-from skm_primitives.execution.german import in_german
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 

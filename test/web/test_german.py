@@ -1,4 +1,4 @@
-"""German on the page: what `skm check` says, why a mission cannot be read or done, why the robot stops."""
+"""German on the page: what a check says, why a mission cannot be read or done, why the robot stops."""
 
 import ast
 import string
@@ -8,21 +8,61 @@ import pytest
 
 import skm_machine.logic
 from skm_machine.logic.patterns import PATTERNS
+from skm_primitives.execution.german import GAP, SENTENCES, in_german
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
-from skm_primitives.execution.german import GAP, SENTENCES, in_german
 from skm_web.mission_check import MissionContext, check_mission
 
 LOGIC = Path(skm_machine.logic.__file__).parent
 MISSIONS = (
-    *("F(coffee & X F office) & G !decoration", "G F A & G F B", "G A", "F G A", "A & B", "!coffee U mail"),
+    *(
+        "F(coffee & X F office) & G !decoration",
+        "G F A & G F B",
+        "G A",
+        "F G A",
+        "A & B",
+        "!coffee U mail",
+    ),
     *("F coffee & G !coffee", "F coffee & F[0,2] D", "F(coffee & mail)", "G !A & F A", "F A | G B"),
-    *("G(call -> F office)", "F office & G !call", "G(call -> F[0s,1s] D)", "F[0s,2s] D", "G[0,5] !A"),
-    *("F(A", "F A)", "A &", "F A B", "F ofice", "F zzz", "1A", "F @", "F 'a", "F A U", "U A", "", "-"),
+    *(
+        "G(call -> F office)",
+        "F office & G !call",
+        "G(call -> F[0s,1s] D)",
+        "F[0s,2s] D",
+        "G[0,5] !A",
+    ),
+    *(
+        "F(A",
+        "F A)",
+        "A &",
+        "F A B",
+        "F ofice",
+        "F zzz",
+        "1A",
+        "F @",
+        "F 'a",
+        "F A U",
+        "U A",
+        "",
+        "-",
+    ),
     *("F[5,0] A", "F[0,9999999] A", "X[2,3] A", "F[3] A", "F[] A", "F[0q,2q] A", "F[0.5,2] A"),
-    *("visit A,", "visit 3", "go A", "patrol A then B", "visit A at least 0 times", "visit A and B"),
-    *("visit A exactly 2 times", "visit A within 3 apples", "visit A 2 hours", "whenever call", "if A"),
+    *(
+        "visit A,",
+        "visit 3",
+        "go A",
+        "patrol A then B",
+        "visit A at least 0 times",
+        "visit A and B",
+    ),
+    *(
+        "visit A exactly 2 times",
+        "visit A within 3 apples",
+        "visit A 2 hours",
+        "whenever call",
+        "if A",
+    ),
     *("visit A, B within 1 step", "x" * 5000, "F " + "1" * 400, "patrol A, B", "visit A; never B"),
 )
 
@@ -76,7 +116,9 @@ def errors_of(path):
         first = node.args[0]
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             yield {first.value}
-        elif isinstance(first, ast.JoinedStr) and any(isinstance(p, ast.Constant) for p in first.values):
+        elif isinstance(first, ast.JoinedStr) and any(
+            isinstance(p, ast.Constant) for p in first.values
+        ):
             pieces = [p.value if isinstance(p, ast.Constant) else None for p in first.values]
             ends = ("", "7", ".", ". Known: 7.", "; did you mean '7'? Known: 7.", ", such as '&'")
             ends = (*ends, ", such as ',' or 'then'")
@@ -106,4 +148,7 @@ def test_what_is_not_known_stays_as_it_is_and_costs_little():
     assert in_german("") == ""
     hostile = "the mission cannot be achieved: " * 60
     assert in_german(hostile)  # of any depth: it ends
-    assert in_german("the robot is stopped: stop was called") == "der Roboter steht: STOPP wurde gerufen"
+    assert (
+        in_german("the robot is stopped: stop was called")
+        == "der Roboter steht: STOPP wurde gerufen"
+    )

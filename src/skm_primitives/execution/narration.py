@@ -119,7 +119,8 @@ class Approach:
     """When the machine was to move, by what was said of it, and for how long that is over.
 
     Learned skills expect what they have seen in training. Where the world has nothing of the kind,
-    they go on expecting it, and the robot looks for it: then the first expectation tells more than the last.
+    they go on expecting it, and the robot looks for it: then the first expectation tells more than
+    the last.
     """
 
     def __init__(self) -> None:
@@ -550,9 +551,7 @@ class Narrator:
         time = seconds_text(window.last).replace("s", " s")
         return phrases("too late", names=phrases.joined(names), time=time, clause=clause) + "."
 
-    def _mistaken(
-        self, goal: str, named: frozenset[str], end: Ending, phrases: Phrases
-    ) -> str:
+    def _mistaken(self, goal: str, named: frozenset[str], end: Ending, phrases: Phrases) -> str:
         """Return how skills that were learned come to fail a mission, and what can be done about it."""
         missing = [_plain(name) for name in sorted(named - (self._learned or frozenset()))]
         if missing:

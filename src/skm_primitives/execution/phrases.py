@@ -145,7 +145,7 @@ GERMAN: Final[Mapping[str, str]] = {
     "no shield": " Der Schutzschild war aus; mit ihm unterbleibt das, wo der Weg bekannt ist.",
     "not learned": " Keine Fertigkeit hat gelernt, {names} zu meiden: mit dieser Bedingung trainieren.",
     "mistaken": " Hier sind Fertigkeiten gelernt, und was sie von {goal} erwarten, kann falsch sein.",
-    "mistaken by": " Hier sind Fertigkeiten gelernt und können irren: sie glaubten {goal} {steps} entfernt.",
+    "mistaken by": " Hier sind Fertigkeiten gelernt und irren mitunter: {goal} schien {steps} entfernt.",
     "accepted": "erfüllt",
     "outcome failed": "gescheitert",
     "cancelled": "abgebrochen",
