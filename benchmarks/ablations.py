@@ -234,7 +234,7 @@ def batched(
     every = np.ones(len(skills.goals), np.bool_)
     wanted = np.array([every if run.wanted is None else run.wanted for run in under_way])
     values = skills.batch_values(np.array(seen), np.array(bits), wanted)
-    rows = zip(values.action, values.value, values.spread, values.detour, strict=True)
+    rows = zip(values.action, values.value, values.spread, values.near_best, strict=True)
     return [ContinuousGoalValues(*row) for row in rows]
 
 

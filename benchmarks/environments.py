@@ -32,6 +32,8 @@ ENVIRONMENTS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "cliff_walking:DRY": ([], FINITE),
     "cliff_walking:SLIPPERY": ([], FINITE),
     "door_key:DOOR_KEY": (["--steps", "240000"], TASKS),
+    "door_key:DOOR_KEY_8": (["--steps", "400000"], TASKS),
+    "unlock_pickup:UNLOCK_PICKUP": (["--steps", "400000"], TASKS),
     "fetch_reach:FETCH_REACH": (["--steps", "80000"], TASKS),
     "parking:PARKING": (["--steps", "60000"], TASKS),
     "mountain_car:MOUNTAIN_CAR": (["--steps", "240000"], TASKS),
@@ -72,8 +74,8 @@ def _row(name: str, out: Path) -> tuple[str, ...]:
             print(f"{name}: {error.stderr}", file=sys.stderr)
             return name, count, *[""] * 6, "failed"
         kept.write_text(json.dumps({"train": trained, "eval": found}, indent=1))
-    told = json.loads(kept.read_text())
-    return name, count, *_measured(told["train"], told["eval"])
+    measured = json.loads(kept.read_text())
+    return name, count, *_measured(measured["train"], measured["eval"])
 
 
 def _measured(trained: dict[str, Any], found: dict[str, Any]) -> tuple[str, ...]:
@@ -81,8 +83,8 @@ def _measured(trained: dict[str, Any], found: dict[str, Any]) -> tuple[str, ...]
     costs = str(trained["steps"]), f"{trained['cpu_used']:.0f}"
     if "missions" in found:
         best, ratio = found["best_success"], found["return_ratio"]
-        told = "–" if ratio is None else f"{ratio:.3f}"
-        rates = f"{found['success']:.3f}", f"{best:.3f}", told, str(found["violations"])
+        shown = "–" if ratio is None else f"{ratio:.3f}"
+        rates = f"{found['success']:.3f}", f"{best:.3f}", shown, str(found["violations"])
         return *costs, f"{len(found['missions'])}", *rates
     tasks = found["tasks"]
     success = " ".join(f"{task['success']:.2f}" for task in tasks)
@@ -104,8 +106,8 @@ def _skm(*arguments: str) -> dict[str, Any]:
         f"skm {' '.join(arguments)}: {used:.0f} CPU s, {time.monotonic() - began:.0f} s",
         file=sys.stderr,
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return {**told, "cpu_used": used}
+    result: dict[str, Any] = json.loads(done.stdout)
+    return {**result, "cpu_used": used}
 
 
 if __name__ == "__main__":

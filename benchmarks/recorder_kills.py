@@ -4,7 +4,7 @@
     benchmarks/recorder_kills.py FOLDER --kills 20 --rate 50
 
 A patrol of the point robot runs through the real nodes. Each time the recorder is started, a mission is
-sent, the recorder is killed at a moment drawn at random, and its file is mended and verified. What it
+sent, the recorder is killed at a moment drawn at random, and its file is repaired and verified. What it
 should have had is what another subscriber was sent until then. The last one lives for half a minute:
 its CPU time is what recording costs.
 """
@@ -44,7 +44,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def main() -> int:
-    """Kill, mend, compare."""
+    """Kill, repair, compare."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=20)

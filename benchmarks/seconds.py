@@ -78,17 +78,17 @@ def on_robot(count: int, rng: random.Random) -> list[TimedResult]:
             system.until(lambda: system.pose is not None, 60, "a robot")
             missions = robot_missions(rng, lambda: ways.seconds(system))
             with SecondsBench(system) as bench:
-                return [told(bench.run(mission), "robot") for mission in islice(missions, count)]
+                return [row_of(bench.run(mission), "robot") for mission in islice(missions, count)]
 
 
 def on_simulator(count: int, rng: random.Random, domain: str) -> list[TimedResult]:
     """Run missions on a simulator in real time."""
     with BenchSystem(domain, RATE, 0) as system, SecondsBench(system) as bench:
         missions = arena_missions(rng, tuple(get_domain(domain).propositions))
-        return [told(bench.run(mission), domain) for mission in islice(missions, count)]
+        return [row_of(bench.run(mission), domain) for mission in islice(missions, count)]
 
 
-def told(result: TimedResult, where: str) -> TimedResult:
+def row_of(result: TimedResult, where: str) -> TimedResult:
     """Print a line."""
     mission, found = result.mission, result.comparison
     right = "–" if found is None else f"{found.right} at {found.seconds:.2f} s"

@@ -52,7 +52,7 @@ library is missing or does not fit."""
 
 
 class BuildError(Exception):
-    """Something for a person to put right: the message says what is wrong and how to mend it."""
+    """Something for a person to put right: the message says what is wrong and how to fix it."""
 
 
 def source_files(root: Path) -> list[Path]:
@@ -323,7 +323,7 @@ def build_if_changed(folder: Path, jobs: int, force: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build where something changed; errors that people can mend give exit code 2."""
+    """Build where something changed; errors that people can fix give exit code 2."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

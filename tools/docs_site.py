@@ -1,9 +1,11 @@
 """The site's hooks for MkDocs: reference pages from the code, and pages that are not below docs/.
 
-    make docs
+    make docs                              the site
+    .venv/bin/python tools/docs_site.py    docs/reference/exit_codes.md, which is in the repository
 
 MkDocs calls the functions `on_…` (mkdocs.yml names this file). `GENERATED` are the reference pages: each
-is made anew by every build, so none can be out of date.
+is made anew by every build, so none can be out of date. Of the one that readers of the repository need,
+a test says when it is.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ NODES: Final = (
     "web",
     "foxglove",
     "car",
+    "team",
 )
 SECTIONS: Final = {
     "Tutorials": "tutorials",
@@ -267,9 +270,9 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ").replace("<", "&lt;")
 
 
+COMMITTED: Final = {"reference/exit_codes.md": exit_codes}
 GENERATED: Final[dict[str, Callable[[], str]]] = {
     "reference/commands.md": commands,
-    "reference/exit_codes.md": exit_codes,
     "reference/json.md": json_keys,
     "reference/parameters.md": parameters,
     "reference/systems.md": systems,
@@ -336,3 +339,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
 
     return re.sub(LINK, target_on_site, markdown)
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+    for written, text in COMMITTED.items():
+        (ROOT / "docs" / written).write_text(text(), encoding="utf-8")

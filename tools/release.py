@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -109,6 +110,22 @@ def try_out(python: str, file: Path, extra: str, folder: Path) -> str:
     return f"{said}, {ran.strip().splitlines()[-1]}"
 
 
+def interpreter(version: str) -> str | None:
+    """Return a Python of this version that starts: on the path, or one of pyenv's that is not on it."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [
+        shutil.which(f"python{version}"),
+        *map(str, sorted(pyenv.glob(f"versions/{version}.*[0-9]/bin/python{version}"))),
+    ]
+    for python in candidates:
+        if (
+            python
+            and not subprocess.run([python, "-V"], capture_output=True, check=False).returncode
+        ):
+            return python
+    return None
+
+
 def main(arguments: Sequence[str]) -> None:
     """Rehearse the release."""
     parser = argparse.ArgumentParser(
@@ -128,12 +145,8 @@ def main(arguments: Sequence[str]) -> None:
         folder = Path(temporary)
         files = build(folder)
         for name in PYTHONS:
-            python = shutil.which(f"python{name}")
-            works = (
-                python
-                and not subprocess.run([python, "-V"], capture_output=True, check=False).returncode
-            )
-            if not works or python is None:
+            python = interpreter(name)
+            if python is None:
                 print(f"Python {name}: not on this machine, not tried")
                 continue
             for file in files:

@@ -201,7 +201,7 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
         key = id(run.policy), run.tracker.state
         if key != said or drive.cell not in ahead:
             way = way_ahead(run, drive.cell)
-            drive.avoid = frozenset() if way is None else frozenset(way.avoid)
+            drive.sure.avoid = frozenset() if way is None else frozenset(way.avoid)
             said, ahead = key, frozenset(() if way is None else way.cells)
             if way is None or len(set(way.cells)) < 2:
                 navigation.halt()
@@ -230,7 +230,7 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
     )
 
 
-def _read(path: Path | None) -> dict[int, dict[str, Any]]:
+def read_rows(path: Path | None) -> dict[int, dict[str, Any]]:
     """Return the missions that were run before, by number."""
     if path is None or not path.is_file():
         return {}
@@ -257,7 +257,7 @@ def main() -> int:
     cases = [(mission, int(cell)) for mission, _, cells in trials for cell in cells][
         : args.missions
     ]
-    done = _read(args.out)
+    done = read_rows(args.out)
     began = time.process_time()
     for number, (mission, cell) in enumerate(cases):
         if number in done:

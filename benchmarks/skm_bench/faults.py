@@ -86,7 +86,7 @@ MOVING_STEPS: Final = 8
 MOVING_SPEED: Final = 0.15
 """Metres a second that a robot with odometry makes when the fault comes."""
 HEARD_SECONDS: Final = 0.02
-"""How long a command may have been on its way to whoever notes it here."""
+"""How long a command may have been on its way to the process that notes it here."""
 ALREADY_PERIODS: Final = MOVING_STEPS // 2
 """A stop that began at most so many periods before the fault is not one from before the robot moved."""
 OBEYED: Final = "oldest command obeyed (s)"
@@ -121,7 +121,7 @@ class Fault:
     """Commands to move that were sent to the robot after it was stopped: actions that are no stop, and
     of a robot that is driven by them, velocities other than zero."""
     obeyed: float | None = None
-    """The greatest age of a command that was still carried out, by the clock of whoever did so."""
+    """The greatest age of a command that was still carried out, by the clock of who did so."""
 
 
 class FaultBench:
@@ -207,7 +207,7 @@ class FaultBench:
         return self._state is not None and self._state.phase != MachineState.WAITING
 
     def fault(self, name: str, kind: str) -> Fault:
-        """Let one node die or freeze while the robot moves, time what follows, and mend it."""
+        """Let one node die or freeze while the robot moves, time what follows, and fix it."""
         self._drive()
         assert self._goal is not None
         goal, child = self._goal, self._children[name]

@@ -113,7 +113,7 @@ class SecondsBench:
 def robot_missions(
     rng: random.Random, seconds_to: Callable[[], dict[str, float]]
 ) -> Iterator[TimedMission]:
-    """Yield missions for a robot among places, for ever: one that should do, one that should not.
+    """Yield missions for a robot among places, forever: one that should do, one that should not.
 
     `seconds_to` says how long the way to each place takes from where the robot is, as it is expected.
     """
@@ -157,7 +157,7 @@ def _near(rng: random.Random, seconds: dict[str, float]) -> tuple[str, float]:
 
 
 def arena_missions(rng: random.Random, names: tuple[str, ...]) -> Iterator[TimedMission]:
-    """Yield missions for a simulator with things to touch, for ever, each in a world of its own."""
+    """Yield missions for a simulator with objects to touch, forever, each in a world of its own."""
     seed = rng.randrange(1000)
     while True:
         name, other = rng.sample(names, 2)

@@ -39,8 +39,8 @@ def test_each_is_a_domain_of_at_most_20_lines(name):
     for spec in found:
         env = spec.make()
         _, info = env.reset(seed=0)
-        _, _, _, _, told = env.step(env.action_space.sample())
-        assert info["labels"] | told["labels"] <= set(spec.propositions)
+        _, _, _, _, after = env.step(env.action_space.sample())
+        assert info["labels"] | after["labels"] <= set(spec.propositions)
         env.close()
 
 

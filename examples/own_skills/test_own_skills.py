@@ -4,10 +4,15 @@ import json
 import runpy
 from pathlib import Path
 
+import gymnasium
+import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
+from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
 
 from installing import install, skm_with
+from skm_primitives import sb3_policy
 from skm_sim import check_domain, get_domain
 
 FOLDER = Path(__file__).parent
@@ -61,3 +66,24 @@ def test_a_folder_without_policies_is_an_error_that_says_so(skm, tmp_path):
     done = skm("run", "yard", "F dock", "--checkpoint", f"sb3:{tmp_path}")
     assert done.returncode == 2
     assert "has no policy" in done.stderr
+
+
+class Plane(gymnasium.Env):
+    """Something to make models for; nothing happens in it."""
+
+    observation_space = Box(0.0, 1.0, (2,), np.float32)
+    action_space = Box(-2.0, 2.0, (1,), np.float32)
+
+
+@pytest.mark.parametrize("kind", [PPO, A2C, SAC, TD3, DDPG])
+def test_models_of_any_kind_say_what_they_do_and_what_it_is_worth(kind):
+    model, seen = kind("MlpPolicy", Plane(), seed=0), np.array([0.3, 0.7], np.float32)
+    action, value = sb3_policy(model)(seen)
+    assert np.array_equal(action, model.predict(seen, deterministic=True)[0])
+    with torch.no_grad():
+        tensor, _ = model.policy.obs_to_tensor(seen)
+        if kind in (PPO, A2C):
+            assert value == model.policy.predict_values(tensor).item()
+        else:
+            actor = model.actor(tensor, True) if kind is SAC else model.actor(tensor)
+            assert value == pytest.approx(min(q.item() for q in model.critic(tensor, actor)))

@@ -9,7 +9,7 @@ EVERY_COMMAND: Final = {
     1: "the command did its work, and the answer is no: a mission failed, a check found something",
     2: "the command could not do its work: wrong arguments, an unreadable mission, a missing file",
     130: "interrupted by Ctrl-C",
-    141: "whoever read the output has closed it",
+    141: "the reader of the output has closed it",
 }
 OWN: Final = {
     "check": {0: "the mission can be achieved", 1: "it cannot", 2: "it cannot be read"},
@@ -59,7 +59,7 @@ OWN: Final = {
     },
     "pause": {0: "it is paused", 2: "nobody answered in time"},
     "resume": {0: "it goes on", 1: "nothing was paused", 2: "nobody answered in time"},
-    "doctor": {0: "nothing has to be mended", 1: "something has"},
+    "doctor": {0: "nothing has to be fixed", 1: "something has"},
     "status": {
         0: "ready for a mission, or running one",
         1: "not ready: a node is missing, or waits for another",

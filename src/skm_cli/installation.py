@@ -25,7 +25,7 @@ SMALL_DISK: Final = 500_000_000
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One check of the installation."""
 
     subject: str
     state: State

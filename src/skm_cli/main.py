@@ -30,7 +30,7 @@ examples:
   skm check "F(coffee & X F office) & G !decoration" --domain office
   skm run office "F(coffee & X F office) & G !decoration" --start 2,2 --render run.png
   skm help run                              what `skm run --help` says
-  skm doctor                                what is installed, and what to mend
+  skm doctor                                what is installed, and what to fix
 
 Exit codes: 0 done, 1 the answer is no, 2 it could not be done. All of them: docs/reference/exit_codes.md
 of the documentation.

@@ -25,6 +25,20 @@ def planner_name(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def add_system_options(parser: argparse.ArgumentParser, timeout: float = 10.0) -> None:
+    """Add the options of commands that ask a running system: where it is, and how long to wait."""
+    parser.add_argument(
+        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=timeout,
+        help=f"seconds to wait for the answer (default: {timeout:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
 # Options of commands that leave something of a mission's run: its picture, its recording.
 
 

@@ -31,8 +31,8 @@ def console() -> Console:
     """Return the console for results that people read; in a pipe no line is cut."""
     from rich.console import Console  # noqa: PLC0415
 
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if told else MOST_COLUMNS)
+    sized = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if sized else MOST_COLUMNS)
 
 
 def error_console() -> Console:
@@ -44,7 +44,12 @@ def error_console() -> Console:
 
 def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False) -> None:
     """Add how a mission is read and, where the command itself translates it, within which limits."""
-    parser.add_argument("--format", choices=("auto", "ltl", "words", "hoa", "rm"), default="auto")
+    parser.add_argument(
+        "--format",
+        choices=("auto", "ltl", "words", "hoa", "rm"),
+        default="auto",
+        help="what the mission is written in (default: what it looks like)",
+    )
     parser.add_argument(
         "--horizon",
         choices=("auto", "finite", "infinite"),

@@ -13,20 +13,24 @@ from skm_machine.errors import SkmError
 if TYPE_CHECKING:
     from skm_primitives.execution.team_run import TeamEpisode
     from skm_sim.maps.building import Building
+    from skm_sim.spec import DomainSpec
 
-_ROBOT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^;=]+?)\s*")
+_ROBOT = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:=\s*([^;=]+?)\s*)?")
+MAX_STEPS = 1000
 _GONE = re.compile(r"\s*([A-Za-z_]\w*)\s*@\s*(\d+)\s*")
 
 
 def robots_of(text: str) -> dict[str, str]:
-    """Return the robots of `r1=X,Y; r2=X,Y`, and where each begins."""
+    """Return the robots of `r1=X,Y; r2=X,Y`, or of a number, and where each begins; empty: anywhere."""
+    if text.strip().isdecimal():
+        return {f"r{number + 1}": "" for number in range(int(text))}
     found: dict[str, str] = {}
     for piece in filter(str.strip, text.split(";")):
         match = _ROBOT.fullmatch(piece)
         if match is None or match[1] in found:
             problem = "is named twice" if match else "is not a robot and its start"
             raise SkmError(f"--robots: '{piece.strip()}' {problem}; write \"r1=X,Y; r2=X,Y\"")
-        found[match[1]] = match[2]
+        found[match[1]] = match[2] or ""
     if not found:
         raise SkmError('--robots names no robot; write "r1=X,Y; r2=X,Y"')
     return found
@@ -58,11 +62,18 @@ def run_a_team(args: argparse.Namespace, text: str) -> int:
 
     spec = get_domain(args.domain)
     robots = robots_of(args.robots)
-    cells = cells_of(load_primitives(spec, args.checkpoint))
+    skills = load_primitives(spec, args.checkpoint)
+    cells = cells_of(skills)
+    if cells is None and spec.team:
+        return _run_with_learned_skills(args, text, spec, skills, robots)
     if cells is None:
         raise SkmError(
-            f"teams are planned where the world is known, as on a map; not in {spec.name}"
+            "teams are planned where the world is known, as on a map, or where a domain has several"
+            f" robots, as zones has; not in {spec.name}"
         )
+    for name, start in robots.items():
+        if not start:
+            raise SkmError(f'--robots: say where {name} begins: "{name}=X,Y"')
     building = building_of(spec)
     env = spec.make()
     starts = [
@@ -79,6 +90,61 @@ def run_a_team(args: argparse.Namespace, text: str) -> int:
     else:
         _print(document)
     return 0 if episode.outcome == "accepted" else 1
+
+
+def _run_with_learned_skills(
+    args: argparse.Namespace,
+    text: str,
+    spec: DomainSpec,
+    skills: Any,  # noqa: ANN401 - TeamSkills
+    robots: dict[str, str],
+) -> int:
+    """Run a mission for a team of learned skills, in a world that is drawn by the seed."""
+    from skm_primitives.execution.learned_team_run import (  # noqa: PLC0415
+        LearnedTeamRun,
+        learned_team_mission,
+    )
+
+    world = spec.part("team")(tuple(robots))
+    mission = learned_team_mission(text, world.names, spec.propositions, args.format)
+    world.reset(args.seed, {name: _place(name, start) for name, start in robots.items() if start})
+    limit = args.max_steps or max([MAX_STEPS, *(task.max_steps for task in spec.tasks.values())])
+    run = LearnedTeamRun(mission.machine, world, skills)  # type: ignore[arg-type]
+    episode = run.run(limit, gone_of(args.gone, robots))
+    document = {
+        "domain": args.domain,
+        "mission": args.mission,
+        "outcome": episode.outcome,
+        "reason": episode.reason,
+        "steps": episode.steps,
+        "collisions": episode.collisions,
+        "closest_metres": episode.closest,
+        "plans": episode.plans,
+        "world": world.as_dict(),
+        "paths": {
+            name: episode.paths[:, number].tolist() for number, name in enumerate(world.names)
+        },
+    }
+    if args.json:
+        print_json(document)
+    else:
+        print(args.mission)
+        reason = f": {episode.reason}" if episode.reason else ""
+        met = counted(episode.collisions, "collision")
+        print(f"{episode.outcome} after {counted(episode.steps, 'step')}, {met}{reason}")
+        print(f"  the robots came no closer than {episode.closest:.2f} m")
+    return 0 if episode.outcome == "accepted" else 1
+
+
+def _place(name: str, text: str) -> tuple[float, ...]:
+    """Return where a robot begins: x, y and perhaps its heading."""
+    try:
+        place = tuple(float(number) for number in text.split(","))
+    except ValueError:
+        place = ()
+    if len(place) not in (2, 3):
+        raise SkmError(f"--robots: '{text}' is no place; write \"{name}=X,Y\"")
+    return place
 
 
 def _document(

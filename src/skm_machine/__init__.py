@@ -1,6 +1,6 @@
 """Missions: from text to skill machine. No ROS, no learning, no robot: only logic and planning.
 
-What is named here is imported when it is first asked for (`lazy_exports`): whoever needs an error or the
+Names are imported when they are first used (`lazy_exports`): code that needs an error or the
 version does not wait for the translators.
 """
 

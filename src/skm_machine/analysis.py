@@ -386,7 +386,7 @@ def counterexample_text(counterexample: Counterexample) -> str:
         trace_text(list(part)) for part in (counterexample.steps, counterexample.forever) if part
     ]
     if counterexample.forever:
-        parts[-1] += ", and so for ever"
+        parts[-1] += ", and so forever"
     return " ; then ".join(parts)
 
 

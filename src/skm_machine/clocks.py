@@ -1,7 +1,7 @@
 """The clocks of a mission with bounds in seconds: which ticks are due, and when.
 
 Times are whole nanoseconds of whatever clock the states are stamped by. The machine of the mission reads
-ticks like labels (`skm_machine.automata.timed`); whoever steps it asks here which ones come
+ticks like labels (`skm_machine.automata.timed`); its caller asks here which ones come
 first. See `MissionTracker`.
 """
 

@@ -42,8 +42,11 @@ class MissionError(SkmError):
 
     def __init__(self, message: str, text: str = "", position: int | None = None) -> None:
         self.message = concise(message)
+        """What is wrong, without where."""
         self.text = text
+        """The mission that could not be read."""
         self.position = position
+        """Where in the text it is wrong, counted from 0; None if nowhere in particular."""
         where = "" if position is None else f"\n{_caret(text, position)}"
         super().__init__(self.message + where)
 

@@ -94,7 +94,7 @@ def check_events(events: Collection[str], propositions: Collection[str]) -> None
 #
 # In each step the robot chooses any label set over its own propositions, then the events are
 # chosen, then the robot decides on commitments. It wins if the mission succeeds; without end, if
-# rounds are completed for ever. What the robot can do in a world is less: the game says which
+# rounds are completed forever. What the robot can do in a world is less: the game says which
 # missions are lost even so.
 
 
@@ -113,8 +113,8 @@ class Counterexample:
     """What follows again and again, if the mission does not fail but never succeeds either."""
 
     @classmethod
-    def told(cls, steps: Sequence[LabelSet], forever: Sequence[LabelSet] = ()) -> Counterexample:
-        """Return the counterexample with nothing told twice."""
+    def along(cls, steps: Sequence[LabelSet], forever: Sequence[LabelSet] = ()) -> Counterexample:
+        """Return the counterexample of a run, with no part of it repeated."""
         first, again = list(steps), list(forever)
         for length in range(1, len(again)):
             if again == again[:length] * (len(again) // length):
@@ -215,13 +215,13 @@ class EventGame:
             return None
         steps, state = self._failing()
         if state in self.machine.failure:
-            return Counterexample.told(steps)
+            return Counterexample.along(steps)
         seen: dict[int, int] = {}
         while state not in seen:
             seen[state] = len(steps)
             labels, state = self._withheld(state)
             steps.append(labels)
-        return Counterexample.told(steps[: seen[state]], steps[seen[state] :])
+        return Counterexample.along(steps[: seen[state]], steps[seen[state] :])
 
     def _failing(self) -> tuple[list[LabelSet], int]:
         """Return the steps by which the events force failure, as far as they can, and its end."""

@@ -8,7 +8,7 @@ recording and its verification run it as they run others. What walks over all st
 
 The meaning is that of the conjunction. A mission with an end succeeds at the first step at which every
 part accepts, and a recurring one completes a round when every recurrence was seen and every other part
-was accepted once more. Only one thing is told later than by one machine: a mission that has become
+was accepted once more. Only one verdict comes later than by one machine: a mission that has become
 impossible, while each part by itself is still possible, runs on. Clauses that share propositions are
 therefore put into one part while its minimal automaton stays small.
 """
@@ -173,11 +173,12 @@ class FactoredMachine(RewardMachine):
         put(self, "repeat", repeat)
         put(self, "endless", endless or repeat)
         put(self, "initial", 0)
-        put(self, "ε-transitions", ())
+        put(self, "epsilon_transitions", ())
         put(self, "committed", frozenset())
         put(self, "quiescent", frozenset())
         put(self, "_steps", {})
         total = math.prod(part.num_states for part in self.parts)
+        # Two numbers are kept for the ends, `accepted` and `failed`.
         put(self, "_exact", total < _LARGEST - 2)
         put(self, "_total", min(total, _LARGEST - 2))
         start = tuple(part.initial for part in self.parts)
@@ -202,8 +203,11 @@ class FactoredMachine(RewardMachine):
 
     @property
     def delta(self) -> DecisionTable:
-        """There is none: whoever needs all states at once cannot use this machine."""
-        raise UnsupportedMissionError(
+        """There is none: code that needs all states at once cannot use this machine."""
+        raise self._too_large()
+
+    def _too_large(self) -> UnsupportedMissionError:
+        return UnsupportedMissionError(
             f"the mission is kept in {len(self.parts)} parts, for as one machine it would have"
             f" {self.size_text} states: it can be planned and run on a map, and monitored, but not"
             " drawn, exported or planned by label sets. Split it into several missions for that."
@@ -211,8 +215,8 @@ class FactoredMachine(RewardMachine):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """There are too many: see `table`."""
-        raise UnsupportedMissionError(str(self.table))
+        """There are too many: see `delta`."""
+        raise self._too_large()
 
     @property
     def propositions(self) -> tuple[str, ...]:
@@ -268,8 +272,11 @@ class FactoredMachine(RewardMachine):
                     # Relative to the start, which is 0 whatever the parts call their first states.
                     found = found * part.num_states + (state - first) % part.num_states
             else:
+                # Too many tuples to count through. A hash of the tuple, not a counter: the number
+                # must not depend on which tuples this process has met before.
                 digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
                 found = 1 + int.from_bytes(digest, "big") % (self._total - 1)
+                # A collision: the next free number. Rare enough that recordings still compare.
                 while found in self._tuples:
                     found = 1 + found % (self._total - 1)
             self._numbers[parts] = found
@@ -278,6 +285,7 @@ class FactoredMachine(RewardMachine):
 
     def parts_of(self, state: int) -> Parts:
         """Return the states of the parts; those of the ends cannot be told."""
+        # The number came from elsewhere, a recording or another process: it is taken apart again.
         if state not in self._tuples and self._exact and 0 <= state < self._total:
             rest, found = state, []
             for part, first in zip(reversed(self.parts), reversed(self.start), strict=True):
@@ -290,6 +298,7 @@ class FactoredMachine(RewardMachine):
     def advance(self, parts: Parts, labels: Collection[str]) -> Step:
         """Return what a label set does to a tuple."""
         after: list[int] = []
+        # A round starts anew as soon as one part says so, whatever the others are worth.
         fresh, marked = False, set[int]()
         count = len(self.watched)
         for number in range(count):
@@ -324,9 +333,11 @@ class FactoredMachine(RewardMachine):
             done = all(s in p.accepting for p, s in zip(self.parts, after, strict=True))
             return Step(self.start if done else tuple(after), float(done))
         if fresh:
+            # What was seen in this round is forgotten; the parts themselves go on.
             return Step((*after, *start), 0.0)
         for number in range(count, count + waited):
             target = self.parts[number].after(self.parts[number].outcome(parts[number], labels))
+            # `F p` cannot be lost; None only says that it was seen already.
             after.append(parts[number] if target is None else target)
         bits = parts[count + waited :]
         after += [bit or int(n in marked) for n, bit in zip(self._marked, bits, strict=True)]
@@ -395,8 +406,8 @@ class FactoredMachine(RewardMachine):
         return disjunction(*(way for way in ways if way is not FALSE))
 
     def iterate_edges(self) -> Iterator[Edge]:
-        """There are too many: see `table`."""
-        raise UnsupportedMissionError(str(self.table))
+        """There are too many: see `delta`."""
+        raise self._too_large()
 
     @cached_property
     def commitment_edges(self) -> tuple[Edge, ...]:
@@ -437,9 +448,13 @@ class FactoredMachine(RewardMachine):
         it; else one after the other. None: none was found that way, which is no proof.
         """
         here, trace = self.parts_of(state), list[frozenset[str]]()
+        # Each turn moves a part on; without a bound, two parts that undo each other would go on
+        # forever.
         for _ in range(4 * sum(part.num_states for part in self.parts)):
             wanted = self._needs(here)
             together = frozenset().union(*wanted)
+            # All at once is shortest; an empty step last, for parts that only wait for time to
+            # pass.
             for labels in (together, *wanted, frozenset[str]()):
                 after, reward = self.advance(here, labels)
                 if after is not None and (reward > 0 or after != here):
@@ -575,9 +590,12 @@ def _grouped(parts: Sequence[Part], join: Callable[[Formula, int], Part]) -> lis
         names = set(mine.table.propositions)
         for other in groups[number + 1 :]:
             sizes = mine.num_states * other.num_states
+            # Parts without a proposition in common only multiply.
             if names.isdisjoint(other.table.propositions) or sizes > 8 * PART:
                 continue
             try:
+                # Translated anew: the minimal automaton is often much smaller than the product of
+                # the two.
                 both = join(conjunction(mine.clause, other.clause), 16 * PART)
             except LimitReachedError:
                 continue
@@ -596,6 +614,7 @@ def _may_fit(parts: Sequence[Part], most: int) -> bool:
     States that do not last, as those of a counter, need not multiply: counters go along together.
     """
     least, taken = 1, set[str]()
+    # Largest first: of parts that share propositions only one is counted.
     for part in sorted(parts, key=lambda part: -part.num_states):
         if taken.isdisjoint(part.table.propositions):
             taken |= set(part.table.propositions)

@@ -49,10 +49,15 @@ class Mission:
     """A compiled mission; the formula and its automaton only where it was given as one, or in words."""
 
     text: str
+    """As it was written."""
     format: str
+    """How it was read: `ltl`, `words`, `hoa` or `rm`."""
     machine: RewardMachine
+    """The reward machine that it was compiled to."""
     formula: Formula | None = None
+    """The formula, where it was one or words."""
     automaton: Automaton | None = None
+    """The automaton that the machine was made from, where there is one."""
     reading: Reading | None = None
     """How the formula was read; files say by themselves whether they have an end."""
     recurring: bool = False
@@ -140,7 +145,7 @@ def compile_mission(
     are given, are errors. `repeat` starts the mission over each time it succeeds. `horizon` says whether
     a formula is a mission with an end ("finite") or a recurring mission ("infinite"); "auto" tells by
     the rule of `skm_machine.reading`. Bounds in seconds need a clock: every step takes `step_seconds`,
-    or with `clock` whoever runs the mission says when each state was entered.
+    or with `clock` the caller says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A conjunction can be kept in parts (`skm_machine.factored`): `parts` says when. "if large" is for
     those who plan on a map; "if too large" where a machine needs more than `max_states` on its way, or

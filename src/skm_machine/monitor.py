@@ -1,4 +1,4 @@
-"""Judging labels as they come, whoever moves the robot: satisfied, violated, or still possible."""
+"""Runtime monitor: judges labels as they come as satisfied, violated, or still possible."""
 
 from __future__ import annotations
 

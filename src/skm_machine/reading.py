@@ -7,7 +7,7 @@ that mean the same are read the same. A formula is a **recurring mission** in tw
    leave the same things to be done (`G F a`, `F G a`, `F(a & G a)`, `G(a -> F b)`). See
    `skm_machine.automata.residual_language`.
 2. There is nothing to bring about: what is to be done at the start, or after a first step that shows
-   nothing, can stay so for ever and satisfies it then (`G a`, `G !a`, `a W b`, `(a -> F b) & G !c`),
+   nothing, can stay so forever and satisfies it then (`G a`, `G !a`, `a W b`, `(a -> F b) & G !c`),
    while something is still forbidden. Steps in which nothing matters (`X X G a`) are passed over.
 
 Every other formula is a **mission with an end**: it is over at the first step at which the trace so far
@@ -154,7 +154,7 @@ def about_every_future(formula: Formula) -> Formula | None:
     written = {form: sub for sub, form in forms.items()}
     subformulas = list(forms[formula].subformulas())  # operands first
     lasting: dict[Formula, bool] = {}
-    """Whether each asks for something for ever after, in one case at least."""
+    """Whether each asks for something forever after, in one case at least."""
     eventual: dict[Formula, bool] = {}
     """Whether each has an F, U or M in it."""
     for sub in subformulas:

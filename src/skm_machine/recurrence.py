@@ -61,7 +61,7 @@ class RecurrenceMonitor:
     dead: frozenset[int]
     """States from which nothing is accepted any more."""
     quiescent: frozenset[int]
-    """States from which doing nothing for ever would be accepted: no obligation is pending."""
+    """States from which doing nothing forever would be accepted: no obligation is pending."""
     epsilon_transitions: tuple[tuple[int, ...], ...] = ()
 
     def target(self, outcome: int) -> int | None:
@@ -91,6 +91,8 @@ def monitor_finite(automaton: Automaton) -> RecurrenceMonitor:
         [automaton.table.outcome(s, ()) for s in range(automaton.num_states)], automaton
     )
     successors = [automaton.table.outcomes(state) for state in range(automaton.num_states)]
+    # A prefix alone does not decide a run without end: an accepting state must come again and
+    # again.
     lasting = [c for c in cyclic_components(successors) if not automaton.accepting.isdisjoint(c)]
     live = {state for component in lasting for state in component}
     return RecurrenceMonitor(
@@ -144,6 +146,7 @@ def monitor_omega(automaton: OmegaAutomaton) -> RecurrenceMonitor:
     for state in states:
         for outcome, move in moves[state]:
             there = component.get(move.target, -1)
+            # Outside of cycles, or in one without a mark: no round can be completed here.
             if there < 0 or not marked[there]:
                 mark[state, outcome] = AcceptanceMark.NONE
             elif everywhere[there]:
@@ -157,6 +160,7 @@ def monitor_omega(automaton: OmegaAutomaton) -> RecurrenceMonitor:
     ]
     dead = frozenset(states) - reaching(following, live)
     nothing: Sequence[frozenset[str]] = [frozenset()]
+    # By definition: does the word in which nothing ever shows belong to what is left?
     quiescent = [s for s in states if replace(automaton, initial=s).accepts([], nothing)]
     targets = tuple(found[0].target if found else None for found in automaton.outcomes)
     return RecurrenceMonitor(
@@ -192,6 +196,8 @@ def _completing(edges: Sequence[_Edge]) -> set[tuple[int, int]]:
     plain: list[list[int]] = [[] for _ in states]
     for edge in edges:
         if not edge.marked:
+            # Only moves without a mark bind the order: a cycle without a mark must not be cut by a
+            # round.
             plain[number[edge.source]].append(number[edge.target])
     knot = [0] * len(states)
     knots = components(plain)
@@ -199,6 +205,8 @@ def _completing(edges: Sequence[_Edge]) -> set[tuple[int, int]]:
         for state in found:
             knot[state] = index
     following = [{knot[to] for state in found for to in plain[state]} for found in knots]
+    # The lowest state of a component leads, which is the one that was explored first: rounds begin
+    # as the formula reads.
     rank = _first_things_first(following, [min(found) for found in knots])
     place = {state: rank[knot[number[state]]] for state in states}
     return {
@@ -230,7 +238,7 @@ def _first_things_first(following: Sequence[set[int]], wish: Sequence[int]) -> l
     return place
 
 
-# Two automata monitored at the same time: one that prefixes decide, and one that goes on for ever.
+# Two automata monitored at the same time: one that prefixes decide, and one that goes on forever.
 
 
 _Pair = tuple[int, int]
@@ -310,6 +318,7 @@ class _Product:
             finite, endless = self.parts
             first, second = finite.target(one), endless.target(other)
             lost = first is None or second is None
+            # `or 0` only tells the type checker what `lost` says.
             self.targets.append(None if lost else self.number((first or 0, second or 0)))
         return self._outcomes[one, other]
 
@@ -326,7 +335,7 @@ class _Product:
         return self._known[part, state]
 
     def dead(self, epsilon_transitions: list[tuple[int, ...]]) -> frozenset[int]:
-        """Return the pairs from which no rounds are completed for ever."""
+        """Return the pairs from which no rounds are completed forever."""
         moves: list[list[tuple[int, AcceptanceMark]]] = [[] for _ in self.pairs]
         for (number, outcome), mark in self.marks.items():
             target = self.targets[outcome]
@@ -347,7 +356,7 @@ class _Product:
 #
 # A round is complete when every p of a recurrence `G F p` has been seen, in any order, and what
 # else is asked for has been accepted once more (`watch`). So a run satisfies the mission exactly
-# if it completes rounds for ever, without breaking a commitment again and again.
+# if it completes rounds forever, without breaking a commitment again and again.
 #
 # **Commitments.** Where the monitored automaton has an ε-transition, so has the machine: its states
 # then hold both the state without a commitment and that under it. A step that breaks the commitment
@@ -422,6 +431,7 @@ class Rounds:
     ) -> _State:
         """Return a product state; of states with the same future, the first."""
         same = self.monitor.table.same_as
+        # States that read alike may still have other ε-transitions, and are kept apart then.
         if not self.monitor.epsilon_transitions:
             monitored = same(monitored)
         return _State(monitored, commitment if commitment < 0 else same(commitment), seen)
@@ -470,8 +480,8 @@ class Rounds:
         return table.grafted(state.monitored, branches.__getitem__, self.diagrams, self.variables)
 
     def _under_commitment(self, state: _State, target: int, where: int) -> int:
-        """Return the diagram of what is under a commitment, `where` what is without it goes to
-        `target`."""
+        """Return the diagram of what is under a commitment, `where` the rest goes to `target`."""
+        # Where the commitment is broken: back to the state without it, in a new round.
         branch = self._leaf(self._state(target))
         for outcome, condition in self._conditions(state.commitment).items():
             kept = self.monitor.target(outcome)
@@ -490,6 +500,7 @@ class Rounds:
         if mark is AcceptanceMark.MARK:
             seen |= {self.mark}
         elif mark is AcceptanceMark.ALWAYS:
+            # Nothing has to be waited for hereabouts; a mark from before would count twice.
             seen -= {self.mark}
         return self._round(
             self._state(monitored, commitment, seen), mark is AcceptanceMark.ALWAYS, 0
@@ -498,10 +509,13 @@ class Rounds:
     def _round(self, state: _State, always: bool, index: int) -> int:
         """Return the diagram that adds to `seen` every recurrence from `index` on that holds now."""
         if index == self.mark:
+            # All recurrences and the mark: one more than there are recurrences.
             if len(state.seen) + always <= self.mark:
                 return self._leaf(state)
             return self._leaf(self._state(state.monitored, state.commitment), reward=True)
         key = (state, always, index)
+        # The same suffix of recurrences is asked for after every move: without the memo, 2^n
+        # diagrams.
         if key not in self.rounds:
             more = state._replace(seen=state.seen | {index})
             self.rounds[key] = self.diagrams.if_then_else(
@@ -527,8 +541,9 @@ class Clauses:
 
     @property
     def apart(self) -> tuple[Formula | None, Formula | None]:
-        """What is monitored on prefixes, and what on infinite traces: one automaton, where that is
-        small.
+        """What is monitored on prefixes, and what on infinite traces.
+
+        One automaton, where that is small.
 
         Two where a prefix decides clauses with long bounds, and others only the whole run decides.
         """
@@ -551,6 +566,7 @@ def sort_clauses(formula: Formula) -> Clauses:
         if clause.operator == "&":
             stack.extend(reversed(clause.operands))
         elif clause.operator == "G" and inner.operator == "&":
+            # G distributes over conjunctions, so each operand is a clause of its own.
             stack.extend(Formula("G", (operand,)) for operand in reversed(inner.operands))
         elif clause.operator == "G" and inner.operator == "F" and inner.operands[0].is_boolean():
             recurrences[inner.operands[0]] = None
@@ -590,6 +606,7 @@ def _with_weak_next(formula: Formula) -> Formula:
 
     What breaks it is said with the strong next, which the translation of bounds needs to stay small.
     """
+    # Negated twice: the inner formula has strong next only, as the translation of bounds expects.
     return negation(negation_normal_form(negation(formula)))
 
 
@@ -625,6 +642,7 @@ def timed_recurring_machine(
             round_ = _one_round(clauses)
             if round_ is not None:
                 found = timed_automaton(round_, limits, formula.propositions())
+                # A mission of one round that starts over: its clocks start with each round.
                 machine = from_automaton(found.automaton, repeat=True)
                 return machine, replace(found.clocks, repeats=True)
             on_prefixes, others = [], []
@@ -674,12 +692,12 @@ def _one_round(clauses: Clauses) -> Formula | None:
 def _check_rounds(clause: Formula) -> None:
     """Refuse a clause with bounds in seconds whose rounds cannot be told by prefixes."""
     below: dict[Formula, bool] = {}
-    """Whether a part has something that lasts for ever in it."""
+    """Whether a part has something that lasts forever in it."""
     for sub in clause.subformulas():
         lasting = any(below[operand] for operand in sub.operands)
         if sub.operator in ("F", "U", "M") and lasting:
             raise UnsupportedMissionError(
-                f"'{sub}' asks for something that lasts for ever, and has bounds in seconds beside it:"
+                f"'{sub}' asks for something that lasts forever, and has bounds in seconds beside it:"
                 " such a mission is only read with an end (horizon finite)"
             )
         below[sub] = lasting or sub.operator in ("G", "R", "W")

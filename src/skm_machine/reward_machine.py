@@ -30,9 +30,13 @@ class Edge:
     """A symbolic edge: all label sets that satisfy `label` go from `source` to `target` for `reward`."""
 
     source: int
+    """The state that it leaves."""
     target: int
+    """The state that it leads to."""
     label: Formula
+    """What has to hold for it to be taken."""
     reward: float
+    """What taking it earns: 1 for success or a completed round, else 0."""
     commitment: bool = False
     """Whether it reads nothing, and makes a commitment: `label` is then what keeps it in the next
     step."""
@@ -46,7 +50,9 @@ class RewardMachine:
     """δ as decision diagrams: for each state and label set, an index into `outcomes`."""
 
     outcomes: tuple[Outcome, ...]
+    """What can happen: next state and reward, each once."""
     initial: int
+    """The state that every mission begins in."""
     terminal: frozenset[int]
     """States in which the mission ends."""
 
@@ -90,8 +96,9 @@ class RewardMachine:
         return state not in self.committed or outcome.target in self.committed
 
     def options(self, state: int, labels: Collection[str]) -> tuple[Outcome, ...]:
-        """Return what a step may do: first what it does without an ε-transition, then after each
-        ε-transition.
+        """Return what a step may do.
+
+        First what it does without an ε-transition, then after each ε-transition.
 
         ε-transitions to commitments that the step would break are not among them.
         """

@@ -190,7 +190,9 @@ class Skill:
     """
 
     machine: RewardMachine
+    """The reward machine that it is a skill of."""
     state: int
+    """The machine's state that it is used in."""
     best: tuple[Outcome, ...]
     """The transitions of the greatest value: several, if they tie."""
 
@@ -258,12 +260,16 @@ class SkillMachine:
     """⟨U, u_0, δ_u, δ_Q⟩: the reward machine, with a skill for each state in which it goes on."""
 
     reward_machine: RewardMachine
+    """The machine of the mission."""
     skills: dict[int, Skill]
+    """The skill of each state in which there is something to do."""
     values: tuple[float, ...]
     """The value of each machine state."""
 
     planner: str
+    """Which planner chose the skills."""
     gamma: float
+    """The discount that they were chosen with."""
 
 
 def as_constraints(formula: Formula) -> Formula:

@@ -28,10 +28,15 @@ class Transition:
     """A machine transition that has happened: at which step, between which states, on which labels."""
 
     step: int
+    """After how many steps it happened."""
     source: int
+    """The state before it."""
     target: int
+    """The state after it."""
     labels: frozenset[str]
+    """What was true."""
     reward: float
+    """What it earned."""
 
 
 class RecentTransitions:
@@ -91,7 +96,7 @@ class RecentTransitions:
 # A machine's *round* is complete when every p of a `G F p` was seen, in any order, and what stays
 # true counts for the next round at once. A Büchi automaton of the same formula waits for the
 # recurrences in turn, in the order in which they are written, and its acceptance is visited once
-# in each turn. The two agree on whether a run goes on for ever, not on how often: a robot that
+# in each turn. The two agree on whether a run goes on forever, not on how often: a robot that
 # goes to and fro between a and b completes a round of `G F a & G F b` each way, and visits
 # acceptance with each return. Other systems report visits; this counts them.
 
@@ -128,8 +133,11 @@ class Status(Enum):
     """How a mission stands."""
 
     RUNNING = "running"
+    """Neither accepted nor failed yet."""
     ACCEPTED = "accepted"
+    """The mission has succeeded."""
     FAILED = "failed"
+    """The mission can no longer succeed."""
 
 
 Prefer: TypeAlias = Callable[[int, tuple[Outcome, ...]], Outcome]
@@ -155,7 +163,9 @@ class MissionTracker:
         clocks: ClockTable | None = None,
     ) -> None:
         self.machine = machine
+        """The reward machine whose states are followed."""
         self.constraints = frozenset(constraints)
+        """The propositions whose violation is remembered."""
         self._clock_table = clocks
         self.start(frozenset())
 

@@ -2,7 +2,7 @@
 
 `load_primitives(domain)` gives the skills, `make_policy(mission, skills)` plans a mission with them, and
 `run_episode(domain.make(), skills, policy, max_steps=1000)` runs it. What is named here is imported when
-it is first asked for: whoever trains does not wait for the planners.
+it is first asked for: training does not wait for the planners.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skm_primitives.skills.checkpoint import Card, CheckpointError
     from skm_primitives.skills.goals import Goal
     from skm_primitives.skills.loading import default_checkpoint, load_primitives
-    from skm_primitives.skills.policy_skills import PolicySkills
+    from skm_primitives.skills.policy_skills import PolicySkills, make_goal_env, sb3_policy
     from skm_primitives.skills.values import ContinuousGoalValues, GoalValues, Primitives, Skills
 
 __getattr__ = lazy_exports(
@@ -61,7 +61,11 @@ __getattr__ = lazy_exports(
             "default_checkpoint",
             "load_primitives",
         ),
-        "skills.policy_skills": ("PolicySkills",),
+        "skills.policy_skills": (
+            "PolicySkills",
+            "make_goal_env",
+            "sb3_policy",
+        ),
         "skills.values": (
             "ContinuousGoalValues",
             "GoalValues",
@@ -93,10 +97,12 @@ __all__ = [
     "__version__",
     "default_checkpoint",
     "load_primitives",
+    "make_goal_env",
     "make_learner",
     "make_policy",
     "planner_names",
     "run_episode",
+    "sb3_policy",
     "train",
 ]
 

@@ -13,7 +13,7 @@ class InterruptFlag:
 
     It takes no lock, unlike `threading.Event`: a handler runs in the main thread, between two lines of
     it. One that sets an event while that thread is inside of the event's `wait` waits for a lock that
-    its own thread holds: for ever, and deaf to all further signals.
+    its own thread holds: forever, and deaf to all further signals.
     """
 
     def __init__(self) -> None:

@@ -238,9 +238,9 @@ def fill_values(response: QueryValues.Response, values: AnyGoalValues, parts: in
     if parts & QueryValues.Request.STOP:
         response.stop = float_array(values.stop)
     if parts & QueryValues.Request.CONTINUATION:
-        told = values.continuation if values.legs is None else values.legs
-        if told is not None:
-            response.continuation = float_array(told)
+        continuation = values.continuation if values.legs is None else values.legs
+        if continuation is not None:
+            response.continuation = float_array(continuation)
     if parts & QueryValues.Request.BEST:
         either = np.maximum(values.move, values.stop)
         action = either.argmax(axis=1)
@@ -262,7 +262,7 @@ def _fill_continuous(
         response.best_continuous = float_array(values.action)
         response.best_stops = array.array("B", bytes(len(values.value)))
         response.best_spread = float_array(values.spread)
-        response.best_detour = float_array(values.detour)
+        response.near_best_continuous = float_array(values.near_best)
 
 
 def needed_parts(action_space: Space[Any]) -> int:
@@ -284,13 +284,13 @@ def values_reader(
         by_legs = table_reader(goals, label_sets, actions)
 
         def read_discrete(response: QueryValues.Response) -> AnyGoalValues:
-            told, move, stop = response.continuation, response.move, response.stop
+            continuation, move, stop = response.continuation, response.move, response.stop
             values = GoalValues(by_action(move), by_action(stop))
-            if not told:
+            if not continuation:
                 return values
-            if len(told) == label_sets * goals * actions > label_sets * goals:
-                return replace(values, legs=by_legs(told))
-            return replace(values, continuation=by_goal(told))
+            if len(continuation) == label_sets * goals * actions > label_sets * goals:
+                return replace(values, legs=by_legs(continuation))
+            return replace(values, continuation=by_goal(continuation))
 
         return read_discrete
     boxes = table_reader(goals, int(np.prod(action_space.shape or ())))
@@ -301,7 +301,7 @@ def values_reader(
             boxes(response.best_continuous),
             numbers(response.best_value),
             numbers(response.best_spread),
-            boxes(response.best_detour),
+            boxes(response.near_best_continuous),
         )
 
     return read_continuous

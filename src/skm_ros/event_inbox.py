@@ -1,6 +1,6 @@
 """Events on their way into a mission: each change is true, or false, in a state of its own.
 
-An event is a proposition that the robot does not control. Whoever changes one may wait for the answer:
+An event is a proposition that the robot does not control. Its sender may wait for the answer:
 the state of the mission in which the change took effect, or why it never will. So a change that was
 acknowledged is in the labels that the mission is judged on. Changes that nobody waits for, those of
 sensors, may be so many that they overtake the states: of these an event that was true between two

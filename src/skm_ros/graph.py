@@ -124,6 +124,10 @@ class System:
                         values[name] = values[needed[1:]] if _is_reference(needed) else needed
         return values
 
+    def own_defaults(self) -> list[Argument]:
+        """Return the arguments whose default is not the one of all systems."""
+        return [about for about in self.arguments.values() if about.default != about.general]
+
     def mission(self, given: Mapping[str, Value]) -> str:
         """Return the mission to run when the nodes are ready; empty if there is none."""
         values = self.values(given)

@@ -28,8 +28,8 @@ IMPLEMENTATION: Final = "RMW_IMPLEMENTATION"
 def set_up_listening(environ: MutableMapping[str, str]) -> None:
     """The same for a process that takes all that is said and drives nothing, such as the recorder.
 
-    It acknowledges what has come ten times a second, not message by message, which costs whoever
-    speaks as much as itself. Profiles of the user's own stay.
+    It acknowledges what has come ten times a second, not message by message, which costs the
+    publisher as much as itself. Profiles of the user's own stay.
     """
     set_up_middleware(environ)
     for name in PROFILES:

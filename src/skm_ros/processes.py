@@ -31,7 +31,7 @@ the signal here while the child is made would lose one that comes just then."""
 def say(name: str, line: str) -> None:
     """Print one line of a child with its name in front; where nothing can be printed, go on.
 
-    Whoever reads a child's output must not stop, even on a full disk: the child would wait for it.
+    The reader of a child's output must not stop, even on a full disk: the child would wait for it.
     """
     with suppress(OSError, ValueError):
         print(f"[{name}] {line}", file=sys.stderr, flush=True)
@@ -152,6 +152,12 @@ def mission_command(system: System, given: Mapping[str, Value], namespace: str) 
     """Return the command that sends the system its mission; nothing if it has none."""
     mission, picture = system.mission(given), str(system.values(given)["picture"])
     if not mission:
+        if "picture" in given and picture:
+            say(
+                "skm",
+                f"no picture: --picture {picture} shows the run of --mission, and there is none;"
+                " to draw a later one, `skm mission … --picture FILE.svg`",
+            )
         return []
     client = [sys.executable, "-m", "skm_cli.main", "mission", mission, "--when-ready"]
     drawn = ["--picture", picture] if picture else []

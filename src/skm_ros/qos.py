@@ -31,10 +31,10 @@ def _profile(
 STATE: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, STATE_DEPTH)
 """`observation`, `labels`. Every step counts, since the mission is judged on all labels: reliable, and
 deep enough for a machine that is held up for seconds. Transient local: a machine that starts late
-knows where the robot is. Whoever publishes them for the machine must offer the same."""
+knows where the robot is. Every publisher for the machine must offer the same."""
 
 LABELS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 4000)
-"""`labels`, from whoever publishes them: small, and the evidence of recordings. A recorder that gets no
+"""`labels`, from any publisher: small, and the evidence of recordings. A recorder that gets no
 turn for some seconds on a busy machine still hears all of a mission in lock-step."""
 
 COMMAND: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 10)
@@ -53,7 +53,7 @@ LATCHED: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT
 """`image`, `decision`: only the last one counts, also for late joiners."""
 
 LOG: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 200)
-"""`mission_log`: none may be missing; whoever comes late hears how the mission came where it is."""
+"""`mission_log`: none may be missing; a late subscriber hears how the mission came where it is."""
 
 ALIVE_SECONDS: Final = 1.0
 ALIVE: Final = QoSProfile(
@@ -69,7 +69,7 @@ death of a node, or its freezing, is known in little more than a second. Any sub
 
 REQUESTS: Final = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 2000)
 """Requests of `execute_mission` and `set_event`: deep, since each must be answered, however many come at
-once. Whoever asks many at once takes it, too: so many answers come at once."""
+once. A client that asks many at once takes it, too: so many answers come at once."""
 
 MARKERS: Final = STATE
 """`markers`. RViz needs the last one only, but a recording of the path (`skm mission --picture`) wants

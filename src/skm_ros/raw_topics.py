@@ -24,7 +24,7 @@ from skm_machine.errors import SkmError
 from skm_primitives.recording.cdr import RecordingError, schema_text, short_name
 from skm_ros import qos
 
-# Messages taken as bytes in a thread of their own, for whoever only keeps them.
+# Messages taken as bytes in a thread of their own, for code that only keeps them.
 #
 # An executor looks at every entity of its node for each message, which costs more than to write
 # it down. Here nothing is waited for but the subscriptions, and all that has come is taken at
@@ -208,7 +208,7 @@ class RawTopics:
 
     `listen` is given a topic's name and type, and returns what `take` is to know it by; `take` is given
     that, a message, and when it was sent in nanoseconds since 1970; `done` is called when all that has
-    come at once is taken. `note` is told what people want to know.
+    come at once is taken. `note` is called with messages for people.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from skm_sim.registry import get_domain
 from skm_sim.spec import DomainSpec
 
 KEPT: Final = 100
-"""So many steps of late tell how long the next ones take."""
+"""Number of recent steps that predict how long the next ones take."""
 ENOUGH: Final = 10
 """Fewer tell nothing."""
 
@@ -36,7 +36,7 @@ def decision_steps(domain: str) -> int:
 
 
 class StepTimes:
-    """How long the steps of a world in real time took of late: what the next ones are expected to."""
+    """Recent duration of steps in real time, as a prediction for the next ones."""
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=KEPT)

@@ -1,6 +1,6 @@
 """What a system says, written to files: one for each mission, with a little of before and after.
 
-Whoever has a node can record: the recorder node does, and `skm mission --record`. Messages are taken as
+Any node can record: the recorder node does, and `skm mission --record`. Messages are taken as
 bytes and written as they are.
 """
 
@@ -172,7 +172,7 @@ class _Run:
 class TopicRecorder:
     """Records the system in a node's namespace to a folder; `close` ends what is under way.
 
-    `note` is told what people want to know; `wants` says of a mission, by its id in hexadecimal digits,
+    `note` gets messages for people; `wants` says of a mission, by its id in hexadecimal digits,
     whether it is to be recorded.
     """
 

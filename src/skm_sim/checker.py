@@ -275,7 +275,7 @@ def _is_env_id(name: str) -> bool:
 
 
 def _problems(env: gymnasium.Env[Any, Any], spec: DomainSpec | None) -> Findings:
-    """Run the checks in the order in which one would mend things."""
+    """Run the checks in the order in which one would fix things."""
     problems = _attribute_problems(env)
     notes: list[str] = []
     if problems:
@@ -374,16 +374,16 @@ def _episode_problems(env: _DomainEnv, notes: list[str]) -> list[str]:
             varied = varied or not data_equivalence(first, observation)
             problems += _label_problems(env, info, when)
             at = _when(length) + (" (the last of its episode)" if terminated or truncated else "")
-            for misfit, mended in _misfits(env, observation):
+            for misfit, fixed in _misfits(env, observation):
                 text = f"{_sentence(misfit.part)} of {at} {misfit.what}"
                 # Once for each part and kind: the first step at which it was seen.
-                fatal, kind = misfit.fatal and not mended, (misfit.part, misfit.what.split(":")[0])
+                fatal, kind = misfit.fatal and not fixed, (misfit.part, misfit.what.split(":")[0])
                 if fatal and kind not in refused:
                     refused.add(kind)
                     problems.append(f"{text}: the observation of {when}() is not in its space.")
                 elif not fatal:
-                    mends = "; label_env mends it." if mended else "."
-                    noted.setdefault(kind, text + mends)
+                    fixes = "; label_env fixes it." if fixed else "."
+                    noted.setdefault(kind, text + fixes)
             if terminated and not truncated:
                 ends.append(length)
         if problems:
@@ -405,7 +405,7 @@ def _episode_problems(env: _DomainEnv, notes: list[str]) -> list[str]:
 
 
 def _misfits(env: _DomainEnv, observation: object) -> Iterator[tuple[Misfit, bool]]:
-    """Yield what is not as its space declares it, and whether `label_env` has mended it."""
+    """Yield what is not as its space declares it, and whether `label_env` has fixed it."""
     for misfit in misfits(env.observation_space, observation):
         yield misfit, False
     if isinstance(env, LabelledEnv):
@@ -434,16 +434,16 @@ def _label_problems(env: _DomainEnv, info: dict[str, Any], when: str) -> list[st
     """Check that the labels of a state are there, are a set of propositions, and agree."""
     if "labels" not in info:
         return [f"Put the labels of the state into info['labels'] of {when}()."]
-    told, asked = info["labels"], env.labels()
-    for name, labels in ((f"info['labels'] of {when}()", told), ("labels()", asked)):
+    reported, asked = info["labels"], env.labels()
+    for name, labels in ((f"info['labels'] of {when}()", reported), ("labels()", asked)):
         if not isinstance(labels, frozenset):
             return [f"Make {name} a frozenset of proposition names (it is {labels!r} now)."]
         strangers = sorted(map(str, labels - set(env.propositions)))
         if strangers:
             return [f"{_sentence(name)} has {', '.join(strangers)}: add to propositions or drop."]
-    if told != asked:
+    if reported != asked:
         return [
-            f"After {when}(), info['labels'] is {sorted(told)} and labels() is {sorted(asked)};"
+            f"After {when}(), info['labels'] is {sorted(reported)} and labels() is {sorted(asked)};"
             " both must describe the state that was just reached."
         ]
     return []
@@ -465,7 +465,7 @@ def _seed_notes(env: _DomainEnv, fresh: list[Any]) -> list[str]:
             if data_equivalence(was, now):
                 continue
             observation, info, ends = (was[1], now[1]), (was[2], now[2]), (was[3:], now[3:])
-            told = tuple({k: v for k, v in i.items() if k != "labels"} for i in info)
+            infos = tuple({k: v for k, v in i.items() if k != "labels"} for i in info)
             labels = tuple({"labels": i["labels"]} for i in info)
             used = [
                 *_differing("observation", *observation),
@@ -481,7 +481,7 @@ def _seed_notes(env: _DomainEnv, fresh: list[Any]) -> list[str]:
                 )
                 return notes
             if not notes:
-                parts = ", ".join(_differing("info", *told))
+                parts = ", ".join(_differing("info", *infos))
                 notes.append(
                     f"With the same seed and the same actions, {parts} of {_when(step)} differs; skm"
                     " does not use it."

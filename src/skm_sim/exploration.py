@@ -22,7 +22,7 @@ def explored_model(spec: DomainSpec, seed: int = 0) -> TabularModel:
     """Return the world of an environment with `Discrete` observations and actions.
 
     It must be determined by what is observed: no chance, no hidden counters. Where the environment ends
-    an episode, the model stays for ever. Every cell counts as a start.
+    an episode, the model stays forever. Every cell counts as a start.
     """
     env = spec.make()
     spaces = env.observation_space, env.action_space

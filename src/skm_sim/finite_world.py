@@ -1,6 +1,6 @@
 """A finite world: what each action may lead to and how likely, what is shown where, where it ends.
 
-There is one kind of finite world, whoever made it: the true one of a domain (`TabularModel.world`,
+One type serves all finite worlds: the true one of a domain (`TabularModel.world`,
 `skm_sim.exploration`), the places that were learned with their visits, and the cells of a map.
 """
 

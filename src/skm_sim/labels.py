@@ -18,14 +18,14 @@ from skm_sim.arrays import BoolArray
 from skm_sim.faults import DomainError, refuse_many_agents, said
 from skm_sim.observations import Key, Parts
 
-# What is told of the labels on the way of an action that is held for several steps.
+# What is kept of the labels on the way of an action that is held for several steps.
 
 
 def told_labels(before: BoolArray, shown: BoolArray) -> BoolArray:
     """Return what to tell, `(n, propositions)`, after steps `(n, steps, propositions)`: the last labels;
 
     but where these are as before the first step, and others were shown between, the first of those.
-    So what is only grazed is told.
+    So a label that is only grazed counts.
     """
     last: BoolArray = shown[:, -1].copy()
     other = (shown != before[:, None]).any(-1)
@@ -101,8 +101,8 @@ class LabelledEnv(gymnasium.Env[Any, Any]):
         taken = self._actions.to_whole(action)
         went = parts_of(self.env.step(taken), STEP_PARTS, "step()")
         observation, _, terminated, truncated, info = went
-        seen, told = self._labelled(observation, info)
-        return seen, 0.0, bool(terminated), bool(truncated), told
+        seen, known = self._labelled(observation, info)
+        return seen, 0.0, bool(terminated), bool(truncated), known
 
     def render(self) -> Any:  # noqa: ANN401 - whatever the environment draws
         """Return what the environment draws."""
@@ -213,13 +213,13 @@ class GatheredLabels(VectorWrapper):
         labels = self._gathered(info, np.ones(self.num_envs, np.bool_))
         return observations, rewards, ends, cuts, {**info, "labels": labels}
 
-    def _gathered(self, info: dict[str, Any], told: BoolArray) -> BoolArray:
-        """Return the labels of all worlds; those that are not in `told` have theirs of before."""
+    def _gathered(self, info: dict[str, Any], known: BoolArray) -> BoolArray:
+        """Return the labels of all worlds; those that are not in `known` have theirs of before."""
         rows = info.get("labels")
         if rows is None or len(rows) != self.num_envs:
             raise DomainError("the environments of the batch tell no info['labels'].")
-        labels = self._labels = np.where(told[:, None], False, self._labels)
-        for index in np.flatnonzero(told).tolist():
+        labels = self._labels = np.where(known[:, None], False, self._labels)
+        for index in np.flatnonzero(known).tolist():
             row, names = labels[index], rows[index]
             if not isinstance(names, frozenset):
                 raise DomainError(f"info['labels'] is {names!r}, no frozenset of propositions.")
@@ -300,8 +300,8 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         """Step every world."""
         observations, rewards, ends, cuts, info = self.batch.step(self._whole(actions))
         every = np.ones(self.num_envs, np.bool_)
-        told = {**info, "labels": self._labels(observations, info, every)}
-        return self._seen(observations), np.zeros_like(rewards), ends, cuts, told
+        known = {**info, "labels": self._labels(observations, info, every)}
+        return self._seen(observations), np.zeros_like(rewards), ends, cuts, known
 
     def close(self, **options: Any) -> None:  # noqa: ANN401 - those of the batch
         """Let the worlds go."""
@@ -339,9 +339,9 @@ class LabelledBatch(VectorEnv[Any, Any, Any]):
         rows = self._rows(observations)
         labels = self._last = self._last.copy()
         for index in np.flatnonzero(begun).tolist():
-            told = _info_of(info, index)
+            known = _info_of(info, index)
             labels[index] = [
-                truth_of(name, predicate, rows[index], told, envs[index])
+                truth_of(name, predicate, rows[index], known, envs[index])
                 for name, predicate in self._predicates.items()
             ]
         return labels
@@ -379,9 +379,9 @@ def _info_of(info: dict[str, Any], index: int) -> dict[str, Any]:
     """Return what Gymnasium's batch says of one world: what its own `info` was."""
     mine: dict[str, Any] = {}
     for name, value in info.items():
-        told = info.get(f"_{name}")
+        known = info.get(f"_{name}")
         if isinstance(value, dict):
             mine[name] = _info_of(value, index)
-        elif not name.startswith("_") and (told is None or told[index]):
+        elif not name.startswith("_") and (known is None or known[index]):
             mine[name] = value[index]
     return mine

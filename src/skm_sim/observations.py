@@ -127,7 +127,7 @@ class Misfit:
     fatal: bool
     """Whether nothing can be made of it: a number of no cell, a part that is missing, another size."""
     form: bool = False
-    """Whether it is of type or shape only, which `label_env` mends."""
+    """Whether it is of type or shape only, which `label_env` fixes."""
 
 
 def misfits(space: Space[Any], value: Any, part: str = "observation") -> Iterator[Misfit]:  # noqa: ANN401

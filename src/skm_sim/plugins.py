@@ -68,7 +68,7 @@ class Plugins:
             raise
         except Exception as error:  # whatever a module of somebody else's does when it is imported
             raise PluginError(
-                f"{self.source(name)} cannot be loaded: {said(error)}. Mend or uninstall it."
+                f"{self.source(name)} cannot be loaded: {said(error)}. Fix or uninstall it."
             ) from error
         if not callable(found):
             raise PluginError(

@@ -43,7 +43,7 @@ SYMBOLS: Final = "skm_sim.office.drawing:SYMBOLS"
 
 
 def symbols() -> dict[str, Any]:
-    """Return what draws things in pictures of a scene, by the groups of their shapes."""
+    """Return what draws objects in pictures of a scene, by the groups of their shapes."""
     module, _, name = SYMBOLS.partition(":")
     return dict(getattr(importlib.import_module(module), name))
 
@@ -108,7 +108,7 @@ def _load(location: str) -> DomainSpec:
     except Exception as error:
         raise DomainError(
             f"domain '{location}': the module '{module_name}' fails when it is imported"
-            f" ({said(error)}); mend it first."
+            f" ({said(error)}); fix it first."
         ) from error
     spec = getattr(module, attribute, None)
     if isinstance(spec, DomainSpec):

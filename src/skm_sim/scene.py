@@ -28,6 +28,7 @@ class Shape:
     group: str
     """What it is: `wall`, `robot`, `coffee`."""
     kind: Kind
+    """Its form."""
     position: Triple
     """Its centre, in metres: x to the right, y up on the map, z towards the viewer."""
     size: Triple
@@ -37,6 +38,7 @@ class Shape:
     heading: float = 0.0
     """Turned about z by so many radians, from x towards y."""
     text: str = ""
+    """What is written there, if it is text."""
 
 
 def scene_of(spec: DomainSpec, env: gymnasium.Env[Any, Any]) -> Sequence[Shape]:

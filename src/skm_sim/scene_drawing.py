@@ -1,6 +1,6 @@
 """A domain's scene drawn from above with matplotlib: what RViz shows in 3D, on paper.
 
-Apart from `scene`, since matplotlib takes a third of a second to import: whoever only needs shapes, as
+Apart from `scene`, since matplotlib takes a third of a second to import: code that only needs shapes, as
 the nodes and `skm run` do, goes without.
 """
 
@@ -34,7 +34,7 @@ WALL: Final = "#3d4653"
 WALL_WIDTH: Final = 0.4
 """Metres of wall around a floor in pieces."""
 SYMBOL_SIZE: Final = 0.7
-"""Metres up to which a thing is drawn by its symbol."""
+"""Metres up to which an object is drawn by its symbol."""
 OVER_EVERYTHING: Final = 10.0
 """Drawing order of what is above all shapes."""
 
@@ -58,7 +58,7 @@ def draw_scene(
 ) -> None:
     """Draw shapes into `axes`, the highest last; what is gone is pale, with a dashed edge.
 
-    Where nothing is but floor, in pieces, the rest is wall. Small things of which there is a symbol are
+    Where nothing is but floor, in pieces, the rest is wall. Small objects of which there is a symbol are
     drawn by it, and need no name.
     """
     symbols = symbols or {}

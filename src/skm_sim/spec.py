@@ -39,7 +39,9 @@ class Domain(Protocol):
     """
 
     propositions: tuple[str, ...]
+    """What can be true in it, by name."""
     constraints: tuple[str, ...]
+    """The propositions that missions may want kept false on the way."""
 
     def labels(self) -> frozenset[str]:
         """Return the propositions that are true in the current state."""
@@ -51,6 +53,7 @@ class Task:
     """A mission that belongs to a domain, with the limit that the paper's comparison uses."""
 
     name: str
+    """What commands call it by."""
     formula: str
     """Temporal logic over the domain's propositions."""
     repeat: bool
@@ -68,10 +71,15 @@ class Registration:
     """An environment to make known to Gymnasium, as `gymnasium.register` takes it."""
 
     id: str
+    """The environment's id in Gymnasium."""
     entry_point: str | Callable[..., gymnasium.Env[Any, Any]]
+    """What makes it: a function, or `package.module:name`."""
     max_episode_steps: int
+    """The time limit of an episode."""
     vector_entry_point: str | None = None
+    """What makes a batch of it, if it has one of its own."""
     kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What it is made with."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +91,19 @@ class DomainSpec:
     """
 
     name: str
+    """What commands call it by."""
     env_id: str
     """The Gymnasium id, for `gymnasium.make` and `gymnasium.make_vec`."""
     propositions: tuple[str, ...]
+    """What can be true in it, by name."""
     constraints: tuple[str, ...]
     """The propositions whose constraint (the paper's hatted copy) the primitives keep track of."""
     gamma: float
+    """The discount that its skills are learned and composed with."""
     primitive_steps: int
     """Environment steps after which an episode of primitive learning is cut off."""
     tasks: Mapping[str, Task] = field(hash=False)
+    """Its missions by name."""
 
     environments: tuple[Registration, ...] = ()
     """What to register with Gymnasium; none, where the domain's package does it itself."""
@@ -124,9 +136,11 @@ class DomainSpec:
     brake: str = ""
     """A function from the environment to the action that brings the robot to rest as fast as it can,
     where a zero action would let it coast."""
+    team: str = ""
+    """Several robots in one world: a class that fits `skm_sim.team_world.TeamWorld`."""
     embodiment: str = ""
     """How a real robot stands in for the domain's: a class, made from the path of a file that says
-    where things are, that fits `skm_sim.robots.embodiment.Embodiment`."""
+    where objects are, that fits `skm_sim.robots.embodiment.Embodiment`."""
     hold: int = 1
     """Steps for which a decision is held, unless the machine moves: where a step is too short to decide
     on. Labels count at each. A batch to learn in takes so many at once: its environment has to have an
@@ -158,7 +172,7 @@ class DomainSpec:
         if self.hold < 1:
             problems.append(f"hold is {self.hold}; it must be at least 1.")
         if self.objects is not None and set(self.objects.kinds) != set(self.constraints):
-            problems.append("the kinds of its things must be its constraints.")
+            problems.append("the kinds of its objects must be its constraints.")
         for name in self.events:
             if name not in self.propositions:
                 problems.append(f"the event '{name}' is none of its propositions.")

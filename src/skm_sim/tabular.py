@@ -31,7 +31,9 @@ class TabularModel:
     """States, deterministic transitions, and the labels of every state; arrays are read-only."""
 
     propositions: tuple[str, ...]
+    """What can be true in it, by name."""
     constraints: tuple[str, ...]
+    """The propositions that missions may want kept false on the way."""
     transitions: IntArray
     """`(states, actions)`: the state that each action leads to."""
     cells: IntArray
@@ -135,17 +137,24 @@ class TabularEnv(gymnasium.Env[int, int]):
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as Gymnasium declares it)
+    """What Gymnasium asks for: there is no picture."""
 
     def __init__(self, model: TabularModel, render_mode: str | None = None) -> None:
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise DomainError(f"no render_mode '{render_mode}'{did_you_mean(render_mode, modes)}")
         self.render_mode = render_mode
+        """As Gymnasium has it."""
         self.model = model
+        """The table of what each action does."""
         self.propositions = model.propositions
+        """What can be true in it, by name."""
         self.constraints = model.constraints
+        """The propositions that missions may want kept false on the way."""
         self.observation_space = cast("Space[int]", Discrete(model.num_cells))
+        """The cells, by number."""
         self.action_space = cast("Space[int]", Discrete(model.num_actions))
+        """The actions, by number."""
         # Lists, since reading one element of an array costs several times as much.
         self._transitions: list[list[int]] = model.transitions.tolist()
         self._cells: list[int] = model.cells.tolist()
@@ -201,6 +210,7 @@ class TabularVectorEnv(BatchEnv[IntArray]):
             names=(model.propositions, model.constraints),
         )
         self.model = model
+        """The table of what each action does."""
         self._states = np.full(num_envs, model.start_states[0])
 
     @property

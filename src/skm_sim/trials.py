@@ -30,7 +30,9 @@ class TrialSet:
     """The runs of one task: how the world is reset for each."""
 
     options: Sequence[ResetOptions | None]
+    """What each world is reset with."""
     seeds: Sequence[int | None]
+    """The seed of each world."""
     feasible: float | None = None
     """The share of all worlds in which the task is possible; None where nobody looked."""
     reference: Callable[[int, RewardMachine, int], int] | None = None
@@ -60,6 +62,7 @@ class SkillTrials(Protocol):
     """The single skills that a domain's primitives are judged by, and worlds to try them in."""
 
     skills: Mapping[str, GoalPredicate]
+    """When each skill has done its work, by the skill's name."""
 
     def worlds(
         self, skill: GoalPredicate, random: np.random.Generator, count: int

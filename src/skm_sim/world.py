@@ -23,12 +23,15 @@ class World:
     def __init__(self, spec: DomainSpec, seed: int, *, pictures: bool = False) -> None:
         """Make the environment and begin the first episode; `pictures` asks for `picture()`."""
         self.spec = spec
+        """The domain that it is a world of."""
         mode = "rgb_array" if pictures and draws(spec) else None
         env = spec.make(mode, disable_env_checker=True)
         # Nothing is done here before a reset: nobody need watch over that at every step.
         self._env = env.env if isinstance(env, OrderEnforcing) else env
         self.draws = mode is not None
+        """Whether it makes pictures."""
         self.episode = 0
+        """How often it was reset."""
         self.reset(seed)
 
     @property

@@ -1,6 +1,6 @@
 """What the pages show: documents, of which only the newest counts, and streams, which only grow.
 
-Whoever knows something puts it here, from any thread, and never waits; each page is sent what it has not
+Producers put documents here, from any thread, and never wait; each page is sent what it has not
 seen yet whenever it can take it. A slow page misses states in between, and slows nobody.
 """
 

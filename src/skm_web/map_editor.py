@@ -300,7 +300,9 @@ class MapEditor:
             raise MapError("save the domain first")
         if self._starter is None:
             raise MapError("this server starts no robot: skm up robot --web --domain FOLDER does")
-        self._starter.start(self._folder / str(name), lambda told: self._hub.put("started", told))
+        self._starter.start(
+            self._folder / str(name), lambda result: self._hub.put("started", result)
+        )
         return {}
 
     def _end(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002

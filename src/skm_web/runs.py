@@ -48,8 +48,10 @@ class RunLibrary:
     """Lists the recordings of a folder in a hub, and plays the one that is open."""
 
     def __init__(self, folder: Path, hub: Hub, keep: str = "", *, below: bool = False) -> None:
-        """`keep` says how much is kept (`Retention`); empty: everything. `below`: a robot's page is
-        one level up."""
+        """`keep` says how much is kept (`Retention`).
+
+        Empty: everything. `below`: a robot's page is one level up.
+        """
         if not folder.is_dir():
             raise SkmError(f"{folder} is not a folder with recordings")
         self._folder, self._hub = folder, hub

@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 def token_for(host: str, public_url: str = "") -> str:
     """Return the token that a server on this address asks for; empty where only this machine sees it.
 
-    A proxy opens a server on the loopback to whoever reaches the proxy: then it takes a token, too.
+    A proxy opens a server on the loopback to all clients of the proxy: then it takes a token, too.
     """
     if is_loopback(host) and (not public_url or is_loopback(PublicAddress(public_url).name)):
         return ""
@@ -325,8 +325,8 @@ class PageConnection:
             heard = request.get("time")
             self._on_alive(float(heard) if isinstance(heard, int | float) else 0.0)
             return
-        # A stop is never too much, and goes on when the page that asked for it is gone: whoever
-        # presses it and loses the connection wants it all the more.
+        # A stop is exempt from the rate limit, and is carried out also when its page has disconnected:
+        # an operator who loses the connection after pressing it still wants the robot to stop.
         is_stop = request["type"] == "stop"
         if not is_stop and not self._allowance.take():
             self._answer(number, {"ok": False, "message": "too many requests: wait a second"})
@@ -361,7 +361,7 @@ def _problem(error: BaseException) -> dict[str, Any]:
 # The server of the page: files over HTTP and everything else over a WebSocket, in a thread of its
 # own.
 #
-# The protocol is in docs/how-to/web.md. Requests are handled by whoever runs the server: live by the web
+# The protocol is in docs/how-to/web.md. Requests are handled by the server's owner: live by the web
 # node, in replay by the player; checking a mission as it is typed is done here, for both.
 
 
@@ -372,7 +372,7 @@ MOST_OF_ONE: Final = 8
 them, takes no slot from somebody who opens one to stop the robot."""
 REPLACED: Final = 4008
 """The close code of a page that had to go for a newer one of the same client: it does not come back by
-itself, since the two would replace each other for ever."""
+itself, since the two would replace each other forever."""
 LATE_SECONDS: Final = 1.0
 """A sign of life that answers older news does not count: a stop would take as long. News come at least
 every `HEARTBEAT_SECONDS`, so half a second is left for both ways."""

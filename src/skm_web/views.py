@@ -227,15 +227,17 @@ class WorldView:
         for marker in message.markers:
             if marker.action == DELETE_ALL:
                 self._shapes.clear()
+            # Markers come from any node: without a limit one that numbers them wrongly fills the
+            # page.
             elif marker.action == ADD and marker.type in SHAPES and len(self._shapes) < MOST_SHAPES:
                 self._shapes[marker.ns, marker.id] = _shape(marker)
             else:
                 self._shapes.pop((marker.ns, marker.id), None)
         robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
-        things = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
+        objects = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
         numbered = sorted(number for group, number in self._shapes if group == WAY)
         way = [self._shapes[WAY, number] for number in numbered]
-        self._hub.put("scene", {"shapes": things})
+        self._hub.put("scene", {"shapes": objects})
         self._hub.put("way", [[dot["x"], dot["y"]] for dot in way])
         self._hub.put("robot", {"shapes": robot})
         self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
@@ -253,7 +255,9 @@ class WorldView:
         self._show_destinations()
 
     def _show_destinations(self) -> None:
-        """Put the things that the goal in pursuit is about, nearest first."""
+        """Put the objects that the goal in pursuit is about, nearest first."""
+        # An object that also shows what is not wanted does not achieve the goal, whose labels are
+        # exact.
         others = {(s["x"], s["y"]) for s in self._shapes.values() if s["group"] in self._unwanted}
         found = [s for s in self._shapes.values() if self._is_wanted(s)]
         found = [s for s in found if (s["x"], s["y"]) not in others]
@@ -277,16 +281,16 @@ class WorldView:
         return [s for s in things if names & {s["group"], *s["group"].split()}]
 
     def _is_wanted(self, shape: dict[str, Any]) -> bool:
-        """Tell whether a thing shows what is wanted: a group is named by one proposition or several."""
+        """Whether an object shows what is wanted: a group's name has one proposition or several."""
         if not self._wanted or shape["kind"] == "text" or shape["group"] in ("robot", WAY):
             return False
         words = frozenset(shape["group"].split())
         named = {shape["group"]} & self._wanted or (words if words <= self._wanted else set())
-        # Of {button, cylinder}, the thing that shows both is the cylinder: the rarer name.
+        # Of {button, cylinder}, the object that shows both is the cylinder: the rarer name.
         return bool(named) and self._rarest() in named | words
 
     def _rarest(self) -> str:
-        """Return the wanted proposition that the fewest things are named by."""
+        """Return the wanted proposition that the fewest objects are named by."""
         counts = dict.fromkeys(sorted(self._wanted), 0)
         for shape in self._shapes.values():
             for name in {shape["group"], *shape["group"].split()} & counts.keys():
@@ -358,7 +362,7 @@ MOST_WAY: Final = 200
 
 
 class Pace:
-    """How long the steps of a mission in real time took of late: a robot on a map takes its time."""
+    """Recent duration of a mission's steps in real time: a robot on a map takes its time."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int, float] = "", 0, 0.0
@@ -368,8 +372,10 @@ class Pace:
         """Take how many steps a mission had made at a moment."""
         before, self._last = self._last, (goal, steps, at)
         made = steps - before[1]
+        # Another mission, a restart, or a recording that was wound back: what was measured is void.
         if goal != before[0] or made < 0 or at < before[2]:
             self._seconds.clear()
+        # The same state again. The time counts from when its step was first seen.
         elif made == 0:
             self._last = before
         elif at > before[2]:
@@ -387,9 +393,12 @@ class RunView:
     def __init__(self, hub: Hub, *, live: bool = False) -> None:
         """`live`: messages come as the robot goes, and some may be missed."""
         self.hub = hub
+        """Where the pages get their messages from."""
         self._live = live
         self.world = WorldView(hub)
+        """What the page shows of the world."""
         self.context = MissionContext()
+        """What the page shows of the mission."""
         self._gamma = 0.9
         self._goal_labels: list[list[str]] = []
         self._lock = threading.Lock()
@@ -415,7 +424,7 @@ class RunView:
         self._told = None, None, {}
         """What was said last: by whom, of what, and the words."""
         self._nearest: tuple[int, int | None] = -1, None
-        """The machine state in which the nearest danger was last told, and how far it was."""
+        """The machine state in which the nearest danger was last reported, and how far it was."""
         self._approach = Approach()
         self._standing: tuple[str, Standing] = "", Standing()
         """Of the mission of this id."""
@@ -423,8 +432,8 @@ class RunView:
         """What the skills have learned to avoid, where they are all that is known of the world."""
         self._moves: list[Transition] = []
         self._ending: Ending | None = None
+        # One worker: log lines are completed in order, and after the machine that explains them.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="machine")
-        self._pending: Callable[[], None] | None = None
 
     def close(self) -> None:
         """Let the worker go."""
@@ -434,6 +443,8 @@ class RunView:
         """Forget the path and the log: a recording is played from elsewhere."""
         self.hub.restart("path")
         self._logged.clear()
+        # Lines that still wait in the worker belong to the old place of the recording, and are
+        # dropped.
         self._log_number += 1
         self._worker.submit(self.hub.restart, "log")
         self._way, self._state, self._next = [], -1, None
@@ -472,6 +483,7 @@ class RunView:
         self.world.on_markers(message)
         place, period = self.world.place, self.context.step_seconds
         missed = False
+        # Live, markers may be dropped on a slow connection; a straight line would then cross walls.
         if self._live and period:  # a recording holds every place
             missed = self._step - self._marked_step > max(1, int(UNSEEN_SECONDS / period))
         self._marked_step = self._step
@@ -486,6 +498,7 @@ class RunView:
         ):
             return
         self._last_place = place
+        # The page draws no line to a place with this mark.
         gap = [1] if missed and last is not None else []
         self.hub.append("path", [[round(place[0], 3), round(place[1], 3), self._state, *gap]])
 
@@ -532,6 +545,7 @@ class RunView:
         """Take where the machine is."""
         goal_id = bytes(state.goal_id.uuid).hex()
         known = self._mission_key[:1] == (goal_id,)
+        # The log says more (format, horizon), but may come later, or be missing in old recordings.
         if state.mission and not known and int(state.states):
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
@@ -625,6 +639,7 @@ class RunView:
     def on_mission_log(self, entry: Any, at: float) -> None:  # noqa: ANN401 - a MissionLog
         """Take an entry of the mission's log: what was asked for, a move of the machine, the end."""
         goal_id = bytes(entry.goal_id.uuid).hex()
+        # The log is latched: on reconnection all of it comes once more.
         if int(entry.number) <= self._logged.get(goal_id, -1):
             return
         self._logged[goal_id] = int(entry.number)
@@ -679,6 +694,7 @@ class RunView:
         source, target = int(move.from_state), int(move.to_state)
         moved = Transition(int(move.step), source, target, labels, float(move.reward))
         self._moves.append(moved)
+        # A patrol goes on for days.
         del self._moves[:-MOST_WAY]
         line: dict[str, Any] = {
             "at": at,
@@ -723,6 +739,8 @@ class RunView:
 
         def work() -> None:
             try:
+                # Everything that depends on `self` was read before: this runs in the worker, and
+                # `context` is replaced.
                 mission = context.compiled(
                     text,
                     format=form,
@@ -733,6 +751,7 @@ class RunView:
                 )
                 view = MachineView(mission, _with_events(context.label_sets, events), gamma)
                 self._narrator = key[0], Narrator(mission, context.label_sets, learned)
+            # A recording may hold any mission: the page says that it cannot be shown, and goes on.
             except (SkmError, RecursionError, MemoryError) as error:
                 self._machine = self._narrator = None
                 self.hub.put("machine", {"problem": str(error)})
@@ -783,6 +802,8 @@ class RunView:
     def _draw(self) -> None:
         """Draw the machine as it is to be seen now; in the worker."""
         machine, state = self._machine, self._state
+        # Of large machines only the part around the present state is drawn, so they are drawn anew
+        # as it moves.
         if machine is None or (self._drawn == (state,) and machine.folded):
             return
         self._drawn = (state,)
@@ -803,6 +824,7 @@ class RunView:
             space, _, name = status.name.split(":", maxsplit=1)[0].strip().rpartition("/")
             if space == namespace.rstrip("/"):
                 level = status.level
+                # rclpy has a byte as bytes, the codec of recordings as a number.
                 number = level[0] if isinstance(level, bytes) else int(level)
                 nodes[name] = {
                     "level": word(LEVELS, number),

@@ -224,7 +224,7 @@ class Fault:
     probability: float = 0.0
     after: tuple[float, float] = (1.0, 5.0)
     duration: tuple[float, float] | None = None
-    """None: 5 to 15 s; for ever in a hang and after a jump of AMCL."""
+    """None: 5 to 15 s; forever in a hang and after a jump of AMCL."""
 
 
 FAULT_KINDS = (

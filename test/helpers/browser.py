@@ -104,7 +104,7 @@ def until(page, expression, what=""):
     """Wait until something is so in the page; asked from outside, since its policy forbids `eval`."""
     deadline = time.monotonic() + PATIENCE / 1000
     while not page.evaluate(expression):
-        assert time.monotonic() < deadline, f"waited in vain for {what or expression}"
+        assert time.monotonic() < deadline, f"timed out waiting for {what or expression}"
         page.wait_for_timeout(50)
 
 

@@ -352,7 +352,7 @@ def check(world, skills, text, rng):
     """Return what is wrong with the answers of the planner for a mission in a world; and the answers.
 
     A refusal is wrong where a search finds an accepting run; no refusal where it finds none. In a
-    deterministic world, what is not refused must be done, in the fewest steps or for ever.
+    deterministic world, what is not refused must be done, in the fewest steps or forever.
     """
     try:
         mission = compile_mission(text, propositions=NAMES)

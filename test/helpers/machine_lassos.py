@@ -1,9 +1,11 @@
-"""Whether a recurring mission's machine accepts an ultimately periodic trace, by any choice of
-commitments."""
+"""Whether a recurring mission's machine accepts an ultimately periodic trace.
+
+By any choice of commitments.
+"""
 
 
 def accepted_forever(machine, prefix, loop):
-    """Tell whether some run on prefix·loop^ω is rewarded for ever, breaking no commitment for ever."""
+    """Tell whether some run on prefix·loop^ω is rewarded forever, breaking no commitment forever."""
     word = [*prefix, *loop]
     rows, numbers, nodes = [], {(machine.initial, 0): 0}, [(machine.initial, 0)]
     for state, position in nodes:

@@ -177,3 +177,13 @@ def test_what_is_owed_and_how_it_fails_are_told_part_by_part():
 def test_a_contradiction_between_clauses_with_a_common_proposition_is_told():
     mission = compile_mission(f"{visits(20)} & G !p3")
     assert not mission.machine.satisfiable
+
+
+def test_what_needs_all_states_at_once_is_refused_with_the_reason():
+    machine = compile_mission(
+        " & ".join(f"F p{number}" for number in range(14)), parts="if large"
+    ).machine
+    for ask in (lambda: machine.delta, lambda: machine.outcomes, machine.iterate_edges):
+        with pytest.raises(UnsupportedMissionError, match="kept in 14 parts"):
+            ask()
+    assert machine.epsilon_transitions == ()

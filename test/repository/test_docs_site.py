@@ -1,8 +1,10 @@
 """The site of the documentation builds without a warning, and has a text for every public name."""
 
+import argparse
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 import time
@@ -11,12 +13,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import griffe
 import pytest
 
 from browser import chromium
+from skm_cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("skm_machine", "skm_sim", "skm_primitives", "skm_ros", "skm_web")
+SITE = runpy.run_path(str(ROOT / "tools" / "docs_site.py"))
+NODES = SITE["NODES"]
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -42,6 +48,59 @@ def test_every_public_name_is_in_the_reference(site, package):
     page = (site / "reference" / "api" / f"{package}.html").read_text()
     names = [name for name in importlib.import_module(package).__all__ if name != "__version__"]
     assert [name for name in names if f".{name}" not in page] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_and_each_of_its_members_has_a_text(package):
+    """Methods, properties and attributes, too: the reference leaves out what has no text."""
+    public, module = (
+        importlib.import_module(package),
+        griffe.load(package, search_paths=[ROOT / "src"]),
+    )
+    silent = []
+    for name in public.__all__:
+        value = getattr(public, name)
+        if not hasattr(value, "__qualname__"):  # a constant; the test above finds its text
+            continue
+        found = module[f"{value.__module__}.{name}".removeprefix(f"{package}.")]
+        members = found.members.items() if found.is_class else ()
+        own = {inner: part for inner, part in members if not inner.startswith("_")}
+        parts = {name: found, **{f"{name}.{inner}": part for inner, part in own.items()}}
+        silent += [path for path, part in parts.items() if not part.is_alias and not part.docstring]
+    assert silent == []
+
+
+def test_every_option_of_every_command_has_a_help():
+    silent = []
+
+    def look(parser, path):
+        (getattr(parser, "before_help", None) or (lambda: None))()
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, inner in action.choices.items():
+                    look(inner, f"{path} {name}")
+            elif not action.help:
+                silent.append(f"{path} {action.option_strings or action.dest}")
+
+    look(build_parser(), "skm")
+    assert silent == []
+
+
+def test_every_parameter_field_and_constant_of_ros_is_explained():
+    for node in NODES:
+        for setting in importlib.import_module(f"skm_ros.nodes.{node}_node").SETTINGS:
+            assert setting.description, f"{node}: {setting.name}"
+    for path in (path for kind in ("msg", "srv", "action") for path in (ROOT / kind).iterdir()):
+        before = ""
+        for line in path.read_text().splitlines():
+            declares = line and not line.startswith(("#", "---"))
+            assert not declares or "#" in line or before.startswith("#"), f"{path.name}: {line}"
+            before = line
+
+
+def test_the_page_of_exit_codes_says_what_the_code_says():
+    """If not: `.venv/bin/python tools/docs_site.py` writes it."""
+    assert (ROOT / "docs" / "reference" / "exit_codes.md").read_text() == SITE["exit_codes"]()
 
 
 def test_the_search_index_has_the_pages(site):

@@ -55,7 +55,9 @@ class Process(CapturedProcess):
         """
         deadline, ended = time.monotonic() + timeout, False
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}:\n{self.transcript()}"
+            assert time.monotonic() < deadline, (
+                f"timed out waiting for {what}:\n{self.transcript()}"
+            )
             if self.returncode is not None and not ended:
                 ended, deadline = True, min(deadline, time.monotonic() + 5)
             time.sleep(0.01)
@@ -143,7 +145,7 @@ class System:
 
         if not self.client.spin_until(holds, timeout):
             transcripts = "\n".join(p.transcript() for p in self.processes.values())
-            raise AssertionError(f"waited in vain for {what}; {self.states.last}\n{transcripts}")
+            raise AssertionError(f"timed out waiting for {what}; {self.states.last}\n{transcripts}")
 
     def wait_ready(self):
         """Wait until the machine is ready for a mission."""

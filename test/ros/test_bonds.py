@@ -6,6 +6,8 @@ from typing import ClassVar
 
 import pytest
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.context import Context
 from rclpy.parameter import Parameter
 
@@ -20,12 +22,12 @@ class Managed(SkmNode):
 
 
 class Bond:
-    """bondpy's, as its documentation has it: what is done with it."""
+    """bondpy's, with the arguments that its release for ROS 2 takes: what is done with it."""
 
     made: ClassVar = []
 
-    def __init__(self, topic, id, node):
-        self.about, self.started, self.ended = (topic, id), False, False
+    def __init__(self, node, topic, bond_id):
+        self.node, self.about, self.started, self.ended = node, (topic, bond_id), False, False
         Bond.made.append(self)
 
     def start(self):
@@ -68,7 +70,7 @@ def test_a_managed_node_keeps_a_bond_while_it_is_active(managed, bondpy):
     assert not bondpy.made
     node.trigger_activate()
     (bond,) = bondpy.made
-    assert bond.about == ("bond", "machine")
+    assert (bond.node, bond.about) == (node, ("bond", "machine"))
     assert (bond.started, bond.ended, bond.heartbeat_period) == (True, False, 0.1)
     node.trigger_deactivate()
     assert bond.ended
@@ -88,3 +90,16 @@ def test_no_bond_is_kept_where_none_is_wanted_or_bondpy_is_missing(managed, bond
     other.trigger_activate()
     assert other.active
     assert not bondpy.made
+
+
+def test_a_transition_that_is_not_there_now_is_refused_and_ends_nothing(managed):
+    """A manager that was started again configures nodes that are active."""
+    node = managed(lifecycle=True)
+    request = ChangeState.Request()
+    request.transition.id = Transition.TRANSITION_CONFIGURE
+    answers = [
+        node._service_change_state.callback(request, ChangeState.Response()).success
+        for _ in range(2)
+    ]
+    assert answers == [True, False]
+    assert any(kind.startswith("dropped: change_state") for kind in node.counts)

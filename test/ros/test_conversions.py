@@ -152,7 +152,7 @@ def test_values_of_discrete_actions_come_out_as_they_went_in(move, stop):
     assert not response.best_value
 
 
-def test_onward_values_come_out_as_they_went_in():
+def test_continuation_values_come_out_as_they_went_in():
     rng = np.random.default_rng(2)
     values = GoalValues(*(rng.random(shape, np.float32) for shape in ((5, 3), (5, 3), (2, 5))))
     space, response = Discrete(3), QueryValues.Response()
@@ -192,7 +192,7 @@ def test_values_of_continuous_actions_come_out_as_they_went_in():
     space, response = Box(-1, 1, (2,)), QueryValues.Response()
     convert.fill_values(response, values, convert.needed_parts(space))
     read = convert.values_reader(6, 6, space)(response)
-    for name in ("action", "value", "spread", "detour"):
+    for name in ("action", "value", "spread", "near_best"):
         np.testing.assert_array_equal(getattr(read, name), getattr(values, name))
 
 

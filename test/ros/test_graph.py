@@ -5,7 +5,9 @@ import argparse
 import pytest
 
 from skm_cli.commands import up as up_command
+from skm_cli.main import main
 from skm_ros.graph import GraphError, find_config, get_system, load_systems
+from skm_ros.processes import mission_command
 
 NODES = ["sim", "primitives", "machine"]
 
@@ -49,6 +51,33 @@ def test_every_argument_is_an_option_of_skm_up():
         assert set(system.arguments) == set(up_command.ARGUMENTS)
     args = parser.parse_args(["up", "demo", "--seed", "7", "--mission", "F a"])
     assert (args.system, args.seed, args.mission) == ("demo", "7", "F a")
+
+
+def test_the_list_of_systems_describes_each_argument_once(capsys):
+    assert main(["up", "--list"]) == 0
+    shown = capsys.readouterr().out
+    for argument in get_system("demo").arguments.values():
+        assert shown.count(argument.description) == 1
+    assert "robot: a robot on a map" in shown
+    assert main(["up", "robot", "--list"]) == 0
+    of_robot = capsys.readouterr().out
+    assert "--rate 20.0 " in of_robot
+    assert "the point robot" not in of_robot
+
+
+def test_the_demo_says_its_own_default_seed(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--help"])
+    seed = get_system("demo").arguments["seed"].default
+    assert f"seed of the world (default: {seed})" in capsys.readouterr().out
+
+
+def test_a_picture_without_a_mission_says_that_there_will_be_none(capsys):
+    given = {"picture": "runs/x.svg"}
+    assert mission_command(get_system("robot"), given, "/skm") == []
+    assert "no picture: --picture runs/x.svg shows the run of --mission" in capsys.readouterr().err
+    assert mission_command(get_system("robot"), {}, "/skm") == []
+    assert capsys.readouterr().err == ""
 
 
 def test_in_another_namespace_the_clock_moves_along():

@@ -72,7 +72,9 @@ def test_a_service_answers_whoever_waits_for_it(bench):
     client = bench.node.create_client(Trigger, "ask")
     bench.until(client.service_is_ready)
     ticks, heard = [], []
-    bench.node.create_timer(0.001, lambda: ticks.append(0))  # busy: what is seldom comes, too
+    bench.node.create_timer(
+        0.001, lambda: ticks.append(0)
+    )  # busy: what comes rarely is served, too
     client.call_async(Trigger.Request()).add_done_callback(lambda f: heard.append(f.result()))
     bench.until(lambda: heard and len(ticks) > 20)
     assert heard[0].message == "here"

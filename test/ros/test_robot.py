@@ -195,7 +195,7 @@ class Driver:
         """Say again and again what is so, until the bridge says what it should."""
         deadline = time.monotonic() + 60
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}: {self.stopped[-1:]}"
+            assert time.monotonic() < deadline, f"timed out waiting for {what}: {self.stopped[-1:]}"
             self.bridge.check_running()
             reading = Odometry()
             reading.header.frame_id = self.frame

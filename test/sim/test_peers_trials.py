@@ -3,6 +3,7 @@
 import pytest
 
 from skm_bench.peers.flat_world import FLAT_WORLD
+from skm_bench.peers.markdown import peers_markdown
 from skm_bench.peers.missions import drawn_formulas
 from skm_bench.peers.picture import peers_figure
 from skm_bench.peers.trials import combined, measure_world, peers_world, summary
@@ -53,6 +54,12 @@ def test_seeds_measured_apart_are_put_together(tmp_path):
     assert found["over_optimum_interval"][0] < 1.05 < found["over_optimum_interval"][1]
     peers_figure([found]).savefig(tmp_path / "peers.png")
     assert (tmp_path / "peers.png").stat().st_size > 10_000
+    assert found["tasks"][0]["worst_over_optimum"] == 1.1
+    table = peers_markdown([found])
+    assert "| 0.7500 | 0.500 | 0 | 8.0 | 1.050 | 1.100 | 0.999, 9.7 |" in table.splitlines()[2]
+    assert "- Training seed 1: 10 steps, 1 CPU seconds." in table
+    assert "a \\| b" in table, "a bar in a mission is no column"
+    assert "- Formulas: 10 runs, success 1.0000, violated 0.0000." in table
     other = {**seed(3, 1.0, 1.0), "starts": 5}
     with pytest.raises(SkmError, match="measure all from as many"):
         combined([found, other])

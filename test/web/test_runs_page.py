@@ -123,7 +123,7 @@ def test_a_recording_under_way_is_listed_unread_and_kept_until_it_is_finished(fo
         writer.flush()
         hub = Hub()
         library = RunLibrary(folder, hub)
-        monkeypatch.setattr("skm_web.runs.read_recording", None)  # it would be read in vain
+        monkeypatch.setattr("skm_web.runs.read_recording", None)  # it would fail to be read
         library.refresh()
         row = next(row for row in hub.value("runs")["rows"] if row["file"] == growing.name)
         assert (row["outcome"], row["mission"]) == ("being recorded", "F coffee")

@@ -213,6 +213,7 @@ def summary(name: str, starts: int, by_seed: Sequence[dict[str, Any]]) -> dict[s
                 "violations": float(np.mean([row["violations"] for row in found])),
                 "steps": round(float(np.mean(taken)), 2) if taken else None,
                 **({"over_optimum": round(float(np.mean(over)), 3)} if over else {}),
+                **({"worst_over_optimum": max(over)} if over else {}),
                 **({"published": known._asdict()} if known else {}),
             }
         )

@@ -54,7 +54,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     what.add_argument("--task", help="a task of the domain, several with commas, or all of them")
     what.add_argument("--mission", help="a mission of your own, in quotes")
     parser.add_argument("--repeat", action="store_true", help="--mission starts over at success")
-    parser.add_argument("--horizon", choices=("auto", "finite", "infinite"), default="auto")
+    parser.add_argument(
+        "--horizon",
+        choices=("auto", "finite", "infinite"),
+        default="auto",
+        help="how to read a formula: with an end (finite) or as a recurring mission (infinite)",
+    )
     parser.add_argument(
         "--seeds", type=seed_list, default=range(1), help="runs: 60, 0-59 or 3,5 (default: 1)"
     )

@@ -27,7 +27,7 @@ examples:
   skm bench robot --domain safety --tasks 1 2 --starts 20 --seed 3
   skm bench web --pages 5 --rate 50
   skm bench peers --worlds letter_world --seeds 1-3 --starts 200 --picture peers.png
-  skm bench peers --combine seed1.json seed2.json seed3.json --picture peers.png
+  skm bench peers --combine seed1.json seed2.json seed3.json --picture peers.png --table peers.md
   skm bench core
 
 peers: learns in worlds of other zero-shot agents (LetterWorld, FlatWorld; in ZoneEnv seed 0 are the
@@ -121,6 +121,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--picture", type=Path, metavar="FILE", help="peers: steps of every task")
     parser.add_argument(
+        "--table", type=Path, metavar="FILE.md", help="peers: what was found, as Markdown"
+    )
+    parser.add_argument(
         "--combine", nargs="+", type=Path, metavar="FILE.json",
         help="peers: measure nothing, but put together what was printed with --json",
     )  # fmt: skip
@@ -193,7 +196,7 @@ def _run_peers(args: argparse.Namespace) -> int:
 
     if args.combine:
         documents = [row for path in args.combine for row in json.loads(path.read_text())]
-        return _say_peers(combined(documents), args.picture, as_json=args.json)
+        return _say_peers(combined(documents), args)
     worlds, starts = args.worlds or WORLDS, 200 if args.starts is None else args.starts
     for name in worlds:
         if name not in WORLDS:
@@ -209,19 +212,24 @@ def _run_peers(args: argparse.Namespace) -> int:
         measure_world(name, args.seeds, starts, formulas, args.out, args.steps, _say)
         for name in worlds
     ]
-    return _say_peers(found, args.picture, as_json=args.json)
+    return _say_peers(found, args)
 
 
-def _say_peers(found: list[dict[str, Any]], picture: Path | None, *, as_json: bool) -> int:
-    """Print what was found, and draw it if that is asked for."""
+def _say_peers(found: list[dict[str, Any]], args: argparse.Namespace) -> int:
+    """Print what was found; draw it, and write it as tables, if that is asked for."""
     from skm_cli.reports.bench import print_peers  # noqa: PLC0415
 
-    if picture is not None:
+    if args.picture is not None:
         from skm_bench.peers.picture import peers_figure  # noqa: PLC0415
 
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        peers_figure(found).savefig(picture)
-    if as_json:
+        args.picture.parent.mkdir(parents=True, exist_ok=True)
+        peers_figure(found).savefig(args.picture)
+    if args.table is not None:
+        from skm_bench.peers.markdown import peers_markdown  # noqa: PLC0415
+
+        args.table.parent.mkdir(parents=True, exist_ok=True)
+        args.table.write_text(peers_markdown(found), encoding="utf-8")
+    if args.json:
         print_json(found)
         return 0
     for world in found:

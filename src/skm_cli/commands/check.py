@@ -38,7 +38,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAMES",
         help="propositions that the robot does not control: can they make the mission fail?",
     )
-    parser.add_argument("--translator", choices=("builtin", "spot"), default="builtin")
+    parser.add_argument(
+        "--translator",
+        choices=("builtin", "spot"),
+        default="builtin",
+        help="what translates formulas: skm itself, or Spot, where it is installed",
+    )
     parser.add_argument("--draw", metavar="FILE.svg", type=Path, help="draw the machine")
     parser.add_argument("--export", metavar="FILE.hoa|.dot", type=Path, help="write the machine")
     parser.add_argument(

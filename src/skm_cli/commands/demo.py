@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--domain", help="default: safety")
     parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")
     parser.add_argument("--rate", type=float, help="steps per second in real time (default: 10)")
-    parser.add_argument("--seed", type=seed_number, help="seed of the world (default: 92)")
+    parser.add_argument("--seed", type=seed_number, help="seed of the world (default: 95)")
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",

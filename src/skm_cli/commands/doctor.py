@@ -1,4 +1,4 @@
-"""`skm doctor`: what is installed, what the nodes can reach, and what to mend."""
+"""`skm doctor`: what is installed, what the nodes can reach, and what to fix."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ examples:
   skm doctor --json
   ROS_DOMAIN_ID=7 skm doctor --timeout 20
 
-✓ is in order; – is absent, and needed only for what is said; ✗ has to be mended: the next line says how.
+✓ is in order; – is absent, and needed only for what is said; ✗ has to be fixed: the next line says how.
 
 exit codes:
-  0  nothing has to be mended
+  0  nothing has to be fixed
   1  something has
 """
 
@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm doctor` to the command."""
     parser = subparsers.add_parser(
         "doctor",
-        help="say what is installed, what is reachable, and what to mend",
+        help="say what is installed, what is reachable, and what to fix",
         description="Look at this installation: packages, ROS 2, graphics processors, ports, and "
         "whether nodes reach each other.",
         epilog=EPILOG,
@@ -69,5 +69,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"wrong": wrong, "findings": [finding._asdict() for finding in findings]})
     else:
-        print("nothing has to be mended" if not wrong else f"to be mended: {wrong}")
+        print("nothing has to be fixed" if not wrong else f"to be fixed: {wrong}")
     return 1 if wrong else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
+from skm_cli.options import add_system_options
 from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
@@ -36,13 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("event", nargs="?", metavar="NAME", help="without: show all of them")
     parser.add_argument("--off", action="store_true", help="it is false from now on (else: true)")
-    parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_system_options(parser)
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""`skm monitor`: judge the labels of a running system live, whoever drives the robot."""
+"""`skm monitor`: judge the labels of a running system live, whatever drives the robot."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from skm_cli.commands.queue import add_system_options, ask_to
+from skm_cli.commands.queue import ask_to
+from skm_cli.options import add_system_options
 
 EPILOG = """\
 examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from skm_cli.options import add_system_options
 from skm_cli.output import print_json
 
 EPILOG = """\
@@ -36,13 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument("--close", action="store_true", help="take it out of service")
     how.add_argument("--open", action="store_true", help="put it back into service")
     parser.add_argument("--note", default="", help="why, for people")
-    parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_system_options(parser)
     parser.set_defaults(run=run)
 
 

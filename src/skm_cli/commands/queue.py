@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from skm_cli.options import add_system_options
 from skm_cli.output import print_json
 
 EPILOG = """\
@@ -34,23 +35,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", nargs="?", default="list", choices=("list", "remove", "move", "clear")
+        "what",
+        nargs="?",
+        default="list",
+        choices=("list", "remove", "move", "clear"),
+        help="what to do with the missions that wait (default: list)",
     )
     parser.add_argument("number", nargs="?", type=int, help="remove, move: of the mission")
     parser.add_argument("place", nargs="?", type=int, help="move: its new place, from 1 (the next)")
     add_system_options(parser)
     parser.set_defaults(run=run)
-
-
-def add_system_options(parser: argparse.ArgumentParser) -> None:
-    """Add what commands share that ask the machine one thing."""
-    parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=10.0, help="seconds to wait for the answer (default: 10)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def ask_to(args: argparse.Namespace, *, pause: bool) -> int:

@@ -78,7 +78,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--robots",
         metavar="ROBOTS",
         help='a team, and where each robot begins: "r1=X,Y; r2=X,Y"; r1.kitchen is this robot in the'
-        " kitchen, kitchen is any robot there",
+        " kitchen, kitchen is any robot there; in zones also their number, as 2",
     )
     parser.add_argument(
         "--gone", default="", metavar="ROBOT@STEP", help="with --robots: who fails, and when"

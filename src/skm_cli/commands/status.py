@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from skm_cli.options import add_system_options
 from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
@@ -28,13 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=5.0, help="seconds to wait for answers (default: 5)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_system_options(parser, timeout=5.0)
     parser.set_defaults(run=run)
 
 

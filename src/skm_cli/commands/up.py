@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from skm_cli.options import add_web_options, keep_token
@@ -10,10 +12,11 @@ from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
-    from skm_ros.graph import System
+    from skm_ros.graph import Argument, System
 
 
 NONE: Final = "none"
+DEFAULT: Final = "demo"
 EPILOG: Final = """\
 examples:
   skm up demo
@@ -23,7 +26,7 @@ examples:
   skm up robot --robot none --domain hall --odom /odom --scan /scan --cmd-vel /cmd_vel
   skm up team --robots 3 --domain hall --mission "F r1.coffee & F lab & F store & G !wet_floor"
   skm up office --web
-  skm up demo --list --json
+  skm up robot --list
 
 The same systems as those of `ros2 launch skm SYSTEM.launch.py`, from the same description,
 config/graph.yaml. Ctrl-C ends it.
@@ -64,9 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "system", nargs="?", default="demo", help="which one: see the end (default: demo)"
-    )
+    parser.add_argument("system", nargs="?", help="which one: see the end (default: demo)")
     for title, names in GROUPS.items():
         group = parser.add_argument_group(title)
         for name in names:
@@ -78,7 +79,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--single-process", action="store_true", help="all nodes in this process, not one each"
     )
     parser.add_argument(
-        "--list", action="store_true", help="show the systems and their arguments, start nothing"
+        "--list",
+        action="store_true",
+        help="show the systems, or one with its arguments and their defaults, start nothing",
     )
     parser.add_argument("--json", action="store_true", help="with --list: as a JSON document")
     parser.set_defaults(run=run)
@@ -99,7 +102,7 @@ def _describe(parser: argparse.ArgumentParser) -> None:
             default = "" if given in ("", NONE) else f" (default: {given})"
             action.help = f"{argument.description}{default}".replace("%", "%%")
     shown = "\n".join(f"  {name:<16}{system.description}" for name, system in systems.items())
-    own = "`skm up --list` also shows what each has as its own defaults."
+    own = "`skm up SYSTEM --list` shows what a system has as its own defaults."
     parser.epilog = f"systems:\n{shown}\n\n{own}\n\n{EPILOG}"
 
 
@@ -114,14 +117,14 @@ def _systems() -> dict[str, System]:
 def run(args: argparse.Namespace) -> int:
     """Start the system and keep it up."""
     if args.list:
-        return _list(as_json=args.json)
+        return _list(args.system, as_json=args.json)
     from skm_ros.client.ros_client import require_ros  # noqa: PLC0415
 
     require_ros()
     from skm_ros.graph import get_system  # noqa: PLC0415
     from skm_ros.processes import mission_command, run_here, run_processes  # noqa: PLC0415
 
-    system = get_system(args.system)
+    system = get_system(args.system or DEFAULT)
     given = {name: value for name in ARGUMENTS if (value := getattr(args, name)) is not None}
     keep_token(given)
     nodes = system.nodes(given, args.namespace)
@@ -131,17 +134,35 @@ def run(args: argparse.Namespace) -> int:
     return run_processes(nodes, mission, respawn=bool(system.values(given)["respawn"]))
 
 
-def _list(*, as_json: bool) -> int:
+def _list(name: str | None, *, as_json: bool) -> int:
+    """Show all systems, or one with its arguments; no argument is described twice."""
     systems = _systems()
+    if name is not None:
+        from skm_ros.graph import get_system  # noqa: PLC0415
+
+        systems = {name: get_system(name)}
     if as_json:
         print_json({name: _document(system) for name, system in systems.items()})
         return 0
     for system in systems.values():
         print(f"{system.name}: {system.description}")
-        for argument in system.arguments.values():
-            option = argument.name.replace("_", "-")
-            print(f"  --{option:<11} {argument.description} (default: {argument.default!r})")
+        if name is None and (own := system.own_defaults()):
+            print(f"  {' '.join(_given(argument) for argument in own)}")
+        if name is not None:
+            print(f"  nodes: {', '.join(system.members)}")
+    if name is None:
+        print("\narguments of all of them, with the defaults where a system has no other above:")
+    for argument in next(iter(systems.values())).arguments.values():
+        default = argument.general if name is None else argument.default
+        print(f"  {_given(replace(argument, default=default)):<32}  {argument.description}")
     return 0
+
+
+def _given(argument: Argument) -> str:
+    """Return an argument with its default, as it would be typed."""
+    value = argument.default
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"--{argument.name.replace('_', '-')} {shlex.quote(text)}"
 
 
 def _document(system: System) -> dict[str, Any]:

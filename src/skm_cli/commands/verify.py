@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--recover",
         action="store_true",
-        help="mend a file without its end, and judge what is there",
+        help="repair a file without its end, and judge what is there",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
@@ -110,7 +110,7 @@ def verify_file(path: Path, other: str | None, *, recover: bool) -> Verification
 
 
 def verify_missions(path: Path, other: str | None, *, recover: bool) -> list[Verification]:
-    """Return what a replay of each mission finds; a file without its end is mended, if asked."""
+    """Return what a replay of each mission finds; a file without its end is repaired, if asked."""
     from skm_machine.mission import read_mission_text  # noqa: PLC0415
     from skm_primitives.recording.files import (  # noqa: PLC0415
         compact,

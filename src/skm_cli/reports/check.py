@@ -54,22 +54,10 @@ def check_document(
     machine, names = mission.machine, mission.machine.names
     states = range(machine.num_states) if meant.shown is None else sorted(meant.shown)
 
-    def as_lists(found: Trace | None) -> list[list[str]] | None:
-        return None if found is None else [sorted(labels) for labels in found]
-
     edges = list(islice(_edges(meant), MOST_EDGES + 1))
     document: dict[str, Any] = {
-        "mission": mission.text,
-        "format": mission.format,
-        "formula": None if mission.formula is None else str(mission.formula),
-        "words": mission.words,
-        "propositions": list(mission.propositions),
+        **mission_document(mission, analysis),
         **({} if mission.clocks is None else {"ticks": list(mission.clocks.names)}),
-        "satisfiable": analysis.satisfiable,
-        "co_safe": machine.co_safe,
-        "can_fail": analysis.can_fail,
-        "infinite": machine.endless,
-        "reading": reading_document(mission),
         "states": [
             {
                 "name": names[state],
@@ -116,18 +104,47 @@ def check_document(
             "can_make_it_fail": [risk.document() for risk in meant.verdict.risks],
             "proved_for": meant.verdict.proved_for if mission.events else None,
         },
-        "witness": as_lists(analysis.witness),
-        "counterexample": as_lists(analysis.counterexample),
     }
     if trace is not None and judgement is not None:
         document["trace"] = {
             "labels": as_lists(trace),
-            "states": [names[state] for state in judgement.states],
-            "satisfied": judgement.satisfied,
-            "accepted_at": judgement.accepted_at,
-            "visits": judgement.visits,
+            **judgement_document(judgement, names),
         }
     return document
+
+
+def mission_document(mission: Mission, analysis: Analysis) -> dict[str, Any]:
+    """Return what is said of any mission, whether it has one machine or is kept in parts."""
+    machine = mission.machine
+    return {
+        "mission": mission.text,
+        "format": mission.format,
+        "formula": None if mission.formula is None else str(mission.formula),
+        "words": mission.words,
+        "propositions": list(mission.propositions),
+        "satisfiable": analysis.satisfiable,
+        "co_safe": machine.co_safe,
+        "can_fail": analysis.can_fail,
+        "infinite": machine.endless,
+        "reading": reading_document(mission),
+        "witness": as_lists(analysis.witness),
+        "counterexample": as_lists(analysis.counterexample),
+    }
+
+
+def judgement_document(judgement: Judgement, names: Sequence[str]) -> dict[str, Any]:
+    """Return how a trace was judged; `names` are those of the machine's states."""
+    return {
+        "states": [names[state] for state in judgement.states],
+        "satisfied": judgement.satisfied,
+        "accepted_at": judgement.accepted_at,
+        "visits": judgement.visits,
+    }
+
+
+def as_lists(trace: Trace | None) -> list[list[str]] | None:
+    """Return a trace as sorted lists of labels."""
+    return None if trace is None else [sorted(labels) for labels in trace]
 
 
 def _steps(span: tuple[int, int] | None) -> str:

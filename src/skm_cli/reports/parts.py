@@ -7,7 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from skm_cli.output import console, counted
-from skm_cli.reports.check import reading_document
+from skm_cli.reports.check import judgement_document, mission_document
 from skm_machine import Mission
 from skm_machine.analysis import Analysis, Judgement, meaning
 from skm_machine.factored import FactoredMachine
@@ -25,22 +25,11 @@ def parts_document(
     machine = mission.machine
     assert isinstance(machine, FactoredMachine)
     document: dict[str, Any] = {
-        "mission": mission.text,
-        "format": mission.format,
-        "formula": str(mission.formula),
-        "words": mission.words,
-        "propositions": list(mission.propositions),
-        "satisfiable": analysis.satisfiable,
-        "co_safe": machine.co_safe,
-        "can_fail": analysis.can_fail,
-        "infinite": machine.endless,
-        "reading": reading_document(mission),
+        **mission_document(mission, analysis),
         "parts": [
             {"clause": str(part.clause), "states": part.num_states} for part in machine.watched
         ],
         "recurrences": [str(part.clause) for part in machine.recurrences],
-        "witness": _lists(analysis.witness),
-        "counterexample": _lists(analysis.counterexample),
     }
     if plan is not None:
         document["plan"] = {
@@ -52,17 +41,8 @@ def parts_document(
     if refused:
         document["refused"] = refused
     if judgement is not None:
-        document["trace"] = {
-            "states": [machine.names[state] for state in judgement.states],
-            "satisfied": judgement.satisfied,
-            "accepted_at": judgement.accepted_at,
-            "visits": judgement.visits,
-        }
+        document["trace"] = judgement_document(judgement, machine.names)
     return document
-
-
-def _lists(trace: list[frozenset[str]] | None) -> list[list[str]] | None:
-    return None if trace is None else [sorted(labels) for labels in trace]
 
 
 def print_parts(mission: Mission, analysis: Analysis, document: dict[str, Any]) -> None:

@@ -67,8 +67,8 @@ def print_table(rows: Sequence[tuple[Path, Verification | str]]) -> None:
     table = plain_table("", headers)
     for path, found in rows:
         if isinstance(found, str):
-            told = escape(found.removeprefix(f"{path} ")[:160])
-            table.add_row(path.name, "", "", "", "", "", f"[red]{told}[/red]")
+            reason = escape(found.removeprefix(f"{path} ")[:160])
+            table.add_row(path.name, "", "", "", "", "", f"[red]{reason}[/red]")
             continue
         kinds = ", ".join(dict.fromkeys(wrong.kind for wrong in found.disagreements))
         result = f"[red]{found.result}: {kinds}[/red]" if kinds else found.result

@@ -37,6 +37,8 @@ class Loops:
             diagrams = self.diagrams
             low, high = diagrams.low[function], diagrams.high[function]
             eventual, lasting = self.obligation_signs(diagrams.variable[function])
+            # Where high does not imply low, the variable occurs positively somewhere; operators
+            # under an odd number of negations change sides (¬F is G).
             positive, negative = not diagrams.implies(high, low), not diagrams.implies(low, high)
             below, above = self.signs(low), self.signs(high)
             found = self._signs[function] = (
@@ -74,6 +76,8 @@ class Loops:
         """Tell whether one loop from the first state of `component`, of residual `function`, is."""
         if function <= ONE:
             return function == ONE
+        # Of an obligation property all loops of a component agree (see above), so the cheapest one
+        # will do.
         loop = _shortest_loop(rows, component)
         return self.holds(function, [self._some_label_set(label) for label in loop])
 
@@ -115,6 +119,9 @@ class Loops:
                     case _:
                         kept = [value(left, position) for position in steps]
                         found = [value(right, position) for position in steps]
+                        # Twice round the loop: the value at its end depends on that at its
+                        # beginning. Begun at the truth of the right side, it is the least fixed
+                        # point (U).
                         for position in [*reversed(steps), *reversed(steps)]:
                             later_holds = found[(position + 1) % len(loop)]
                             found[position] = found[position] or (kept[position] and later_holds)
@@ -184,6 +191,8 @@ class Acceptor:
     def start(self, now: int) -> AcceptorState | None:
         """Return the state that owes `now` and all that is committed; None if that is impossible."""
         safe, current = self.bounded, now
+        # What lasts a bounded time cannot be put off forever, so it needs no turn: it has to stay
+        # possible.
         if is_bounded(self.residuals, now):
             safe, current = self.diagrams.conjunction(safe, now), ONE
         elif not self.parts:
@@ -211,6 +220,7 @@ class Acceptor:
         for leaves, label in residuals.split(roots).items():
             target = self._after(state.turn, *leaves)
             if target is not None:
+                # One edge for each target: parallel edges would multiply in every product.
                 merged[target] = diagrams.disjunction(merged.get(target, ZERO), label)
         return [(label, target, marked) for (target, marked), label in merged.items()]
 
@@ -224,15 +234,20 @@ class Acceptor:
             return None
         marked = current == ONE and not pending
         remaining = list(pending)
+        # The turn passes over all parts that owe nothing in one step; otherwise marks would come
+        # too rarely to be useful.
         while pending and current == ONE and not marked:
             turn += 1
             if turn == len(pending):
                 turn, marked = 0, True
             current, remaining[turn] = remaining[turn], ONE
+        # The part whose turn it is has to be met anew from here on.
         if pending and current == ONE:
             current = self.parts[turn]
         everything = current
         for index, part in enumerate(self.parts):  # drop what the other obligations imply
+            # An eventuality (F ψ) that is due again at every step is implied by its later
+            # occurrences, and so need not be remembered.
             if self.residuals.is_eventual(part) or diagrams.implies(everything, remaining[index]):
                 remaining[index] = ONE
             everything = diagrams.conjunction(everything, remaining[index])
@@ -341,6 +356,8 @@ class Marking:
             found: dict[int, int] | Unmarked | None = self._obvious(structure, component)
             if found is None and search:
                 step = partial(self._searched, structure, component)
+                # The search may be too dear; what it would have found is then covered by
+                # commitments, at the price of ε-transitions.
                 found = self.residuals.limits.attempt(step)
             if found is None:
                 entries = entry_states(structure, component)
@@ -366,8 +383,10 @@ class Marking:
     def _searched(self, structure: Structure, component: list[int]) -> dict[int, int] | Unmarked:
         """Return the marked label sets of each state of a component, if marks can tell."""
         entries = entry_states(structure, component)
+        # The negated residual's acceptors accept what the residual rejects.
         rejecting = _Product(self, structure, component, entries, self.diagrams.negation)
         bad = rejecting.accepting_labels()
+        # Nothing is rejected: every edge may be marked.
         if all(label == ZERO for label in bad.values()):
             return dict.fromkeys(component, ONE)
         accepting = _Product(self, structure, component, entries, lambda function: function)
@@ -381,7 +400,7 @@ class Marking:
         return None if obvious is None else ONE in obvious.values()
 
     def lasting(self, structure: Structure, component: list[int]) -> tuple[set[int], bool]:
-        """Return the states of a component that accepted words come back to for ever;
+        """Return the states of a component that accepted words come back to forever;
 
         and whether all words are accepted that stay among these.
         """
@@ -433,6 +452,8 @@ class _Product:
                             self.nodes.append(node)
                         row.append((both, numbers[node], marked))
             self.rows.append(row)
+            # Nodes of this product are small compared with states of a result, so four count as
+            # one.
             marking.residuals.limits.check(len(self.rows) // 4)
 
     def accepting_labels(self) -> dict[int, int]:
@@ -453,7 +474,7 @@ class _Product:
         return found
 
     def kept_commitments(self) -> dict[int, list[Start]]:
-        """Return for each state the commitments of those made there that can be kept for ever."""
+        """Return for each state the commitments of those made there that can be kept forever."""
         kept = set[int]()
         successors = [[target for _, target, _ in row] for row in self.rows]
         for cycle in cyclic_components(successors):
@@ -494,6 +515,8 @@ def entry_states(structure: Structure, component: Sequence[int]) -> list[int]:
     if len(component) > MAX_THINNED:
         return _returned_to(structure, component)
     entries = sorted(component)
+    # Later functions first: those made early are those of the formula itself, good states to enter
+    # from.
     for state in sorted(component, key=lambda state: -structure.functions[state]):
         without = set(component) - (set(entries) - {state})
         rows = {s: [t for _, t in structure.rows[s] if t in without] for s in without}
@@ -576,6 +599,8 @@ class Residue:
         """Tell whether some infinite trace satisfies `function`; also if that takes too long."""
         order, seen = [function], {function}
         for residual in order:  # grows while it is walked
+            # Too large counts as satisfiable: two residuals are then taken to differ, which is
+            # always sound.
             if self._satisfiable.get(residual) or len(order) > MAX_SATISFIABILITY_STATES:
                 return True
             if any(self._is_live(*start) for start in self.marking.starts(residual)):
@@ -585,6 +610,7 @@ class Residue:
                 if target not in seen and self._satisfiable.get(target) is not False:
                     seen.add(target)
                     order.append(target)
+        # None of all that were reached has a live acceptor, so none of them is satisfiable.
         self._satisfiable.update(dict.fromkeys(order, False))
         return False
 
@@ -634,7 +660,7 @@ class Companion:
 
 
 def waiting(marking: Marking, structure: Structure) -> Companion:
-    """Return the companion of what a residual waits for, if all that may last for ever does.
+    """Return the companion of what a residual waits for, if all that may last forever does.
 
     Once that has come, it is taken from the residual of that moment, as at a breakpoint: made for
     recurrence formulas, in which no F, U or M has a G, R or W below it.
@@ -643,6 +669,7 @@ def waiting(marking: Marking, structure: Structure) -> Companion:
 
     def step(pending: Hashable) -> list[tuple[int, Hashable]]:
         edges = residuals.edges(pending) if isinstance(pending, int) else []
+        # ONE: it has come, ZERO: it never will; in both cases waiting starts anew.
         return [(label, after if after > ONE else None) for label, after in edges]
 
     def start(state: int) -> int:
@@ -680,7 +707,7 @@ def accompanied(
     for state, kept in order:  # grows while it is walked
         residuals.limits.check(len(order))
         if len(order) > MAX_COMPANION_STATES:
-            raise LimitReachedError(f"more than {MAX_STATES} states")
+            raise LimitReachedError(f"more than {MAX_COMPANION_STATES} states")
         row: dict[tuple[int, Hashable], int] = {}
 
         def add(
@@ -694,6 +721,7 @@ def accompanied(
             rest = label
             for other, after in steps if target in where else []:
                 add(target, after, diagrams.conjunction(label, other), row)
+                # What no edge of the companion covers goes on with a new one.
                 rest = diagrams.conjunction(rest, diagrams.negation(other))
             add(target, None, rest, row)
         for node, label in row.items():
@@ -818,6 +846,7 @@ def _exceeding(graph: Graph, compared: Sequence[int], limits: Limits) -> set[tup
             for target, marked, other_marked in rows[node]
         ):
             more |= inside
+    # A difference further on is a difference here.
     more |= reaching([[target for target, _, _ in row] for row in rows], more)
     return {pair for pair, number in numbers.items() if number in more}
 
@@ -868,6 +897,7 @@ def _closure(graph: Graph, block: Sequence[int], first: int, second: int) -> lis
         one, two = stack.pop()
         if joined[one] == joined[two]:
             continue
+        # The smaller name stays, so names do not depend on the order of merging.
         keep, drop = sorted((joined[one], joined[two]))
         joined = [keep if name == drop else name for name in joined]
         members = [state for state, name in enumerate(joined) if name == keep]
@@ -886,6 +916,7 @@ def _merged(graph: Graph, block: Sequence[int]) -> Graph | None:
     """Return the automaton of the blocks with the best marks, or None if marks cannot tell there."""
     diagrams = graph.diagrams
     bad: dict[int, int] = dict.fromkeys(block, ZERO)
+    # Cycles without a mark reject: no edge on them may be marked after merging either.
     unmarked = [[(label, t) for label, t, marked in row if not marked] for row in graph.rows]
     for cycle in cyclic_components([[t for _, t in row] for row in unmarked]):
         inside = set(cycle)
@@ -934,7 +965,7 @@ def conjunction_of(weak: Graph | None, parts: Sequence[Graph], limits: Limits) -
     where all of them are marked. An edge at which it has gone round is marked, if that of `weak` is.
     """
     graphs = [*parts, weak] if weak else list(parts)
-    product = _Product_products(graphs, limits)
+    product = _SynchronousProduct(graphs, limits)
 
     def edges(state: tuple[int, ...]) -> list[_Step]:
         turn, *states = state
@@ -944,6 +975,7 @@ def conjunction_of(weak: Graph | None, parts: Sequence[Graph], limits: Limits) -
                 found.append((label, product.dead, False))
                 continue
             passed = turn
+            # Several parts may be marked on one edge; the turn goes past all of them at once.
             while passed < len(parts) and marks[passed]:
                 passed += 1
             round_done = passed == len(parts)
@@ -956,7 +988,7 @@ def conjunction_of(weak: Graph | None, parts: Sequence[Graph], limits: Limits) -
 
 def disjunction_of(parts: Sequence[Graph], limits: Limits) -> Graph:
     """Return the automaton of one of `parts` at least: marked where one of them is."""
-    product = _Product_products(parts, limits)
+    product = _SynchronousProduct(parts, limits)
 
     def edges(state: tuple[int, ...]) -> list[_Step]:
         return [(label, to, any(marks)) for label, to, marks in product.combined(state)]
@@ -964,7 +996,7 @@ def disjunction_of(parts: Sequence[Graph], limits: Limits) -> Graph:
     return product.graph(tuple(0 for _ in parts), edges)
 
 
-class _Product_products:
+class _SynchronousProduct:
     """Automata that read the same trace side by side."""
 
     def __init__(self, graphs: Sequence[Graph], limits: Limits) -> None:
@@ -1048,6 +1080,7 @@ def recurrence_graph(formula: Formula, limits: Limits) -> Graph | None:
         for (after, still_awaited), label in residuals.split(roots).items():
             marked = still_awaited == ONE and after != ZERO
             node = (after, commitments.if_all_lasts(after) if marked else still_awaited)
+            # All ways to lose are one dead state.
             node = (ZERO, ZERO) if ZERO in node else node
             if node not in numbers:
                 numbers[node] = len(order)

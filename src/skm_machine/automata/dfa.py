@@ -17,8 +17,11 @@ class AutomatonEdge:
     """An edge: from `source` to `target` on every label set that satisfies the Boolean `label`."""
 
     source: int
+    """The state that it leaves."""
     target: int
+    """The state that it leads to."""
     label: Formula
+    """What has to hold for it to be taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class Automaton:
     """The next state for each state and label set."""
 
     accepting: frozenset[int]
+    """The states in which a trace may end."""
 
     @property
     def propositions(self) -> tuple[str, ...]:

@@ -70,8 +70,10 @@ class Translation:
         self.marking = Marking(self.residuals)
 
     def graph(self, formula: Formula) -> Graph:
-        """Return a small Büchi automaton of `formula`; it has ε-transitions unless it is
-        deterministic."""
+        """Return a small Büchi automaton of `formula`.
+
+        It has ε-transitions unless it is deterministic.
+        """
         if self.plain:
             structure = residual_structure(self.residuals, self.residuals.function(formula))
             graph = with_epsilon_transitions(
@@ -124,8 +126,7 @@ class Translation:
         return None
 
     def _limit_deterministic(self, structure: Structure, marks: Marks) -> Graph:
-        """Return an automaton with ε-transitions, the smallest of some that take them sooner or
-        later."""
+        """Return an automaton with ε-transitions, the smallest of some that take them soon or late."""
         if len(structure.rows) <= MAX_COMPARED:
             structure, marks = self.limits.attempt(lambda: self._merged(structure, marks)) or (
                 structure,
@@ -344,7 +345,7 @@ def best_graph(formula: Formula, limits: Limits) -> Graph:
     half = limits.half()
     try:
         graph = Translation(names, half).graph(formula)
-        half.deadline = limits.deadline  # whoever goes on with its diagrams has all of the time
+        half.deadline = limits.deadline  # later steps on its diagrams have the full time
         return graph
     except TooManyStatesError:
         raise

@@ -60,6 +60,8 @@ class Diagrams:
 
     def node(self, variable: int, low: int, high: int) -> int:
         """Return the function that is `high` where `variable` holds and `low` elsewhere."""
+        # Reduced diagrams: a node that tests nothing is left out, so equal functions are equal
+        # numbers.
         if low == high:
             return low
         key = (variable, low, high)
@@ -68,6 +70,7 @@ class Diagrams:
             found = self._nodes[key] = len(self.variable)
             if found > MAX_NODES:
                 raise LimitReachedError(f"a table of more than {MAX_NODES} nodes")
+            # The clock is looked at now and then only: nodes are made by the million.
             if self._check is not None and not found % 1024:
                 self._check()
             self.variable.append(variable)
@@ -77,6 +80,8 @@ class Diagrams:
 
     def leaf(self, value: int) -> int:
         """Return the leaf that holds `value`, for functions whose values are not truth values."""
+        # Through the same table, so that equal leaves are one node. Its `low` and `high` are no
+        # nodes, but a key that no inner node has.
         node = self.node(_LEAF_VARIABLE, ~value, value)
         self._values[node] = value
         return node
@@ -98,6 +103,7 @@ class Diagrams:
             return then
         if test == ZERO:
             return other
+        # The test itself: then nothing needs to be built, and the memo stays small.
         if then == ONE and other == ZERO:
             return test
         key = (test, then, other)
@@ -105,6 +111,7 @@ class Diagrams:
         if found is not None:
             return found
         variable, low, high = self.variable, self.low, self.high
+        # The first variable that any of the three tests: all diagrams keep one order.
         top = min(variable[test], variable[then], variable[other])
         test_low, test_high = (low[test], high[test]) if variable[test] == top else (test, test)
         then_low, then_high = (low[then], high[then]) if variable[then] == top else (then, then)
@@ -147,6 +154,7 @@ class Diagrams:
         memo: dict[tuple[int, int], int] = {}
 
         def cofactor(function: int, care: int) -> int:
+            # A leaf cannot become simpler, whatever is known.
             if care == ONE or self.variable[function] == _LEAF_VARIABLE:
                 return function
             found = memo.get((function, care))
@@ -154,6 +162,7 @@ class Diagrams:
                 top = min(self.variable[function], self.variable[care])
                 low, high = self._cofactors(function, top)
                 care_low, care_high = self._cofactors(care, top)
+                # This side never happens, so the test is not needed.
                 if care_low == ZERO:
                     found = cofactor(high, care_high)
                 elif care_high == ZERO:
@@ -166,8 +175,9 @@ class Diagrams:
         return cofactor(function, care)
 
     def split(self, roots: tuple[int, ...], variable: int) -> dict[tuple[int, ...], int]:
-        """Return, for each combination of nodes below `roots` that test no variable before `variable`,
-        the function of the earlier variables that leads there.
+        """Return functions of the variables before `variable`, by where they lead.
+
+        Where they lead is a combination of nodes below `roots` that test none of these variables.
         """
         memo: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
 
@@ -210,6 +220,7 @@ class Diagrams:
         stack = [formula]
         while stack:
             sub = stack[-1]
+            # A stack of its own: formulas with bounds are nested deeper than Python recurses.
             missing = [operand for operand in sub.operands if operand not in known]
             if sub in known:
                 stack.pop()
@@ -269,17 +280,21 @@ class Diagrams:
             top = min(self.variable[lower], self.variable[upper])
             lower_0, lower_1 = self._cofactors(lower, top)
             upper_0, upper_1 = self._cofactors(upper, top)
+            # What must be covered on this side and must not on the other: such cubes need the
+            # literal.
             cubes_0, done_0 = cover(self.conjunction(lower_0, self.negation(upper_1)), upper_0)
             cubes_1, done_1 = cover(self.conjunction(lower_1, self.negation(upper_0)), upper_1)
             left = self.disjunction(
                 self.conjunction(lower_0, self.negation(done_0)),
                 self.conjunction(lower_1, self.negation(done_1)),
             )
+            # What is left can be covered without the literal.
             cubes_both, done_both = cover(left, self.conjunction(upper_0, upper_1))
             cubes = [((top, True), *cube) for cube in cubes_1]
             cubes += [((top, False), *cube) for cube in cubes_0]
             cubes += cubes_both
             if len(cubes) > most:
+                # Parities have exponentially many cubes; case distinctions are shorter then.
                 raise _TooManyCubesError
             memo[key] = (cubes, self.disjunction(done_both, self.node(top, done_0, done_1)))
             return memo[key]
@@ -370,6 +385,8 @@ class Diagrams:
         if function not in memo:
             atom = atoms[self.variable[function]]
             low = self._cases(self.low[function], atoms, memo)
+            # One side is the negation of the other: an exclusive or, which would be two cases of
+            # equal size.
             if self.high[function] == self.negation(self.low[function]):
                 memo[function] = Formula("xor", (atom, low))
             else:
@@ -395,6 +412,7 @@ def _factored(cubes: list[Cube], atoms: list[Formula]) -> Formula:
     ]
     rest.sort(key=lambda formula: (len(formula.operands), str(formula)))
     parts = [_literal(literal, atoms) for literal in common]
+    # Positive literals first, as people write them.
     parts.sort(key=lambda formula: formula.operator == "!")
     return conjunction(*parts, disjunction(*rest))
 
@@ -468,6 +486,7 @@ class DecisionTable:
 
     def outcome(self, state: int, labels: Collection[str]) -> int:
         """Return the outcome of `labels` in `state`: a look-up, from the second time on."""
+        # Callers mostly have frozensets: to make them anew would cost more than the look-up.
         key = (state, labels if isinstance(labels, frozenset) else frozenset(labels))
         found = self._known.get(key)
         if found is None:
@@ -504,6 +523,7 @@ class DecisionTable:
                     stack += (diagrams.low[node], diagrams.high[node])
         leaves = [node for node in sorted(seen) if diagrams.value(node) is not None]
         inner = [node for node in sorted(seen) if diagrams.value(node) is None]
+        # A node is younger than those below it, so sorted by number each comes after its children.
         place = {node: index for index, node in enumerate([*leaves, *inner])}
         nodes = [(place[diagrams.low[node]], place[diagrams.high[node]]) for node in inner]
         outcomes = [self._value(leaf) for leaf in leaves]
@@ -571,6 +591,7 @@ class DecisionTable:
             following = list(above.get(node, ()))
             for state in states_of.get(node, ()):
                 found.add(state)
+                # A state that can get there makes all leaves that lead to it good, too.
                 following += leaves_to.get(state, ())
             for other in following:
                 if other not in marked:
@@ -640,6 +661,7 @@ class DecisionTable:
                     if high is not None:
                         high |= {self.propositions[diagrams.variable[node]]}
                     found = [labels for labels in (low, high) if labels is not None]
+                    # Of label sets of equal length the one without the variable: `low` comes first.
                     best[node] = min(found, key=len, default=None)
             return best[node]
 
@@ -656,6 +678,7 @@ class DecisionTable:
         self, states: Iterable[int], outcome: Callable[[int], int], constants: Iterable[int] = ()
     ) -> DecisionTable:
         """Return the table of `states` with its outcomes renamed, then states with one outcome each."""
+        # A table of its own: outcomes that become equal merge, and the old nodes can be freed.
         diagrams, memo = Diagrams(), dict[int, int]()
 
         def leaf(node: int) -> int | None:
@@ -795,6 +818,8 @@ def table_from_edges(
         for outcome, function in by_outcome.items():
             overlap = diagrams.conjunction(covered, function)
             if overlap != ZERO:
+                # The whole overlap as a formula: it says what to exclude, better than one label set
+                # would.
                 example = diagrams.short_formula(overlap, [proposition(p) for p in propositions])
                 raise NondeterministicError(
                     f"state {state} is not deterministic: several edges fit where '{example}' holds"

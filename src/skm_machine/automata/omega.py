@@ -61,6 +61,7 @@ class OmegaAutomaton:
     """What a step may do: one move in a deterministic automaton, none where the run ends."""
 
     initial: int = 0
+    """The state that every trace begins in."""
     epsilon_transitions: tuple[tuple[int, ...], ...] = ()
     """For each state, the states that a run may go to without reading anything; () if there are none."""
 

@@ -3,7 +3,7 @@
 The residual after a finite trace is what must still come. A residual is *lasting* if it can stay for
 ever: some word leads back to it, and is accepted when repeated without end. After `F a & G !b` has seen
 an a, `G !b` is lasting; before, it is not. A language *tells* whether it is satisfied so far if no word
-that passes lasting residuals only is rejected: who stays there for ever has satisfied it.
+that passes lasting residuals only is rejected: who stays there forever has satisfied it.
 
 All obligation properties tell, the Boolean combinations of safe and co-safe ones (`G !a`, `F a`). So do
 some others: `F(a & X(F b & G !c))` falls back to an earlier residual with every c. `G F a`, `F G a` and

@@ -258,7 +258,7 @@ def _parts(
     return [functions[part] for part in temporal] + ([together] if boolean else [])
 
 
-# Commitments: which of a residual's G, R and W formulas will hold for ever from now on.
+# Commitments: which of a residual's G, R and W formulas will hold forever from now on.
 #
 # With P a set of such subformulas ψ, write χ[P] for χ with every ψ in P replaced by true, and
 # every other one by its strong form (`G α` by false, `α R β` by `α M β`, `α W β` by `α U β`).
@@ -272,7 +272,7 @@ def _parts(
 # from i on, and χ[P] implies χ where it does. From left to right, take P = {ψ : w ⊨ F G ψ} and i
 # so late that all of it holds; a ψ outside of P that holds fails later, so its strong form holds.
 # This is the side of the Master Theorem (Esparza, Křetínský and Sickert, "One theorem to rule
-# them all", LICS 2018) that guesses what holds for ever only, as in Sickert, Esparza, Jaax and
+# them all", LICS 2018) that guesses what holds forever only, as in Sickert, Esparza, Jaax and
 # Křetínský (CAV 2016).
 #
 # No G, R or W is left in what a commitment asks, so a deterministic automaton decides it:

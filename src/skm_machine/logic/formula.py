@@ -53,9 +53,13 @@ class Formula:
 
     __slots__ = ("__weakref__", "_boolean", "depth", "name", "operands", "operator")
     operator: str
+    """The operator at its root, or that it is a proposition or a constant."""
     operands: tuple[Formula, ...]
+    """What the operator is applied to."""
     name: str
+    """The name of a proposition; the window of an operator with a bound in seconds."""
     depth: int
+    """How many operators are nested in it."""
     _boolean: bool
 
     _interned: ClassVar[WeakValueDictionary[tuple[str, tuple[Formula, ...], str], Formula]] = (

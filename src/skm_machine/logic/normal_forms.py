@@ -60,7 +60,7 @@ def seen_through(formula: Formula) -> Formula:
 
     On finite traces, `!X !a` asks nothing of a step that does not come, so that `G[0,9] a` would hold at
     the first step. Where a is still to be brought about, or to be seen through, the next step must come:
-    `X a`. Only what lasts for ever (G, R, W) is judged by what came so far.
+    `X a`. Only what lasts forever (G, R, W) is judged by what came so far.
     """
     forms: dict[tuple[Formula, bool], Formula] = {}
     changed = False

@@ -13,7 +13,7 @@ from skm_machine.logic.formula import Formula, conjunction, negation
 #
 # After Menghi, Tsigkanos, Pelliccione, Ghezzi and Berger, "Specification Patterns for Robotic
 # Missions" (IEEE Transactions on Software Engineering, 2021). A place is a Boolean formula; each
-# function returns the conjuncts of its pattern, so that they can be told again from one another.
+# function returns the conjuncts of its pattern, so that the pattern can be recognised from them again.
 
 
 Places = Sequence[Formula]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skm_machine.logic.formula import Formula
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.baselines.problem import (
     Machines,
@@ -27,7 +26,7 @@ from skm_sim.arrays import FloatArray, IntArray
 # 4.2).
 #
 # Edges into failure have none, as in the authors' code. Nor have edges that no label set of the
-# world takes: an option for `coffee & mail`, which is nowhere, can only be tried in vain.
+# world takes: an option for `coffee & mail`, which is nowhere, can only be tried without success.
 
 
 class Options(NamedTuple):
@@ -90,18 +89,6 @@ def _edges(
 
 def _all(machine: RewardMachine, state: int) -> Sequence[tuple[int, float]]:
     return [machine.outcomes[index] for index in machine.delta.outcomes(state)]
-
-
-def unachievable_edges(problem: Problem) -> list[tuple[str, Formula]]:
-    """Return the edges that are left out, as (state, label), for those who ask why."""
-    left_out = []
-    for mission in problem.missions:
-        machine = mission.machine
-        kept = _edges(machine, problem, unachievable=False)
-        for u, target, reward in sorted(_edges(machine, problem, unachievable=True) - kept):
-            outcome = next(o for o in machine.outcomes if o == (target, reward))
-            left_out.append((machine.names[u], machine.label(u, [outcome])))
-    return left_out
 
 
 # HRM: options for the machine's edges, learned off-policy, under a controller (Icarte et al.,

@@ -19,13 +19,15 @@ from skm_primitives.evaluation.exact import IMPOSSIBLE, optimal_steps
 from skm_primitives.evaluation.random_missions import random_missions
 from skm_primitives.execution.episodes import run_episode
 from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.execution.replanning import avoided_labels
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.planning.policy import Policy
 from skm_primitives.planning.shield import AnyShield, make_shield
 from skm_primitives.skills.values import Primitives
+from skm_sim.finite_world import FiniteWorld
 from skm_sim.maps.building import Building
 from skm_sim.maps.places import Places
-from skm_sim.robots.drive import DriveConfig, Driving, Entered, drive_in
+from skm_sim.robots.drive import Drive, DriveConfig, Driving, Entered, drive_in
 from skm_sim.robots.embodiment import EmbodimentDrive
 from skm_sim.robots.path_follower import Chassis
 from skm_sim.robots.pose import Limits
@@ -139,6 +141,7 @@ def run_on_robot(
 
     judge.clock = now
     run.begin(state.value, state.labels, now())
+    tell_avoided(drive, run)
     limit = simulated.now + seconds
     while not run.over and simulated.now < limit:
         decision = run.decide(primitives.values(state.value, run.history))
@@ -149,12 +152,19 @@ def run_on_robot(
         while not entered and simulated.now < limit and not run.advance(state.value, now()):
             entered = simulated.period(DRIVE_CONFIG.period, go=True)
         for state in entered:
-            if not run.over:
-                run.enter(state.value, state.labels, now())
+            if not run.over and run.enter(state.value, state.labels, now()):
+                tell_avoided(drive, run)
     for _ in range(COMING_TO_REST):
         simulated.period(DRIVE_CONFIG.period, go=False)
     truth, mission = str(judge.tracker.status.value), policy.mission.text
     return RobotRun(mission, _outcome(run), truth, simulated.now, judge.way, planned, touched)
+
+
+def tell_avoided(drive: Driving, run: MissionRun) -> None:
+    """Tell a drive through a map what would fail the mission now, as the machine does with each leg."""
+    world = run.skills.world_model
+    if isinstance(drive, Drive) and drive.walk.sure is not None and isinstance(world, FiniteWorld):
+        drive.walk.sure.avoid = frozenset(avoided_labels(run, world))
 
 
 def _outcome(run: MissionRun) -> str:
@@ -299,7 +309,7 @@ SECONDS_A_STEP: Final = 1.25
 
 @dataclass(frozen=True)
 class EmbodimentTrial:
-    """A task, the file that says where things are, and where the robot starts."""
+    """A task, the file that says where objects are, and where the robot starts."""
 
     task: Task
     objects: Path

@@ -28,14 +28,19 @@ class Episode:
     status: Status
     """`RUNNING` if the time was up first, or the mission got nowhere."""
     steps: int
+    """How many steps it had."""
     total_reward: float
+    """The rewards of the machine, added up."""
     discounted_return: float
+    """The same, discounted from the first step on."""
     accepting_visits: int
+    """How often a transition was rewarded: of a recurring mission, its rounds."""
     transitions: tuple[Transition, ...]
     """All of them, unlike a tracker's: an episode is kept whole, for it has a step limit."""
     observations: tuple[Any, ...]
     """What was observed, the start first."""
     decisions: tuple[Decision, ...]
+    """What was decided in each step, if that was asked for."""
     stalled: bool = False
     """Whether it was given up: it got nowhere, or whatever was left to do would have failed."""
     world_ended: bool = False

@@ -1,4 +1,4 @@
-"""A world and a mission as one Gymnasium environment: for whoever wants to learn one mission.
+"""A world and a mission as one Gymnasium environment: to learn one mission with any RL library.
 
     env = MissionEnv(get_domain("lake").make(), "F(tree & X F gift)", max_steps=200)
 
@@ -84,12 +84,18 @@ class MissionEnv(gymnasium.Env[Any, Any]):
     def __init__(self, env: AnyEnv, mission: Mission | str, max_steps: int | None = None) -> None:
         """`env` tells `info["labels"]`: a domain's, or one made by `skm_sim.label_env`."""
         self.env = env
+        """The environment that the mission is carried out in."""
         self.mission = _checked(mission, getattr(env.unwrapped, "propositions", None))
+        """The mission that rewards."""
         self.max_steps = max_steps
+        """Steps after which an episode is cut."""
         self.tracker = MissionTracker(self.mission.machine, ())
+        """Where in the mission the episode is."""
         self._product = ProductSpace(env.observation_space, self.mission.machine.num_states)
         self.observation_space = self._product.space
+        """The environment's observation with the state of the machine."""
         self.action_space = env.action_space
+        """That of the environment."""
         self.metadata, self.render_mode = env.metadata, env.render_mode
 
     def reset(
@@ -142,13 +148,18 @@ class MissionVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.batch, self.num_envs, self.max_steps = batch, batch.num_envs, max_steps
         self._names: tuple[str, ...] = tuple(getattr(batch, "propositions", ()))
         self.mission = _checked(mission, self._names)
+        """The mission that rewards."""
         machine = self.mission.machine
         self.trackers = [MissionTracker(machine, ()) for _ in range(batch.num_envs)]
+        """Where in the mission each environment of the batch is."""
         self._product = ProductSpace(batch.single_observation_space, machine.num_states)
         self.single_observation_space = self._product.space
+        """An observation of one environment with the state of its machine."""
         self.observation_space = batch_space(self._product.space, batch.num_envs)
+        """The same of the batch."""
         self.single_action_space, self.action_space = batch.single_action_space, batch.action_space
         self.metadata = {**batch.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
+        """As Gymnasium has it: an environment that ended begins again with the next step."""
         self._sets: dict[bytes, frozenset[str]] = {}
         self._ended: BoolArray = np.zeros(batch.num_envs, np.bool_)
         self._world_ended: BoolArray = np.zeros(batch.num_envs, np.bool_)

@@ -1,6 +1,6 @@
 """A mission under way, one state of the world at a time: Algorithm 3, and the only place it is in.
 
-Whoever runs a mission drives one of these: `run_episode` in a loop, evaluations, few-shot learning, and
+All that runs missions drives one of these: `run_episode` in a loop, evaluations, few-shot learning, and
 the machine node, which is called when something arrives. It steps the tracker and the policy; the values
 of a state are handed to it.
 """
@@ -35,15 +35,22 @@ class MissionRun:
         self, policy: Policy, skills: Skills, max_steps: int, shield: AnyShield | None = None
     ) -> None:
         self.policy = policy
+        """What decides."""
         self.skills = skills
+        """The skills that are composed."""
         self.max_steps = max_steps
+        """Steps after which the run is cut."""
         self.machine = policy.mission.machine
+        """The reward machine of the mission."""
         self.tracker = MissionTracker(self.machine, skills.constraints, policy.mission.clocks)
+        """Where in the mission the run is."""
         self._step_seconds = policy.mission.step_seconds
         self._planned = policy.mission.planned.machine
         """The machine that the plan is of."""
         self.decision: Decision | None = None
+        """The latest decision."""
         self.shield = shield
+        """Whether actions after which the mission can only fail are replaced."""
         self.blocked = False
         """Whether the shield lets nothing pass: the robot is to stop, and the mission is over."""
         goals = len(skills.goals) + 1  # The last is none.

@@ -153,8 +153,9 @@ class Narrator:
         label_sets: Collection[LabelSet],
         learned: Collection[str] | None = None,
     ) -> None:
-        """`learned`: what the skills have learned to avoid, where they are all that is known of the
-        world; their distances are beliefs then, and so they are told. None: ways are planned.
+        """Tell what skills believe as that, where they are all that is known of the world.
+
+        `learned` is what they have learned to avoid then; None: ways are planned.
         """
         self._mission = mission
         self._learned = None if learned is None else frozenset(learned)
@@ -245,9 +246,9 @@ class Narrator:
         """Return the names that tell a label set from others: those that hold, those that do not."""
         read = labels.intersection(self._names)
         named = telling([read], [o for o in others if o != read], self._names).propositions()
-        told = [name for name in self._names if name in named]
-        held = [_plain(name) for name in told if name in read]
-        return held, [_plain(name) for name in told if name not in read]
+        listed = [name for name in self._names if name in named]
+        held = [_plain(name) for name in listed if name in read]
+        return held, [_plain(name) for name in listed if name not in read]
 
     def _name(self, state: int, outcome: Outcome, phrases: Phrases) -> str:
         """Return what brings an outcome about: alternatives, the simplest ones."""
@@ -482,23 +483,23 @@ class Narrator:
             length += f" ({phrases.number(end.seconds)} s)"
         fatal = [m for m in end.moves if self._is_fatal(Outcome(m.target, m.reward))]
         reached = [m for m in end.moves if m not in fatal and self._counts(m)]
-        told = [
+        visited = [
             phrases("at step", goal=self._reached(move, phrases), step=move.step)
             for move in reached[-MOST_MILESTONES:]
             if self._reached(move, phrases)
         ]
         if end.outcome == "failed" and fatal:
-            return phrases("failed", length=length) + self._blame(fatal[-1], end, told, phrases)
+            return phrases("failed", length=length) + self._blame(fatal[-1], end, visited, phrases)
         if end.outcome == "accepted" and end.rounds <= 1:
             said = phrases("done", length=length)
-            return said + (phrases("list", names=", ".join(told)) if told else "") + "."
+            return said + (phrases("list", names=", ".join(visited)) if visited else "") + "."
         if end.outcome in ("accepted", "satisfied so far"):
             key = "round done" if end.rounds == 1 else "rounds done"
             return phrases(key, length=length, n=end.rounds) + "."
         if end.outcome == "failed":
             return phrases("failed", length=length) + "."
         said = phrases("ended", length=length, outcome=outcome) + "."
-        said += phrases("until then", names=", ".join(told)) if told else ""
+        said += phrases("until then", names=", ".join(visited)) if visited else ""
         goal = "" if end.pursued is None else self._goal_name(*end.pursued, phrases)
         if goal and end.overdue and self._learned is not None:
             return said + phrases("sought", goal=goal, steps=phrases.steps(end.overdue))
@@ -509,11 +510,11 @@ class Narrator:
         source = self._far.get(move.source, 0)
         return move.reward > 0 or self._far.get(move.target, source) < source
 
-    def _blame(self, move: Transition, end: Ending, told: list[str], phrases: Phrases) -> str:
+    def _blame(self, move: Transition, end: Ending, visited: list[str], phrases: Phrases) -> str:
         """Return what failed a mission, which clause forbids it, and what would have been better."""
         late = self._too_late(move, phrases)
         if late:
-            return late + (phrases("until then", names=", ".join(told)) if told else "")
+            return late + (phrases("until then", names=", ".join(visited)) if visited else "")
         goal = self._reached(move, phrases)
         if not goal:
             return "."
@@ -525,8 +526,8 @@ class Narrator:
             said = phrases(what, goal=goal, names=names, step=move.step, clause=clause) + "."
         else:
             said = phrases(f"{what} there", goal=goal, names=names, step=move.step) + "."
-        if told:
-            said += phrases("until then", names=", ".join(told))
+        if visited:
+            said += phrases("until then", names=", ".join(visited))
         if not held:
             return said
         named = self._told_apart_by(move)
@@ -579,8 +580,8 @@ class Narrator:
             for labels in sets
         ]
         read = move.labels.intersection(self._names)
-        told = telling([read], [s for s in safe if s != read], self._names)
-        return frozenset(told.propositions())
+        shortest = telling([read], [s for s in safe if s != read], self._names)
+        return frozenset(shortest.propositions())
 
 
 def learned_constraints(skills: Skills) -> Collection[str] | None:

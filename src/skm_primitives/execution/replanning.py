@@ -84,8 +84,10 @@ def plan_from(
     *,
     shield: bool,
 ) -> Plan:
-    """Plan the rest of a mission, from a state of its machine; refuses what cannot be achieved from
-    here."""
+    """Plan the rest of a mission, from a state of its machine.
+
+    Refuses what cannot be achieved from here.
+    """
     rest = replace(mission, machine=mission.machine.begun_in(state))
     policy = make_policy(rest, skills, planner)
     policy.start(observation)
@@ -113,20 +115,21 @@ def way_ahead(run: MissionRun, cell: int) -> WayAhead | None:
         return None
     if world.chances is not None:
         return None
-    state, machine = run.tracker.state, policy.mission.planned.machine
-    places = policy.way_ahead(state, policy.place_of(cell), MOST_CELLS)
+    places = policy.way_ahead(run.tracker.state, policy.place_of(cell), MOST_CELLS)
     if places is None:
         return None  # It stays, or waits: there is nowhere to go.
     if world.state_of is not None:
         observed = {place: number for number, place in world.state_of.items()}
         places = [observed[place] for place in places if place in observed]
-    outcomes = [machine.step(state, labels) for labels in world.label_sets]
-    fatal = (
-        labels
-        for labels, outcome in zip(world.label_sets, outcomes, strict=True)
-        if is_fatal(run.machine, outcome)
+    return WayAhead(tuple(places), avoided_labels(run, world))
+
+
+def avoided_labels(run: MissionRun, world: FiniteWorld) -> tuple[frozenset[str], ...]:
+    """Return the label sets of the world that would fail the mission in the machine's present state."""
+    state, machine = run.tracker.state, run.policy.mission.planned.machine
+    return tuple(
+        labels for labels in world.label_sets if is_fatal(run.machine, machine.step(state, labels))
     )
-    return WayAhead(tuple(places), tuple(fatal))
 
 
 def closed_reason(error: SkmError, closed: Collection[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +21,12 @@ from skm_machine.tracker import MissionTracker, Status
 from skm_primitives.evaluation.task_trials import Comparison, Outcomes, run_worlds, task_trials
 from skm_primitives.execution.episodes import Episode, run_episode
 from skm_primitives.few_shot.finetuning import one_task
-from skm_primitives.learning.dqn import Arrays, optimiser_arrays, restore_optimiser
-from skm_primitives.learning.networks import EnsembleMLP, from_arrays, polyak_update, to_arrays
+from skm_primitives.learning.dqn import Arrays
+from skm_primitives.learning.networks import (
+    EnsembleMLP,
+    TrainedNetwork,
+    to_arrays,
+)
 from skm_primitives.learning.trainer import DeepLearner, TrainerSettings
 from skm_primitives.planning.options import transition_deadlines
 from skm_primitives.planning.planners import EVERY_PLANNER, make_policy
@@ -141,6 +144,7 @@ class TaskMemory:
     """A ring of steps. What follows a step lies behind it, but for the last one of an episode."""
 
     def __init__(self, size: int, inputs: int, choices: int) -> None:
+        # Half precision: inputs are shares of 1 and scaled observations, and most of the memory.
         self._inputs = np.zeros((size, inputs), np.float16)
         self._states = np.zeros(size, np.int64)
         self._choices = np.zeros((size, choices), np.bool_)
@@ -179,6 +183,8 @@ class TaskMemory:
         self._inputs[rows], self._states[rows], self._choices[rows] = inputs, states, choices
         self._rewards[rows], self._earned[rows], self._moved[rows] = rewards, earned, moved
         self._over[rows], self._usable[rows] = False, True
+        # Cut off by the limit of steps, the last step has no successor in the ring: it is not
+        # drawn.
         self._over[rows[-1]] = self._usable[rows[-1]] = over
         self.stored += len(states)
 
@@ -186,6 +192,8 @@ class TaskMemory:
         """Draw steps uniformly."""
         usable = np.flatnonzero(self._usable[: self.filled])
         rows = usable[random.integers(len(usable), size=count)]
+        # The step behind is that of the same episode, but for the last one, whose successor is
+        # masked by `over`.
         following = (rows + 1) % len(self._states)
         return TaskBatch(
             self._inputs[rows].astype(np.float32),
@@ -245,10 +253,12 @@ class TaskValues:
         self._gamma = gamma
         self._settings = settings
         generator = torch.Generator().manual_seed(settings.seed)
+        # A head for every machine state and choice: the state is not an input, so states share what
+        # is seen.
         outputs = self._shape[0] * self._shape[1]
         self.network = EnsembleMLP(inputs, settings.hidden, outputs, MEMBERS, generator)
-        self.average = copy.deepcopy(self.network).requires_grad_(False)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), settings.learning_rate)
+        self._trained = TrainedNetwork(self.network, lr=settings.learning_rate)
+        self.average = self._trained.average
 
     def begin(self, batch: TaskBatch) -> None:
         """Learn what the skill machine earns, as the value of every choice: where all begin."""
@@ -260,10 +270,14 @@ class TaskValues:
         """Learn from steps, for every choice that would have taken them."""
         following, rows = torch.from_numpy(batch.next_state), torch.arange(len(batch.state))
         with torch.no_grad():
+            # The smaller of two values: the maximum over choices would otherwise pick out
+            # overestimates.
             low = self.average(torch.from_numpy(batch.next_inputs)).amin(0)
             after = low.reshape(len(rows), *self._shape)[rows, following].sigmoid()
             best = torch.where(self._offered[following], after, 0.0).amax(1, keepdim=True)
             leave = torch.from_numpy(batch.moved)[:, None].float()
+            # A choice is held for `hold` steps on the mean: as a chance per step, the update needs
+            # no counter.
             leave = leave + (1 - leave) / self._settings.hold
             after = self._gamma * ((1 - leave) * after + leave * best)
             after = torch.where(torch.from_numpy(batch.over)[:, None], 0.0, after)
@@ -280,10 +294,8 @@ class TaskValues:
             weight=weight.expand(MEMBERS, -1, -1),
             reduction="sum",
         ) / weight.sum().clamp(min=1)
-        self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
-        polyak_update(self.average, self.network, self._settings.average_rate)
+        self._trained.descend(loss)
+        self._trained.follow(self._settings.average_rate)
 
     def served_arrays(self) -> Arrays:
         """Return the averaged networks."""
@@ -291,17 +303,11 @@ class TaskValues:
 
     def training_arrays(self) -> Arrays:
         """Return networks, averaged networks and the optimiser's moments."""
-        return {
-            **to_arrays("trained", self.network.state_dict()),
-            **to_arrays("average", self.average.state_dict()),
-            **optimiser_arrays("adam", self.optimiser),
-        }
+        return self._trained.arrays()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `training_arrays` gave."""
-        self.network.load_state_dict(from_arrays("trained", arrays))
-        self.average.load_state_dict(from_arrays("average", arrays))
-        restore_optimiser("adam", self.optimiser, arrays)
+        self._trained.restore(arrays)
 
 
 # What a few-shot learner sees of a state: how near every goal is, and what the robot observes.
@@ -332,6 +338,7 @@ class TaskFeatures:
             known += [] if values.continuation is None else [values.continuation]
         else:
             known = [best_of_goals(values)[1]]
+        # Learned values may lie slightly outside of [0, 1], where powers are not defined.
         flat = np.clip(np.concatenate([part.reshape(-1) for part in known]), 0, 1)
         parts = [flat**power for power in self._powers]
         if self._encoder is not None:
@@ -468,6 +475,8 @@ class SkillChoicePolicy(PolicyOnTop):
         """Return the best choice, if both networks say that it is better than the skill machine."""
         q = self.values(inputs)[:, state]
         best = int(np.where(possible, q.mean(axis=0), -1.0).argmax())
+        # Both networks must agree: the best of many noisy values is too high on the mean, and zero-
+        # shot is safe.
         better = q[:, best] > (1 + self._margin) * q[:, SKILL_MACHINE]
         return best if better.all() else SKILL_MACHINE
 
@@ -546,9 +555,10 @@ class TaskWorlds:
     def __init__(
         self, spec: DomainSpec, task: str, mission: str = "", repeat: bool = False
     ) -> None:
-        """Take a task by name, in worlds that the domain draws for it; or else a mission, in worlds
+        """Take a task by name, or else a mission.
 
-        as they come."""
+        A task is in worlds that the domain draws for it, a mission in worlds as they come.
+        """
         self.task = one_task(spec, task, mission, repeat=repeat)
         self._trials: TaskTrials = task_trials(spec) if task else SeededTrials()
         self.mission: Mission = compile_mission(
@@ -591,15 +601,11 @@ def from_checkpoint(
 # changes a return by more than networks err; a single action of a robot does not.
 #
 # **It never ends below where it began**, in this sense. Every `validate_rounds` rounds the policy
-#   and the
-# zero-shot one run in the same validation worlds. It becomes the candidate if it succeeds in no
-#   fewer
-# worlds, fails in no more, and the lower end of the 95 % interval of its gain in score (discounted
-# return; rounds of a mission without end) is above 0 and not below that of the candidate before.
-#   When the
-# run is saved, the candidate must be better in the same sense in other worlds, which nothing was
-#   chosen
-# by (the proof). Without a proof, what is saved *is* the zero-shot policy.
+# and the zero-shot one run in the same validation worlds. It becomes the candidate if it succeeds in
+# no fewer worlds, fails in no more, and the lower end of the 95 % interval of its gain in score
+# (discounted return; rounds of a mission without end) is above 0 and not below that of the candidate
+# before. When the run is saved, the candidate must be better in the same sense in other worlds, which
+# nothing was chosen by (the proof). Without a proof, what is saved *is* the zero-shot policy.
 
 
 LOOKING_SEED, VALIDATION_SEED, PROOF_SEED, TRAINING_SEED = 40_009, 60_013, 70_001, 1_000_003
@@ -671,6 +677,8 @@ class TaskLearner(DeepLearner):
             steps, times = steps + episode.steps, times + episode.accepting_visits
         self.features.look(np.stack(seen))
         values = self.primitives.values(seen[0], frozenset())
+        # Steps to one success (or round) of the skill machine: its value is then a fifth, far from
+        # both 0 and 1.
         once = max(steps, 2) / max(times, 1)
         gamma = self.settings.gamma or A_FIFTH ** (1 / once)
         return len(self.features(seen[0], values)), gamma
@@ -689,11 +697,13 @@ class TaskLearner(DeepLearner):
             self.zero_shot,
             self.primitives,
             self.features,
+            # Served copies in NumPy: for single states they are faster than torch.
             None if watching else ServedMLP("network", self.values.served_arrays()),
             hold=settings.hold,
             epsilon=settings.epsilon,
             random=random,
         )
+        # Seeds of training, validation and proof are far apart: no world is in two of them.
         first = TRAINING_SEED * (1 + settings.seed) + self.rounds
         for world in self._drawn(settings.episodes, first):
             counts = [(0.0, 0)]
@@ -712,6 +722,8 @@ class TaskLearner(DeepLearner):
         rewards, moves = np.diff(counts, axis=0).T
         over = episode.status is not Status.RUNNING or episode.world_ended
         later = 0.0
+        # A recurring mission that is cut off has not failed: without this, late steps would look
+        # worthless.
         if not over and self.worlds.mission.machine.endless:  # It would have gone on like this.
             later = float(rewards.mean()) / (1 - self.gamma)
         earned = np.zeros(len(rewards), np.float32)
@@ -732,6 +744,8 @@ class TaskLearner(DeepLearner):
         """Update the networks, once for every `update_every` steps gathered."""
         updates, self._due = divmod(self._due, self.settings.update_every)
         watching = self.rounds < self.settings.first_rounds
+        # First the returns of the skill machine, by regression: bootstrapping from random values
+        # would forget where it began.
         update = self.values.begin if watching else self.values.update
         for _ in range(0 if self.memory.empty else updates):
             update(self.memory.sample(random, self.settings.batch))
@@ -743,6 +757,8 @@ class TaskLearner(DeepLearner):
         row = (found.after.success, float(found.after.score.mean()), found.gain, *found.interval)
         self.curve.append((float(self.steps), float(self.episodes), *row))
         named = dict(zip(COLUMNS[2:], row, strict=True))
+        # The trainer keeps the greatest `validation`: what is not better must never become the
+        # candidate.
         return {"validation": found.interval[0] if found.better else -1.0, **named}
 
     def _validated(self) -> tuple[TrialSet, Outcomes]:
@@ -770,6 +786,8 @@ class TaskLearner(DeepLearner):
             outcomes = self._validated()[1]
             self._best_scores = _scores(Comparison(outcomes, outcomes))
         elif PROOF not in self._best:
+            # Other worlds for each candidate: one that failed its proof must not be retried in the
+            # same ones until it passes.
             drawn = self.worlds.draw(self.settings.proof_worlds, PROOF_SEED + self._best_steps)
             found = Comparison(self._run(None, drawn), self._run(self._best, drawn))
             self._best[PROOF] = np.array(found.better)
@@ -828,5 +846,6 @@ def greatest_return(mission: Mission, gamma: float) -> float:
     """Return what no discounted return of a mission exceeds."""
     machine = mission.machine
     most = max(outcome.reward for outcome in machine.outcomes)
+    # A reward that ends the mission is paid once; others may come at every step.
     ends = all(o.target in machine.terminal for o in machine.outcomes if o.reward > 0)
     return most if ends else most / (1 - gamma)

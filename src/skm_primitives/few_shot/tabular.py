@@ -120,6 +120,7 @@ def tabular_mission(
         u, violated, state = (part[:, None] for part in np.unravel_index(codes, shape))
         after = model.transitions[state[:, 0]]
         reached, earned = target[u[:, 0], state[:, 0]], reward[u[:, 0], state[:, 0]]
+        # Constraints count from the last move of the machine on (Algorithm 3).
         moved_on = (reached != u) | (earned > 0)
         changed = true_constraints[state] ^ true_constraints[after]
         history = np.where(moved_on, 0, violated | changed)
@@ -144,6 +145,7 @@ def tabular_mission(
         machine_state=u,
         violated=violated,
         state=state,
+        # After the end there is no situation; any index will do, since `ended` masks it.
         following=np.where(ended, 0, number[following]),
         reward=earned,
         ended=ended,
@@ -210,6 +212,7 @@ def tabulate(world: TabularMission, policy: Policy, primitives: Primitives) -> Z
     run = MissionRun(policy, primitives, max_steps=1)
     paths = _paths(world.model, policy)
     here = IMPOSSIBLE
+    # In the order of states: the policy is led to each of them once.
     for index in np.argsort(world.state[asked]).tolist():
         situation = asked[index]
         state = int(world.state[situation])
@@ -263,7 +266,7 @@ class Score:
 def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int) -> Score:
     """Run `actions[situation]` from every start at once, exactly.
 
-    A run that comes back to a situation will do so for ever: it is given up at once.
+    A run that comes back to a situation will do so forever: it is given up at once.
     """
     solvable = world.optimal != IMPOSSIBLE
     situation = world.starts[solvable]
@@ -275,11 +278,13 @@ def score(world: TabularMission, actions: IntArray, gamma: float, max_steps: int
         rewarded = world.reward[situation, chosen] > 0
         succeeded[running[rewarded]] = step
         after = world.following[situation, chosen]
+        # Brent's cycle detection: a run that meets its landmark goes in circles.
         going = ~world.ended[situation, chosen] & (after != landmark)
         running, situation, landmark = running[going], after[going], landmark[going]
         if not len(running):
             break
         if step == next_landmark:
+            # Landmarks at powers of two, so that cycles of any length are found.
             landmark, next_landmark = situation, 2 * step
     won = succeeded > 0
     optimal = world.optimal[solvable].astype(np.float64)
@@ -364,16 +369,11 @@ def from_checkpoint(
 #   zero-shot
 # elsewhere. Q begins at 0 and rewards are not negative, so in a deterministic world, with any α,
 # Q(s,u,a) ≤ r + γ max_a' Q(s',u',a') at all times (by induction: the right-hand side never falls,
-#   and
-# each update moves Q to at most it). Hence Q never exceeds what its own greedy policy earns: a
-#   positive Q
-# is a *certificate* of success, within 1 + log_γ Q steps. To follow zero-shot until certified, and
-#   Q from
-# there on, succeeds wherever zero-shot does. The return can still dip where Q has only seen a
-#   detour, so
-# the best Q by exact evaluation is kept; the first candidate is Q = 0, which *is* zero-shot, so the
-#   result
-# never ends below where it started.
+# and each update moves Q to at most it). Hence Q never exceeds what its own greedy policy earns: a
+# positive Q is a *certificate* of success, within 1 + log_γ Q steps. To follow zero-shot until
+# certified, and Q from there on, succeeds wherever zero-shot does. The return can still dip where Q
+# has only seen a longer route, so the best Q by exact evaluation is kept; the first candidate is
+# Q = 0, which *is* zero-shot, so the result never ends below where it started.
 #
 # The argument needs ⟨cell, u⟩ to be Markov. Where labels change with the visits it is not (how
 # often the mail was fetched shows in no observation, but may matter to the mission): there, Q is

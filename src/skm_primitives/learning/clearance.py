@@ -3,7 +3,7 @@
 A value says that a goal is reached with nothing forbidden touched on the way, by a hand's breadth or
 by a hair. Learned values are not that exact, and a skill looks no further than its goal: a robot that
 arrives fast and close to something forbidden has done all that was asked, and touches it in the next
-step. So an encoder that sees things tells how near the robot came to touching each, in steps, and for
+step. So an encoder that sees objects tells how near the robot came to touching each, in steps, and for
 every goal that has to avoid them a step there lasts so much longer. Values stay γ to a number of steps,
 targets and known lower bounds alike; nothing becomes impossible, but of two ways the wider one is the
 shorter.
@@ -24,7 +24,7 @@ class ClearanceEncoder(Protocol):
     """An encoder that knows how near objects are, in the order of `ObjectKinds.shown`."""
 
     def clearance_steps(self, features: Float32Array) -> ByteArray:
-        """Return `(n, things)`: how many steps more a step to each state counts, for each thing."""
+        """Return `(n, objects)`: how many steps more a step to each state counts, for each object."""
         ...
 
 
@@ -53,7 +53,7 @@ class ClearancePenalty:
         return most
 
     def _matters(self) -> BoolArray:
-        """Return `[slot, goal, thing]`: whether touching a thing there would be a fault.
+        """Return `[slot, goal, object]`: whether touching an object there would be a fault.
 
         It is if that shows something new which V does not allow, unless that is what the goal asks for.
         """

@@ -9,7 +9,6 @@ answer; `learning.networks` has the networks themselves.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol, cast
 
@@ -26,10 +25,9 @@ from skm_primitives.learning.networks import (
     EnsembleMLP,
     GatedImageNetwork,
     ImageNetwork,
+    TrainedNetwork,
     chosen_device,
-    from_arrays,
     make_network,
-    polyak_update,
     to_arrays,
 )
 from skm_primitives.learning.replay import Batch, Episodes
@@ -160,29 +158,6 @@ def grown(old: Algorithm, new: Algorithm) -> Algorithm:
     return new
 
 
-def optimiser_arrays(prefix: str, optimiser: torch.optim.Optimizer) -> Arrays:
-    """Return the state of an Adam optimiser as arrays."""
-    arrays: Arrays = {}
-    for index, state in optimiser.state_dict()["state"].items():
-        for name, value in state.items():
-            arrays[f"{prefix}.{index}.{name}"] = value.cpu().numpy().copy()
-    return arrays
-
-
-def restore_optimiser(
-    prefix: str, optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]
-) -> None:
-    """Take back what `optimiser_arrays` gave."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in arrays.items():
-        if name.startswith(f"{prefix}."):
-            index, _, entry = name.removeprefix(f"{prefix}.").partition(".")
-            state.setdefault(int(index), {})[entry] = torch.from_numpy(np.array(value))
-    if state:
-        groups = optimiser.state_dict()["param_groups"]
-        optimiser.load_state_dict({"state": state, "param_groups": groups})
-
-
 class GoalConditionedDQN:
     """Networks, their averaged copies and the optimiser; see `Algorithm`."""
 
@@ -208,10 +183,8 @@ class GoalConditionedDQN:
             self.network.biases[-1].fill_(settings.first_logit)
         self._device = chosen_device(settings.device)
         self.network.to(self._device)
-        self.average = copy.deepcopy(self.network).requires_grad_(False)
-        self.optimiser = torch.optim.Adam(
-            self.network.parameters(), settings.learning_rate, fused=True
-        )
+        self._trained = TrainedNetwork(self.network, lr=settings.learning_rate, fused=True)
+        self.average = self._trained.average
         self._exploration = HeldExploration(settings.agents, self.action_example, settings.explore)
         self.clearance: ClearancePenalty | None = None
         """What counts as more than a step, where the encoder tells."""
@@ -390,12 +363,8 @@ class GoalConditionedDQN:
 
     def _descend(self, loss: Tensor, learning_rate: float) -> None:
         """Take one step downhill, and let the averaged networks follow."""
-        self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate
-        self.optimiser.step()
-        polyak_update(self.average, self.network, self._settings.average_rate)
+        self._trained.descend(loss, learning_rate)
+        self._trained.follow(self._settings.average_rate)
 
     def _loss(self, logits: Tensor, target: Tensor, counts: Tensor | None = None) -> Tensor:
         """Return the cross-entropy of `(members, n, goals)` and targets, of goals that there are.
@@ -452,17 +421,11 @@ class GoalConditionedDQN:
 
     def training_arrays(self) -> Arrays:
         """Return networks, averaged networks and the optimiser's moments."""
-        return {
-            **to_arrays("trained", self.network.state_dict()),
-            **to_arrays("average", self.average.state_dict()),
-            **optimiser_arrays("adam", self.optimiser),
-        }
+        return self._trained.arrays()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `training_arrays` gave."""
-        self.network.load_state_dict(from_arrays("trained", arrays))
-        self.average.load_state_dict(from_arrays("average", arrays))
-        restore_optimiser("adam", self.optimiser, arrays)
+        self._trained.restore(arrays)
 
 
 def _lowered(target: Tensor, lost: Tensor, kept: float) -> Tensor:

@@ -22,8 +22,9 @@ class HeldExploration:
     def __init__(
         self, agents: int, example: NDArray[Any], shares: tuple[float, float] = (0.01, 0.5)
     ) -> None:
-        """`shares` are the least and the most of the agents' shares of random steps: they differ in
-        it, on a geometric scale.
+        """`shares` are the least and the most of the agents' shares of random steps.
+
+        They differ in it, on a geometric scale.
         """
         self._held = np.zeros((agents, *example.shape), example.dtype)
         self._holding = np.zeros(agents, np.bool_)
@@ -115,8 +116,8 @@ def _digest(features: NDArray[Any]) -> bytes:
 # Exploration from what was learned: first return, then explore (as in Go-Explore; Ecoffet et al., 2021).
 #
 # In a world that needs a sequence to be opened, such as a key before its door, random actions from the
-# start find the first thing of it and hardly ever the next. So some episodes begin with a skill, to a
-# label set that is reached reliably and was shown seldom, and explore from there on. There is as much
+# start find the first label set of it, hardly ever the next. So some episodes begin with a skill, to a
+# label set that is reached reliably and was shown rarely, and explore from there on. There is as much
 # of that as skills fail: where every proposition is reached reliably, there is nothing left to open.
 
 
@@ -204,7 +205,7 @@ class ReturnAndExplore:
     def _send(
         self, begins: BoolArray, space: GoalSpace, seen: IntArray, random: np.random.Generator
     ) -> None:
-        """Send some of the agents whose episode begins to a label set, one seldom seen the likelier."""
+        """Send some of the agents whose episode begins to a label set, one rarely seen the likelier."""
         labelled = np.array(space.label_bits) != 0
         weight = labelled * self._rates() / np.sqrt(1 + seen.max(axis=1)[: len(space)])
         sent = begins & (random.random(len(begins)) < self._share * self._needed(space))

@@ -49,7 +49,7 @@ NEW_MASK = 0.02
 MOST_WORLDS = 256
 """Worlds in which what lies behind goals is measured."""
 LEAST_UPDATE_EVERY = 4
-"""Environment steps to one update, in the slowest world: with fewer, the same is learned for ever."""
+"""Environment steps to one update, in the slowest world: with fewer, the same is learned forever."""
 FRAME_BYTES = 1 << 30
 """The most that remembered pictures may take."""
 
@@ -348,9 +348,7 @@ class GoalConditionedLearner(DeepLearner):
         from skm_primitives.skills.network_skills import NetworkSkills  # noqa: PLC0415
 
         primitives = NetworkSkills(arrays, card, self.spec)
-        primitives.pursued[:] = (
-            True  # What is measured is all goals; whoever serves them leaves some out.
-        )
+        primitives.pursued[:] = True  # All goals are measured here; when served, some are left out.
         worlds = min(4 * self.settings.validation_layouts, MOST_WORLDS)
         with environment_faults(self.spec.name, "step()"):
             behind, ends, avoiding = goal_to_goal(primitives, self.spec, worlds)
@@ -367,7 +365,7 @@ class GoalConditionedLearner(DeepLearner):
             "slots": self.space.capacity,
             "gamma": self.spec.gamma,
             "learning_gamma": self.settings.gamma,
-            "owed": self._due,
+            "pending_updates": self._due,
             **self.curve.details(),
             "sets": self.settings.sets,
             **({"legs": self.settings.legs} if self.settings.legs > 1 else {}),
@@ -400,7 +398,7 @@ class GoalConditionedLearner(DeepLearner):
         self.goal_seen = np.array(arrays["seen"])
         if self._returns is not None:
             self._returns.restore(arrays)
-        self._due = details["owed"]
+        self._due = details.get("pending_updates", details.get("owed"))
         self.curve.restore(details)
 
 

@@ -139,6 +139,8 @@ only slower still stands out from one that rules the goal out."""
 
 
 def widened(values: Tensor, best: Tensor, gap: float) -> Tensor:
-    """Return the values of actions with a wider gap to the best: the fixed point of advantage learning
-    (Bellemare et al., 2016), every disadvantage over 1 − gap."""
+    """Return the values of actions with a wider gap to the best.
+
+    The fixed point of advantage learning (Bellemare et al., 2016), every disadvantage over 1 − gap.
+    """
     return torch.maximum(best - (best - values) / (1 - gap), KEPT * values)

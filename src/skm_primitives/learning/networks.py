@@ -1,14 +1,16 @@
-"""Small multi-layer perceptrons, several at once as one batched product."""
+"""Networks that are trained: perceptrons, several at once as one batched product, and image networks."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -99,12 +101,6 @@ def chosen_device(name: str) -> torch.device:
     return device
 
 
-@torch.no_grad()
-def polyak_update(average: nn.Module, model: nn.Module, rate: float) -> None:
-    """Move the averaged network towards the trained one: average += rate · (model − average)."""
-    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), rate)
-
-
 def to_arrays(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Float32Array]:
     """Return a module's state as arrays for a checkpoint, under names that begin with `prefix`."""
     return {
@@ -124,6 +120,85 @@ def from_arrays(prefix: str, arrays: Mapping[str, Float32Array]) -> dict[str, Te
 
 _RENAMED: Final = {"onward": "continuation", "onward_bias": "continuation_bias"}
 """Parameters that have another name in files of 0.1."""
+
+
+Network = TypeVar("Network", bound=nn.Module)
+"""The type of a network that is trained."""
+
+
+class TrainedNetwork(Generic[Network]):
+    """A network under training, its averaged copy (the target network), and the Adam optimiser.
+
+    `names` are those of the three in a checkpoint; `options` are Adam's.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        names: tuple[str, str, str] = ("trained", "average", "adam"),
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        self.network = network
+        self.average: Network = copy.deepcopy(network).requires_grad_(False)
+        self._optimiser = torch.optim.Adam(network.parameters(), **options)
+        self._names = names
+
+    def descend(
+        self, loss: Tensor, learning_rate: float | None = None, most_norm: float | None = None
+    ) -> None:
+        """Take one step of Adam, the gradient being clipped to a norm where one is given."""
+        self._optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if most_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), most_norm)
+        if learning_rate is not None:
+            for group in self._optimiser.param_groups:
+                group["lr"] = learning_rate
+        self._optimiser.step()
+
+    @torch.no_grad()
+    def follow(self, rate: float) -> None:
+        """Move the averaged copy: average += rate · (network − average); 1 makes it equal."""
+        torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), rate)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return network, copy and the optimiser's moments for a checkpoint."""
+        trained, average, adam = self._names
+        return {
+            **to_arrays(trained, self.network.state_dict()),
+            **to_arrays(average, self.average.state_dict()),
+            **_optimiser_arrays(adam, self._optimiser),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `arrays` gave."""
+        trained, average, adam = self._names
+        self.network.load_state_dict(from_arrays(trained, arrays))
+        self.average.load_state_dict(from_arrays(average, arrays))
+        _restore_optimiser(adam, self._optimiser, arrays)
+
+
+def _optimiser_arrays(prefix: str, optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
+    """Return the state of an Adam optimiser as arrays."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for index, state in optimiser.state_dict()["state"].items():
+        for name, value in state.items():
+            arrays[f"{prefix}.{index}.{name}"] = value.cpu().numpy().copy()
+    return arrays
+
+
+def _restore_optimiser(
+    prefix: str, optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Take back what `_optimiser_arrays` gave."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in arrays.items():
+        if name.startswith(f"{prefix}."):
+            index, _, entry = name.removeprefix(f"{prefix}.").partition(".")
+            state.setdefault(int(index), {})[entry] = torch.from_numpy(np.array(value))
+    if state:
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
 # Networks that see pictures: filters, then the perceptrons of `networks`.
@@ -188,7 +263,7 @@ class ImageNetwork(nn.Module):
         self._seen = ImagePlanes(encoder)
         self.filters, self.offsets = nn.ParameterList(), nn.ParameterList()
         self.patch = sizes.patch
-        if sizes.patch:  # So that whoever serves the network knows.
+        if sizes.patch:  # Serving needs to know.
             self.register_buffer("side", torch.tensor(sizes.patch))
         add = self._add_patches if sizes.patch else self._add_convolutions
         seen = add(sizes.channels, generator)

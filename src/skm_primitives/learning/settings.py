@@ -185,7 +185,7 @@ class DeepSettings(TrainerSettings):
     """DQN: whether agents that see the very same again in an episode do what they tried there least."""
     returns: float = 0.0
     """The most episodes, as a share, that begin with a learned skill, to a label set that is reached
-    reliably and was seldom shown, and explore from there: for worlds that need a sequence to be opened.
+    reliably and was rarely shown, and explore from there: for worlds that need a sequence to be opened.
     The more reliably every proposition is reached, the fewer."""
     half: bool = False
     """Images: multiply hidden layers in bfloat16 while learning: twice as fast on CPUs that can, such

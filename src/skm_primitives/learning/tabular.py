@@ -84,7 +84,8 @@ class Behaviour:
         actions: IntArray = np.where(self._explores[step], self._random_actions[step], greedy)
         if self._survey is not None:
             draws = self._tie_breaks[step, self._surveys]
-            strays = draws[:, 0] < STRAY  # lest all agents wait for what the estimates promise
+            # Without strays all agents would wait where wrong estimates predict the most.
+            strays = draws[:, 0] < STRAY
             toward = self._survey.act(state[self._surveys], draws)
             actions[self._surveys] = np.where(strays, actions[self._surveys], toward)
         return actions

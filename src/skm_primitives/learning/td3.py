@@ -12,7 +12,6 @@ each goal, the next action being the goal's own, so `goals_each` goals are drawn
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,19 +21,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from skm_primitives.learning.dqn import (
-    Arrays,
-    Asked,
-    goal_targets,
-    optimiser_arrays,
-    restore_optimiser,
-)
+from skm_primitives.learning.dqn import Arrays, Asked, goal_targets
 from skm_primitives.learning.exploration import HeldExploration
 from skm_primitives.learning.networks import (
     EnsembleMLP,
+    TrainedNetwork,
     chosen_device,
-    from_arrays,
-    polyak_update,
     to_arrays,
 )
 from skm_primitives.learning.replay import Batch
@@ -70,11 +62,15 @@ class Td3:
         self._device = chosen_device(settings.device)
         self.actor.to(self._device)
         self.critic.to(self._device)
-        self.average_actor = copy.deepcopy(self.actor).requires_grad_(False)
-        self.average_critic = copy.deepcopy(self.critic).requires_grad_(False)
         rate = settings.learning_rate
-        self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), rate, fused=True)
-        self.critic_optimiser = torch.optim.Adam(self.critic.parameters(), rate, fused=True)
+        self._trained = {
+            name: TrainedNetwork(
+                network, (name, f"average_{name}", f"{name}_adam"), lr=rate, fused=True
+            )
+            for name, network in (("actor", self.actor), ("critic", self.critic))
+        }
+        self.average_actor = self._trained["actor"].average
+        self.average_critic = self._trained["critic"].average
         self._exploration = HeldExploration(settings.agents, self.action_example)
         self._updates = 0
 
@@ -148,19 +144,19 @@ class Td3:
         taken = torch.cat([states, self._tensor(batch.action)], dim=1)
         logits = self.critic(taken).gather(2, goals.expand(CRITICS, -1, -1))
         loss = functional.binary_cross_entropy_with_logits(logits, target)
-        _descend(self.critic_optimiser, loss, learning_rate)
+        self._trained["critic"].descend(loss, learning_rate)
         self._updates += 1
         if self._updates % DELAY == 0:
             self._improve_actor(states, goals, learning_rate)
-            polyak_update(self.average_actor, self.actor, self._settings.average_rate * DELAY)
-            polyak_update(self.average_critic, self.critic, self._settings.average_rate * DELAY)
+            for trained in self._trained.values():
+                trained.follow(self._settings.average_rate * DELAY)
 
     def _improve_actor(self, states: Tensor, goals: Tensor, learning_rate: float) -> None:
         """Move every goal's control uphill on the critics' values."""
         self.critic.requires_grad_(False)
         controls = _pick(self._all_controls(self.actor, states), goals)
         loss = -self._logits(self.critic, states, controls, goals).mean()
-        _descend(self.actor_optimiser, loss, learning_rate)
+        self._trained["actor"].descend(loss, learning_rate)
         self.critic.requires_grad_(True)
 
     def _all_controls(self, actor: EnsembleMLP, states: Tensor) -> Tensor:
@@ -188,36 +184,16 @@ class Td3:
 
     def training_arrays(self) -> Arrays:
         """Return all four networks, the optimisers' moments and the count of updates."""
-        return {
-            **to_arrays("actor", self.actor.state_dict()),
-            **to_arrays("critic", self.critic.state_dict()),
-            **to_arrays("average_actor", self.average_actor.state_dict()),
-            **to_arrays("average_critic", self.average_critic.state_dict()),
-            **optimiser_arrays("actor_adam", self.actor_optimiser),
-            **optimiser_arrays("critic_adam", self.critic_optimiser),
-            "updates": np.array(self._updates),
-        }
+        actor, critic = (trained.arrays() for trained in self._trained.values())
+        return {**actor, **critic, "updates": np.array(self._updates)}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `training_arrays` gave."""
-        self.actor.load_state_dict(from_arrays("actor", arrays))
-        self.critic.load_state_dict(from_arrays("critic", arrays))
-        self.average_actor.load_state_dict(from_arrays("average_actor", arrays))
-        self.average_critic.load_state_dict(from_arrays("average_critic", arrays))
-        restore_optimiser("actor_adam", self.actor_optimiser, arrays)
-        restore_optimiser("critic_adam", self.critic_optimiser, arrays)
+        for trained in self._trained.values():
+            trained.restore(arrays)
         self._updates = int(arrays["updates"])
 
 
 def _pick(controls: Tensor, goals: Tensor) -> Tensor:
     """Return the controls of the goals drawn: `(n, k, controls)`."""
     return controls.gather(1, goals[..., None].expand(-1, -1, controls.shape[-1]))
-
-
-def _descend(optimiser: torch.optim.Optimizer, loss: Tensor, learning_rate: float) -> None:
-    """Take one step downhill."""
-    optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    for group in optimiser.param_groups:
-        group["lr"] = learning_rate
-    optimiser.step()

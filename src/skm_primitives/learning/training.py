@@ -29,7 +29,7 @@ from skm_sim.spec import DomainSpec
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Hold the lock of a checkpoint, in a file beside it; whoever comes second is refused.
+    """Hold the lock of a checkpoint, in a file beside it; a second process is refused.
 
     The kernel lets go of it when the process ends, however that happens, so no lock is left behind.
     """
@@ -135,7 +135,9 @@ class TrainingResult:
     """How a run ended."""
 
     card: Card
+    """What was learned, how, and how good it is."""
     interrupted: bool
+    """Whether it was ended by Ctrl-C, before its last step."""
 
 
 def learner_class(spec: DomainSpec, algorithm: str | None = None) -> type[Learner]:

@@ -40,7 +40,7 @@ def blocking_clause(mission: Mission, shown: Mapping[int, Collection[frozenset[s
         for commitment in machine.commitments(state):
             label = machine.commitment_label(commitment)
             if label is not TRUE:
-                return f"nothing that the robot can do keeps '{label}' for ever"
+                return f"nothing that the robot can do keeps '{label}' forever"
     return "the steps that it takes cannot be done one after the other"
 
 

@@ -28,7 +28,9 @@ class BasePolicy:
 
     def __init__(self, mission: Mission, skills: Skills) -> None:
         self.mission = mission
+        """The mission that it carries out."""
         self.skills = skills
+        """The skills that it composes."""
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action in the machine state `state`, from the values of every goal."""

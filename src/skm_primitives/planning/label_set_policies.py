@@ -81,7 +81,7 @@ def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
     """Return the outcomes of discharging pending obligations: 1 where none is left, then the end.
 
     Where a goal leads there at once, no other is gone to before it: what lies behind goals is known on
-    average only, and would make detours look short.
+    average only, and would underestimate longer routes.
     """
     quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
     discharges = outcomes.moves & quiescent[outcomes.target]
@@ -186,7 +186,7 @@ class GroundedGoalPolicy:
     ) -> None:
         """`selected`: the goals to plan with (`goals_of_mission`); None: all of them.
 
-        Whoever talks to a policy numbers goals as the skills do. Inside, goals are numbered as they
+        Callers number goals as the skills do. Inside, goals are numbered as they
         were selected.
         """
         self.mission = mission
@@ -489,8 +489,8 @@ def _shown(machine: RewardMachine, labels: set[frozenset[str]]) -> dict[int, set
 # Only the goals that a mission can tell apart: of what it does not name, everything may be
 # touched.
 #
-# Where goals say which things may be touched on the way, there is one for every set of them: with
-# ten kinds of things 5,120. But a mission names only some, and to it a goal that avoids the
+# Where goals say which objects may be touched on the way, there is one for every set of them: with
+# ten kinds of objects 5,120. But a mission names only some, and to it a goal that avoids the
 # others is like one that does not, only harder. So of goals with the same labels that allow the
 # same of what the mission names, only the freest are planned with; and those whose labels it does
 # not name are left out where showing nothing moves its machine nowhere. What is left grows with

@@ -81,6 +81,7 @@ class _Tables:
 
     def __init__(self, machine: FactoredMachine, classes: Sequence[frozenset[str]]) -> None:
         parts = machine.parts
+        # Padded to the largest part, so that one indexing operation advances all parts.
         most = max(part.num_states for part in parts)
         self.machine = machine
         shape = len(parts), most, len(classes)
@@ -158,6 +159,8 @@ class _Tables:
         key = parts.tobytes()
         found = self._memo.get(key)
         if found is None:
+            # Each entry has an array for every class: without a limit, a long search fills the
+            # memory.
             if len(self._memo) > 50_000:
                 self._memo.clear()
             found = self._memo[key] = self._after(parts)
@@ -171,14 +174,19 @@ class _Tables:
         if machine.endless and not machine.repeat:
             fresh = self.fresh[rows, parts].any(axis=0)
             marks = self.marks[rows, parts]
+            # A mark is a mark only until the round is over: those seen so far are kept in the
+            # tuple.
             if self._marked:
                 target[waited:] = parts[waited:, None] | marks[self._marked]
+            # A commitment was broken: the round begins again.
             target[watched:] = np.where(fresh, self._start[watched:, None], target[watched:])
             counted = self.done[rows[watched:, None], target[watched:]]
             paid: BoolArray = counted.all(axis=0) & ~fresh & ~lost
         else:
             paid = self.done[rows[:, None], target].all(axis=0) & ~lost
         still: BoolArray = (target == parts[:, None]) & (target[:, :1] == parts[:, None])
+        # A part that counts steps moves anyway; a class that is to it as if nothing showed changes
+        # nothing more.
         stays = still | (self.drifting[:, None] & self.alike)
         return After(target, lost, paid, stays.all(axis=0) & ~lost & ~paid)
 
@@ -220,6 +228,7 @@ class _Bounds:
             open_ = np.array([name not in labels for labels in classes])
             for i, part in enumerate(machine.parts[: tables.waited]):
                 if name in part.table.propositions:
+                    # A place is needed in a state from which success cannot be reached without it.
                     needed = ~_reaching(tables, i, open_)[: part.num_states]
                     self._needed[i, : part.num_states, number] = needed
         self._rows = np.arange(len(machine.parts))
@@ -240,6 +249,8 @@ class _Bounds:
         for number, there in enumerate(self._at):
             if len(there):
                 self.between[number] = self.to[there].min(axis=0)
+        # Ways may be longer in one direction; spanning trees need one length, and a bound the
+        # smaller.
         self.between = np.minimum(self.between, self.between.T)
         self._trees: dict[bytes, float] = {}
 
@@ -253,6 +264,7 @@ class _Bounds:
         needed = self.needed(parts)
         if not needed.any():
             return np.zeros(len(junctions))
+        # To the nearest place, then a tree over all of them: no tour is shorter than that.
         nearest: FloatArray = self.to[junctions][:, needed].min(axis=1)
         return nearest + self._tree(needed)
 
@@ -281,6 +293,7 @@ class _Bounds:
         np.fill_diagonal(length, FAR)
         weight, best = np.zeros(count), float(first[needed].max())
         scale = 1.0
+        # Subgradient ascent: every round's bound holds, so any number of rounds will do.
         for _ in range(60):
             shifted = length + weight[:, None] + weight[None]
             total, degree = spanning_tree(shifted)
@@ -291,10 +304,12 @@ class _Bounds:
             degree[0] += 1
             degree[end] += 1
             excess = degree - 2
+            # Every node has two edges: the tree is a tour, and its length is the optimum.
             if not excess.any():
                 break
             weight = weight + scale * excess * (0.05 * best / max(1, count) + 0.5)
             scale *= 0.95
+        # Steps are whole; the slack keeps a bound that is an integer but for rounding.
         return max(1, math.ceil(best - 1e-6))
 
 
@@ -436,8 +451,10 @@ class _Search:
         there = [self.free[at].min(initial=FAR) for at in self.bounds._at]
         at_least = self.bounds.from_start(self.parts, np.array(there))
         width, proved = FIRST_BEAM, False
+        # CPU time, not wall time: on a busy computer a plan does not get worse.
         while (now := time.process_time()) < self.deadline:
             proved = self._beam(width)
+            # Either proves the plan optimal: nothing was cut off, or it is as short as the bound.
             if proved or self.length <= at_least:
                 break
             if math.isfinite(self.length):
@@ -450,6 +467,8 @@ class _Search:
         if not math.isfinite(self.length):
             self._refuse(proved, seconds)
         spent = time.process_time() - began
+        # With parts that count steps, only the earliest arrival in each tuple is followed, so an
+        # exhaustive beam proves nothing.
         bound = int(self.length) if proved and not self.drifts else at_least
         cells, parts = tuple(self.plan_cells), tuple(self.plan_parts)
         return Plan(cells, parts, bound, spent, self.first_seconds)
@@ -473,6 +492,7 @@ class _Search:
         """Tell whether a part alone can be achieved, by its product with the cells: small, and exact."""
         graph, target, lost = self.graph, self.tables.target[number], self.tables.lost[number]
         done = self.tables.done[number]
+        # Its own product with the map is small, unlike that of all parts.
         reached: BoolArray = np.zeros((len(target), len(graph.class_of)), np.bool_)
         waiting = {int(self.parts[number]): np.array([self.start])}
         while waiting:
@@ -502,7 +522,9 @@ class _Search:
         while layer:
             ranked = list(layer.values())
             if len(ranked) > width:
-                ranked = sorted(ranked, key=self._promise)[:width]
+                # By the bound of the whole plan, not by the length so far: tuples with more done
+                # must not look worse.
+                ranked = sorted(ranked, key=self._lower_bound)[:width]
                 complete = False
             following: dict[bytes, _Node] = {}
             for node in ranked:
@@ -515,7 +537,7 @@ class _Search:
             layer = following
         return complete
 
-    def _promise(self, node: _Node) -> float:
+    def _lower_bound(self, node: _Node) -> float:
         """Return how long a plan through this node is at least."""
         return min(
             float((arrival + self.bounds.left(node.parts, junction)).min())
@@ -547,11 +569,14 @@ class _Search:
                 best = known.setdefault(node.parts.tobytes(), np.full(count, FAR))
                 useful = useful[began[useful] < best[useful]]
                 best[useful] = began[useful]
+            # Branch and bound: what cannot beat the best plan is not followed.
             useful = useful[began[useful] + self.bounds.left(node.parts, useful) < self.length]
             if not len(useful):
                 return None
             self._relax(found, useful, began[useful], began[useful], -2 - useful)
         fresh = passed & np.isfinite(arrival)
+        # Ways between junctions avoid all that shows something; through classes that move nothing
+        # they are put together here, as in Bellman and Ford.
         while fresh.any():
             sources, earlier = np.flatnonzero(fresh), arrival.copy()
             self._relax(found, sources, arrival[sources], found.since[sources], sources)
@@ -569,6 +594,7 @@ class _Search:
         """Take the ways that begin at some junctions, where they arrive earlier."""
         graph = self.graph
         ways = graph.ways[sources]
+        # Within one class the robot may also cross its cells, which is shorter in large places.
         if graph.inner_ways is not graph.ways:
             inner = expansion.passed[graph.junction_class[sources]]
             ways[inner] = graph.inner_ways[sources[inner]]
@@ -583,6 +609,7 @@ class _Search:
     def _follow(self, expansion: _Expansion, following: dict[bytes, _Node]) -> None:
         """Take every event that can come next."""
         for number, junctions in enumerate(self.classes):
+            # Class 0 shows nothing; what moves nothing is no event.
             if number == 0 or not len(junctions) or expansion.passed[number]:
                 continue
             reached = junctions[expansion.arrival[junctions] < self.length]
@@ -613,6 +640,7 @@ class _Search:
                 yield after.target[:, number].copy(), bool(after.paid[number]), junctions
             return
         taken = expansion.arrival[junctions] - expansion.since[junctions]
+        # The parts' counters depend on how long the way was, so each length is a tuple of its own.
         for steps in np.unique(taken).tolist():
             parts = tables.drift(expansion.parts, int(steps) - 1)
             if parts is None:
@@ -669,6 +697,7 @@ class _Search:
             allowed = [0, *np.flatnonzero(expansion.passed).tolist()]
             cells += self.graph.path(here, there, allowed)
             here = there
+        # The mission is over only after some steps more, as with `G[0,5] !a`.
         cells += self._wander(here, idle)
         self._accept(cells, [int(self.graph.junction_class[j]) for _, j in reversed(events)])
 
@@ -749,6 +778,8 @@ class _Search:
                 cells += self.graph.path(here, there, passable)
                 here = there
             self._accept(cells, order)
+            # The ways by places alone met something on the way that counts: event by event it may
+            # still work.
             if self.length > length:
                 self._try(order)
         return length
@@ -780,6 +811,7 @@ class _Search:
                 if time.process_time() > until:
                     return order
                 estimate = orders.length(changed)
+                # The estimate is cheap (a sum), the exact length takes an expansion for each event.
                 if estimate >= min(exact, length + ESTIMATE_SLACK):
                     continue
                 found = self._try(changed)
@@ -794,7 +826,7 @@ class _Search:
         The best plan is replaced if it is shorter.
         """
         node, taken, bound = _Node(self.parts), 0, self.length
-        self.length = math.inf  # a detour on the way to a shorter order must be measured, too
+        self.length = math.inf  # longer intermediate orders must be measured, too
         try:
             expansion = self._expand(node, None, first=True)
             for number in order:
@@ -814,6 +846,8 @@ class _Search:
                 taken += 1
                 if paid:
                     length = float(expansion.arrival[at].min())
+                    # `_take` replaces the plan only if it is shorter than `self.length`, which was
+                    # lifted above.
                     if length < bound:
                         self.length = bound
                         self._take(expansion, int(at[expansion.arrival[at].argmin()]))

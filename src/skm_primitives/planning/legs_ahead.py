@@ -67,7 +67,7 @@ class LegsAhead:
             self._near[state] = np.array(list(found))
         return self._near[state]
 
-    def onward(self, state: int, between: FloatArray) -> FloatArray:
+    def continuation(self, state: int, between: FloatArray) -> FloatArray:
         """Return `[l, h]`: log of what it is worth to show l now, and then h, beside the value of both.
 
         `between[l, h]` is log T(l, h); not a number where it was not asked for.
@@ -88,6 +88,6 @@ class LegsAhead:
             follows = log_sum(reward, self._log_gamma + behind[target, sets])
             weights = np.where(pursued & inside, follows, weights)
         there = target[0]
-        onward: FloatArray = self._costs[states[there], sets] + weights[there]
-        onward[~(pursued[0] & inside[0])] = -np.inf
-        return onward
+        continuation: FloatArray = self._costs[states[there], sets] + weights[there]
+        continuation[~(pursued[0] & inside[0])] = -np.inf
+        return continuation

@@ -268,10 +268,10 @@ class Lookahead:
         self._plans: dict[int, tuple[list[_Place], FloatArray]] = {}
 
     def log_weights(self, state: int, continuation: Float32Array) -> FloatArray:
-        """Return log of what achieving each goal is worth in a machine state, where `continuation`
-        holds.
+        """Return log of what achieving each goal is worth in a machine state.
 
-        It is worked out in units of what the state is worth, which may be too small for a number.
+        `continuation` holds there. It is worked out in units of what the state is worth, which may be
+        too small for a number.
         """
         if state not in self._plans:
             self._plans[state] = self._plan(state)

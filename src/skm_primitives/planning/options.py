@@ -1,6 +1,6 @@
 """Options: a goal in pursuit has a deadline, which its own value sets.
 
-The composed skill is the maximum over the goals in a mask (`composition.masked_maximum`). With exact
+The composed skill is the maximum over the goals in a mask (`composition.goal_mask`). With exact
 values that is all. Learned values flip between goals that are about as good, promise what the world does
 not hold, and leave a greedy robot at rest where all actions look alike. One mechanism is for all that:
 
@@ -41,7 +41,7 @@ SLACK: Final = 8
 Not more for goals that are far: of 300 runs of Safety (tasks 3 and 5, seed 777) 1 is lost, and so with
 8 + k/2 steps, with 8 + k 3. Of 8 impossible missions 1 is violated, with 8 + k/2 2."""
 LEAST_GAIN: Final = 0.01
-"""Steps that count as nearer: a robot at rest sees its value creep up by rounding for ever."""
+"""Steps that count as nearer: a robot at rest sees its value creep up by rounding forever."""
 PENALTY: Final = math.log(0.5)
 """What each missed deadline adds to the logarithm of a goal's worth."""
 LATE: Final = 6
@@ -226,7 +226,7 @@ class Options:
         good a moment ago may lead into it.
         """
         action, value = _batched(values.action, 3), _batched(values.value, 2)
-        spread, near_best = _batched(values.spread, 2), _batched(values.detour, 3)
+        spread, near_best = _batched(values.spread, 2), _batched(values.near_best, 3)
         robots, goals = value.shape
         if robots != len(self._goal):
             raise SkmError(f"there are values for {robots} robots, not for {len(self._goal)}.")
@@ -269,7 +269,7 @@ class Options:
         disagreement = spread[rows, best] + spread[rows, current]
         with np.errstate(invalid="ignore"):
             keep = (self._goal >= 0) & (score[rows, best] - score[rows, current] <= disagreement)
-        keep |= self._late > 0  # Until it has been tried, in vain or not.
+        keep |= self._late > 0  # Until it has been tried, with success or without.
         keep &= np.isfinite(score[rows, current])
         return np.where(keep, self._goal, best)
 

@@ -4,7 +4,7 @@ A place has many cells, and which of them is visited matters as much as the orde
 measured exactly, by the best choice of one junction for each of its places (dynamic programming, many
 orders at once). It is improved by turning and moving parts of it (2-opt, or-opt), from orders that are
 shaken a little where no such move helps (iterated local search). What happens on the way between two
-places is left out: whoever asks tries the order with the whole mission.
+places is left out: the caller tries the order with the whole mission.
 """
 
 from __future__ import annotations

@@ -82,6 +82,7 @@ class UnseenPlaceError(SkmError):
 def first_best(ranks: FloatArray) -> IntArray:
     """Return the first of the best along the last axis: what differs by less than `EQUAL` is as good."""
     best = ranks.max(axis=-1, keepdims=True)
+    # `argmax` alone would pick among equals by rounding, and so differently on other CPUs.
     first: IntArray = np.argmax(ranks >= best - EQUAL, axis=-1)
     return first
 
@@ -226,6 +227,7 @@ class LassoPlan:
     def ranks(self, state: int, place: int, counter: int) -> FloatArray:
         """Return the logarithm of what each action is worth."""
         arriving = self._lasso.arriving[state, self.product.world.successors[place], counter]
+        # Rounds lost, divided by rounds a step: so many steps does an arrival cost.
         gain = max(float(self._lasso.gain[state, place, counter]), BETTER)
         lost: FloatArray = np.minimum((arriving.max() - arriving) / gain, MOST_LOST)
         return lost * self._log_gamma
@@ -265,6 +267,8 @@ class ProductPolicy:
         self._plans = self._make_plans(slip)
         """The first by which the mission can be done from a node is gone by: they dare more and more."""
         self.product = self._plans[-1].product
+        # Not from any start: refused before the robot moves. From one start only it is refused in
+        # `start`.
         if not self.possible[mission.machine.initial].any():
             clause = blocking_clause(mission, self.product.shown_labels())
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
@@ -274,6 +278,8 @@ class ProductPolicy:
         self._moves: dict[tuple[int, Node], tuple[int, int, int]] = {}
         """What `_next_move` has found, by the number of the plan."""
         self._deadlines: Deadlines | None = None
+        # Deadlines are planned in steps, for which actions must lead surely, and places must not
+        # change by visits.
         plain = world.chances is None and self.product.shape[2] == 1
         if mission.timed is not None and plain and self.game is None:
             self._deadlines = Deadlines(mission.timed, world)
@@ -314,10 +320,14 @@ class ProductPolicy:
         plans = [plan(game.quiet)]
         found = plans[0].achievable
         if machine.epsilon_transitions and game.kept.any():
+            # Commitments that events can break come last: a plan without them is preferred where
+            # there is one.
             plans.insert(0, plan(game.sure))
         if not (found[running].all() or game.allowed.all()):
             plans.append(plan(game.unrestricted))
             found = found | plans[-1].achievable
+        # Where the robot alone cannot go on, it waits for an event at a good place: first without
+        # any risk.
         self._hopes = [ShortestPlan(game.helped, self._gamma, lasting=True)]
         found = found | self._hopes[0].achievable
         if not (found[running].all() or game.allowed.all()):
@@ -326,6 +336,8 @@ class ProductPolicy:
 
     def _plan(self, node: Node) -> Plan:
         """Return the plan to go by at a node: the first by which the mission can be done from there."""
+        # Asked anew at every node: an event may have brought the robot to where a safer plan works
+        # again.
         return next((plan for plan in self._plans if plan.achievable[node]), self._plans[0])
 
     @cached_property
@@ -346,6 +358,7 @@ class ProductPolicy:
                 " way within its bounds and without what it forbids"
             )
         if self._deadlines is not None:
+            # They were found for other deadlines, which depend on where the mission began.
             self._moves.clear()
             self._deadlines.plan_from(self._place, self.steps_from(self._place))
 
@@ -381,6 +394,7 @@ class ProductPolicy:
         place, counter = self._after(observation)
         if self.game is not None:
             kept = [o for o in options if self.game.kept[o.target, place, counter]]
+            # Where nothing can be kept any more, the best of the rest is taken.
             options = tuple(kept) or options
             if kept and self._reactions.forcing:
                 ranks = self.game.forced[0]
@@ -407,6 +421,8 @@ class ProductPolicy:
         if self._weights is not None:
             weighted = values.stop * self._weights[state, self._counter]
             slips = self._world.chances is not None
+            # Where actions lead by chance, the goals of an action are alternatives whose chances
+            # add up.
             best: Float32Array = weighted.sum(axis=0) if slips else weighted.max(axis=0)
             return best
         here = state, self._place, self._counter
@@ -437,16 +453,16 @@ class ProductPolicy:
         if self._hopes and not plan.achievable[here]:
             return self._wait(here)
         action, steps, goal = self._next_move(plan, here)
-        told = max(steps, 0)
+        expected = max(steps, 0)
         if isinstance(plan, LassoPlan):
             value = (steps - 1) * math.log(self._gamma) if steps > 0 else -math.inf
-            return Decision(action, goal, math.exp(value), log_value=value, steps=told)
+            return Decision(action, goal, math.exp(value), log_value=value, steps=expected)
         value = plan.log_value(here)
         if isinstance(plan, ValuePlan):  # Chance may throw a robot back.
             expectation = Expectation.NEARER if self._world.chances is None else Expectation.CHANCE
             return Decision(action, goal, plan.value(here), expectation, log_value=value)
         rest = self._may_rest(plan, here)
-        return Decision(action, goal, math.exp(value), log_value=value, rest=rest, steps=told)
+        return Decision(action, goal, math.exp(value), log_value=value, rest=rest, steps=expected)
 
     def _force(self, game: EventGame, node: Node) -> Decision:
         """Return what forces the next round, and where the machine moves next if no event happens."""
@@ -507,6 +523,7 @@ class ProductPolicy:
         number, product = self._plans.index(plan), self.product
         way: dict[Node, int] = {}
         steps, goal, start = -1, -1, node
+        # A way that comes back to a node never moves the machine: −1.
         while node not in way:
             if (number, node) in self._moves:
                 _, steps, goal = self._moves[number, node]
@@ -515,6 +532,8 @@ class ProductPolicy:
             action = way[node] = self._in_time(node, plan)
             place = int(self._world.successors[place, action])
             reading = product.reading(plan.way(state, place, counter), place, counter)
+            # A broken commitment, or a plan that does not apply here: nothing can be said of what
+            # follows.
             if not product.keeps(reading) or not plan.achievable[node]:
                 break
             node = product.node(int(product.lands(reading)))
@@ -558,6 +577,8 @@ class ProductPolicy:
         """The goal that each arrival [place, counter] achieves; −1 if it is in no buffer."""
         number: dict[tuple[int | None, frozenset[str]], int] = {}
         for index, goal in enumerate(self._skills.goals):
+            # Where goals are places, the machine keeps the history: goals with violations are not
+            # pursued.
             if goal.place is None or not goal.violated:
                 number.setdefault((goal.place, goal.labels), index)
         label_sets, label_ids = self._world.label_sets, self.product.label_ids
@@ -607,7 +628,7 @@ class ProductPolicy:
     def _machine_values(self) -> Sequence[float]:
         return optimal_values(self.mission.machine, self._gamma)
 
-    # What is told before anything moves.
+    # Reports before anything moves.
 
     @cached_property
     def steps(self) -> FloatArray:

@@ -46,8 +46,11 @@ class Decision:
     """What to do next, and why: the goal in pursuit (an index in the goal buffer) and its value."""
 
     action: int | Float32Array
+    """The action to take."""
     goal: int
+    """The number of the goal that it is taken for."""
     value: float
+    """What the composed values say of it."""
     expectation: Expectation = Expectation.NEARER
     """What is to be expected of it."""
     rest: bool = False
@@ -67,7 +70,9 @@ class Policy(Protocol):
     """What runs a mission in a state of the world."""
 
     planner: str
+    """Its name, as commands take it."""
     mission: Mission
+    """The mission that it carries out."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401 - whatever the domain observes
         """Begin an episode of the mission in the state that is observed."""

@@ -1,4 +1,4 @@
-"""The product planner with skills that can be told any avoid set: one is chosen for each machine state.
+"""The product planner with skills that take any avoid set: one is chosen for each machine state.
 
 A goal is then a label set g to reach and an avoid set A, and the composed skill is
 
@@ -113,10 +113,10 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
                 for some in (values.continuation[:, own], values.legs[own])
             )
         between[~self._legs.label_sets(state)] = np.nan
-        onward = self._legs.onward(state, between)
+        continuation = self._legs.continuation(state, between)
         paid = log_values(values)[own] + self._legs.paid[state][:, None]
-        seen = np.logaddexp(paid, (legs + onward[..., None]).max(axis=1))
-        leads_on = np.isfinite(onward).any(axis=1)
+        seen = np.logaddexp(paid, (legs + continuation[..., None]).max(axis=1))
+        leads_on = np.isfinite(continuation).any(axis=1)
         worth[own[leads_on]] = seen[leads_on]
         return worth
 
@@ -135,13 +135,13 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
 
     def log_values(self, state: int, values: GoalValues) -> FloatArray:
         """Return the same as logarithms."""
-        told = self._told(state, values)
-        assert isinstance(told, GoalValues)
-        return super().log_values(state, told)
+        known = self._with_legs(state, values)
+        assert isinstance(known, GoalValues)
+        return super().log_values(state, known)
 
     def choose(self, state: int, values: AnyGoalValues) -> Decision:
         """Return the action of the weighted maximum."""
-        decision = super().choose(state, self._told(state, values))
+        decision = super().choose(state, self._with_legs(state, values))
         if decision.goal < 0:
             return decision
         return replace(decision, goal=int(self._source[state, decision.goal]))
@@ -161,11 +161,11 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         """Return what arriving at each goal that is served is worth, for those who watch."""
         weights = np.zeros(self._served)
         source = self._source[state]
-        found = super().weights_of_goals(state, self._told(state, values))
+        found = super().weights_of_goals(state, self._with_legs(state, values))
         np.maximum.at(weights, source[source >= 0], found[source >= 0])
         return weights
 
-    def _told(self, state: int, values: AnyGoalValues) -> AnyGoalValues:
+    def _with_legs(self, state: int, values: AnyGoalValues) -> AnyGoalValues:
         """Return the values of the goals that are planned with, from those that were served."""
         source = self._source[state]
         known = source >= 0
@@ -174,7 +174,7 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
                 values.action[source],
                 np.where(known, values.value[source], np.float32(0)),
                 values.spread[source],
-                values.detour[source],
+                values.near_best[source],
             )
         move, stop = (
             np.where(known[:, None], part[source], np.float32(0))
@@ -289,7 +289,7 @@ def with_allowed(
     ended = None if behind.ended is None else behind.ended[free][rows]
     flat = values.reshape(len(label_sets), -1).astype(np.float32)
     between = GoalToGoal(flat, behind.approximate, rows, ended=ended)
-    told = RemoteSkills(
+    known = RemoteSkills(
         domain=skills.domain,
         checkpoint="",
         digest=skills.digest,
@@ -302,4 +302,4 @@ def with_allowed(
         action_space=skills.action_space,
         hold=hold_of(skills),
     )
-    return told, between
+    return known, between

@@ -1,7 +1,7 @@
 """When pending obligations come first: as long as that does not keep the robot from its round.
 
 An event that is answered and comes back at once, such as a battery that stays low, would else keep the
-robot where it answers for ever: every answer is right, and the mission is lost. So what is pending is
+robot where it answers forever: every answer is right, and the mission is lost. So what is pending is
 done first while the round comes nearer between one answer and the next, and for as many steps more as
 forcing the round would take. Then it is done on the way that forces the round, whatever the events do.
 Who knew how long an event lasts would need half the steps at best.

@@ -59,6 +59,8 @@ def steps_to(
     size, choices = product.size, len(product.happenings)
     steps, arriving = np.full(size, FAR), np.full(size, FAR)
     answered: BoolArray = np.zeros(choices * size if every else 0, np.bool_)
+    # Counts down the choices of events that have no answer yet: at 0 the arrival is forced
+    # (attractor).
     unanswered = np.full(size if every else 0, choices)
     going_on = None if among is None else among.reshape(-1)
     nodes = np.empty(0, np.int64) if won is None else np.flatnonzero(won)
@@ -73,6 +75,7 @@ def steps_to(
             readings = readings[product.keeps(readings)]
         answers, _ = product.arrivals(readings)
         if every:
+            # Several readings may answer the same choice of events; it counts once.
             answers = np.unique(answers[~answered[answers]])
             answered[answers] = True
             found, count = np.unique(answers % size, return_counts=True)
@@ -83,6 +86,7 @@ def steps_to(
             found = np.unique(found[arriving[found] == FAR])
         arriving[found] = level
         nodes, _ = product.sources(found, any_outcome=any_outcome)
+        # Breadth first: the first level that a node is found in is its number of steps.
         nodes = np.unique(nodes[steps[nodes] == FAR])
         if going_on is not None:
             nodes = nodes[going_on[nodes]]
@@ -97,7 +101,7 @@ def paid_in(product: Product, region: BoolArray) -> IntArray:
 
 
 def possible(product: Product, *, endless: bool) -> BoolArray:
-    """Return from where some run has a reward, or rewards for ever, if chance and events help.
+    """Return from where some run has a reward, or rewards forever, if chance and events help.
 
     Where actions are stochastic: with a positive probability of each of its steps. If `endless`, a
     reward counts only if others that count can follow, which is the greatest fixed point: then there is
@@ -112,6 +116,8 @@ def possible(product: Product, *, endless: bool) -> BoolArray:
             found[frontier] = True
             earlier = np.unique(product.one_step_before(frontier)[0])
             frontier = earlier[~found[earlier]]
+        # Rewards after which none can follow are dropped until nothing changes: the greatest fixed
+        # point.
         again = paid[found[product.lands(paid)]] if endless else paid
         if len(again) == len(paid):
             return found.reshape(product.shape)
@@ -119,7 +125,7 @@ def possible(product: Product, *, endless: bool) -> BoolArray:
 
 
 def recurring(product: Product) -> BoolArray:
-    """Return from where rewards can be had for ever, if chance and events help."""
+    """Return from where rewards can be had forever, if chance and events help."""
     return possible(product, endless=True)
 
 
@@ -203,7 +209,10 @@ def settle(
         """Take ways that were found, and queue the nodes of which they are the shortest yet."""
         better = found < length[at]
         at, found, pay, step = at[better], found[better], pay[better], step[better]
+        # `at` may name a node several times; plain indexing would keep the last of its values, not
+        # the least.
         np.minimum.at(length, at, found)
+        # Of equal ways the last one written counts; any of them is optimal.
         best = length[at] == found
         at = at[best]
         paid[at], steps[at] = pay[best], step[best]
@@ -216,6 +225,7 @@ def settle(
     while waiting:
         number = min(waiting)
         at = np.concatenate(waiting.pop(number))
+        # A node is queued anew each time it gets shorter: stale entries are dropped here.
         at = np.unique(at[~settled[at] & (np.floor(length[at]) == number)])
         settled[at] = True
         if len(at):
@@ -229,7 +239,7 @@ class Lengths:
     """How long the best way is from each node, in steps, if each action leads where it may at best.
 
     Where a reward does not end the mission, its way leads on. Then sweeps are repeated, each with what
-    the ways of the last one are worth if they are kept to for ever (Howard's policy iteration). With
+    the ways of the last one are worth if they are kept to forever (Howard's policy iteration). With
     `lasting`, only rewards count after which there can be others without end.
     """
 
@@ -255,6 +265,7 @@ class Lengths:
             length = ways.length
             ends = np.unique(ways.paid[ways.paid != NONE])
             lands = product.lands(ends)
+            # Nothing can be had after any reward, so what lies behind it counts for nothing.
             if not np.isfinite(length[lands]).any():
                 break
             better = self._followed_forever(ways, ends, lands)
@@ -262,12 +273,13 @@ class Lengths:
             same = np.array_equal(np.isfinite(better), np.isfinite(behind))
             change = np.abs(better[both] - behind[both]).max(initial=0.0)
             behind = better
+            # Infinite lengths have no difference, so the sets of finite ones are compared apart.
             if same and change < SETTLED:
                 break
         return length
 
     def _followed_forever(self, ways: Ways, ends: IntArray, lands: IntArray) -> FloatArray:
-        """Return how long ways are if each is followed by the way from where it ends, for ever.
+        """Return how long ways are if each is followed by the way from where it ends, forever.
 
         V(x) = γ^k (r + γ V(y)), k steps to the rewarded arrival and y where that leads; by doubling, as
         logarithms.
@@ -281,6 +293,8 @@ class Lengths:
         value[known] = ways.steps[known] * self._log_gamma + np.log(reward[end[known]])
         first = share.copy()
         while known.any() and (share[known] - first[known]).max() > NEGLIGIBLE:
+            # Doubling: after n passes 2^n rewards are summed, until the share of the next is
+            # negligible.
             value = np.logaddexp(value, share + value[following])
             share, following = share + share[following], following[following]
         length: FloatArray = value / self._log_gamma
@@ -295,6 +309,7 @@ class Lengths:
         if paid.any():
             total = np.logaddexp(np.log(reward[paid]), continuation[paid] * self._log_gamma)
             continuation[paid] = total / self._log_gamma
+            # A reward after which no other can follow is worth nothing to a recurring mission.
             if self._lasting is not None:
                 continuation[paid & ~self._lasting.reshape(-1)[lands]] = np.inf
         if product.has_extra_lengths:
@@ -446,7 +461,7 @@ def _log_values(product: Product, gamma: float, slip: float) -> Values:
     return Values(being, arriving, direct, logs=True)
 
 
-# Recurrence: the best lasso, a way to a cycle that completes rounds, then that cycle for ever.
+# Recurrence: the best lasso, a way to a cycle that completes rounds, then that cycle forever.
 #
 # Best is the cycle with the least mean number of steps a round; among the ways to such cycles, the
 # one that loses the fewest rounds. Both at once are what policy iteration (Howard) finds with a
@@ -465,11 +480,11 @@ class Lasso:
     """What to do in each [u, place, counter], and what comes of it."""
 
     value: FloatArray
-    """The value of being there: rounds for ever, hardly discounted."""
+    """The value of being there: rounds forever, hardly discounted."""
     arriving: FloatArray
     """The value of arriving there."""
     achievable: BoolArray
-    """Whether rounds can be completed for ever from there."""
+    """Whether rounds can be completed forever from there."""
     gain: FloatArray
     """Rounds a step, in the long run."""
     action: IntArray
@@ -525,7 +540,7 @@ def _first_plan(product: Product, gamma: float) -> tuple[IntArray, IntArray]:
 
 
 def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the value of following a policy for ever, and a node of the cycle that it ends in.
+    """Return the value of following a policy forever, and a node of the cycle that it ends in.
 
     A broken commitment leads nowhere, nor does an action that is not allowed: it follows upon itself.
     Each pass doubles the number of steps that are summed up.
@@ -544,6 +559,7 @@ def _evaluate(product: Product, action: IntArray, way: IntArray) -> tuple[FloatA
     if product.has_extra_lengths:
         delay = GAMMA ** product.extra[read[0], product.kind[reached]].reshape(-1)
         value, factor = value * delay, GAMMA * delay
+    # As above by doubling; γ^(2^n) is negligible after about 30 passes.
     while np.max(factor) > NOTHING:
         value = value + factor * value[node]
         factor = factor * (factor if isinstance(factor, float) else factor[node])
@@ -577,6 +593,7 @@ def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
         hopes = np.tile(np.repeat(readings, places * counters), len(product.happenings))
     lost_arrival: BoolArray = np.zeros(product.size, np.bool_)
     choices = np.full(product.size, product.world.actions)
+    # What is doomed is a fact about the world: the robot's own restrictions must not make it so.
     freely = product if product.allowed is None else replace(product, allowed=None)
     nodes, step = np.flatnonzero(failed), 0
     while len(nodes):
@@ -639,10 +656,10 @@ class EventGame:
 
     @cached_property
     def sure(self) -> Product:
-        """The same, where no commitment is made that events can break, if the mission can be kept
-        without.
+        """The same without commitments that events can break.
 
-        What leads out of where it can be kept is taken for a broken commitment.
+        That is, if the mission can be kept without them. What leads out of where it can be kept is
+        taken for a broken commitment.
         """
         stays: BoolArray = self.kept.reshape(-1)[self.quiet.dense().lands]
         return replace(self.quiet, barred=~stays)
@@ -661,8 +678,8 @@ class EventGame:
             labels, node = self._spoiled(node, plan(node))
             steps.append(labels)
         if self.doom[node] == 0:
-            return Counterexample.told(steps)
-        return Counterexample.told(steps[: seen[node]], steps[seen[node] :])
+            return Counterexample.along(steps)
+        return Counterexample.along(steps[: seen[node]], steps[seen[node] :])
 
     def _spoiled(self, node: Node, action: int) -> tuple[frozenset[str], Node]:
         """Return what shows in the next step if events are against the robot, and where that leads."""
@@ -721,6 +738,7 @@ def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]
     product = mission_product(machine, world, subsets(events), always_paid=True)
     product.dense()  # or say that it is too large
     freely = replace(product, allowed=None)
+    # A mission that was accepted cannot be lost any more, whatever its last state would read.
     ended = members(machine.num_states, machine.terminal - machine.failure)
     done = np.broadcast_to(ended[:, None, None], product.shape)
     doom = doomed(freely, done)
@@ -735,10 +753,13 @@ def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]
         rounds.append((again, kept))
     shape = (*product.shape[:2], world.actions, product.shape[2])
     allowed: BoolArray = np.ones(shape, np.bool_)
+    # From where the mission can be kept, actions must keep it; from where it is only safe, keep it
+    # safe; else any will do.
     for region, counted in ((safe, None), (kept, kept)):
         leads = _arrivals(product, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
     if world.tried is not None:
+        # Of an action that the learner never tried nobody knows where it leads.
         allowed = allowed & world.tried[None, :, :, None]
     return EventGame(product, kept, safe, allowed, doom, tuple(rounds), forced)
 
@@ -765,8 +786,10 @@ def _arrivals(product: Product, good: BoolArray, rewarded: BoolArray | None) -> 
 
 
 class Reaction:
-    """From machine states in which an obligation is pending, the way to the quiescent ones, with no
-    event."""
+    """The way from machine states in which an obligation is pending to the quiescent ones.
+
+    No event happens on it.
+    """
 
     def __init__(self, product: Product, usual: IntArray) -> None:
         """`usual` is the action of the plan: of equally short ways, the one that begins with it."""
@@ -797,8 +820,10 @@ class Reaction:
         return pending
 
     def decide(self, node: Node) -> tuple[int, int, tuple[int, int]]:
-        """Return the action where an obligation is pending, the steps to go, and the arrival at
-        their end."""
+        """Return the action where an obligation is pending, the steps to go, and the arrival.
+
+        The arrival is at the end of these steps.
+        """
         first, steps = self.action(node), self.steps(node)
         product, action = self._product, first
         while True:
@@ -815,5 +840,6 @@ class Reaction:
         found = self._arriving[state, self._product.world.successors[place], counter]
         if self._product.allowed is not None:
             found = np.where(self._product.allowed[state, place, :, counter], found, FAR)
+        # Of equally short ways the plan's own: a robot that alternates between two gets nowhere.
         usual = int(self._usual[node])
         return usual if found[usual] == found.min() else int(found.argmin())

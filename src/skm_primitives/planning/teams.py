@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final, TypeAlias
@@ -28,6 +28,7 @@ from skm_machine.errors import SkmError, UnachievableMissionError
 from skm_machine.factored import FactoredMachine, Parts
 from skm_primitives.planning.large_missions import NoPlanFoundError
 from skm_primitives.planning.place_graph import Cells, PlaceGraph
+from skm_primitives.planning.team_schedules import Event, Schedules, TeamMachine
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 BEST_SECONDS: Final = 10.0
@@ -41,8 +42,6 @@ HORIZON: Final = 400
 """Steps by which a leg may take longer than without other robots."""
 LAYING: Final = 0.3
 """The share of the time that is left for laying schedules out in space and time."""
-SHAKES: Final = 10
-"""Shakes of a schedule, for each task, that find no better one before it counts as the best."""
 REALISED: Final = 12
 """Schedules that are laid out in space and time."""
 
@@ -73,6 +72,7 @@ class Team:
 
     def __post_init__(self) -> None:
         here = np.arange(len(self.cells.labels))[:, None]
+        # A step into a closed cell becomes staying: so every search over moves obeys closed cells.
         closed = np.isin(self.cells.successors, sorted(self.cells.closed))
         continuation = np.where(closed, here, self.cells.successors)
         object.__setattr__(self, "moves", np.concatenate([here, continuation], axis=1))
@@ -113,7 +113,10 @@ class Team:
             nearest = np.sqrt((_from_origin(gap, change) ** 2).sum(axis=-1))
         # A robot that begins too close may move away, not nearer.
         before = np.sqrt((gap**2).sum(axis=-1))
+        # Robots that already stand too close, after a stray for instance, must still be able to
+        # part.
         limit = np.minimum(2 * (self.radius + self.margin), before)
+        # The slack is for rounding: robots exactly two radii apart may pass.
         close: BoolArray = np.asarray(found | (nearest < limit - 1e-9))
         return close
 
@@ -121,6 +124,7 @@ class Team:
 def _from_origin(start: FloatArray, way: FloatArray) -> FloatArray:
     """Return the point nearest to the origin of each straight way, given by its start and length."""
     square = (way**2).sum(axis=-1)
+    # A robot that waits has a way of length 0, and its only point is the start of it.
     share = np.clip(-(start * way).sum(axis=-1) / np.where(square > 0, square, 1.0), 0.0, 1.0)
     found: FloatArray = start + share[..., None] * way
     return found
@@ -175,24 +179,14 @@ class TeamPlanner:
         if machine.endless:
             raise SkmError("a team's mission has an end: read it as one (horizon finite)")
         self.machine, self.team = machine, _without_fatal_cells(machine, team)
+        self.asks = TeamMachine(machine, team.names)
         self._open_moves = self.team.moves
         """Where actions lead but for robots that are gone."""
-        self._needs: dict[Parts, frozenset[str]] = {}
-        self._steps: dict[tuple[Parts, frozenset[str]], tuple[Parts | None, float]] = {}
         self._distances: dict[str, IntArray] = {}
         self._at: dict[str, IntArray] = {}
-        self._must: dict[tuple[int, int], frozenset[str]] = {}
-        self._named = {
-            name: self._place(name)
-            for name in (*machine.propositions, *(n for ls in team.cells.labels for n in ls))
-        }
         self.shown = [
-            [
-                frozenset(set(labels) | {f"{robot}.{n}" for n in labels})
-                & frozenset(machine.propositions)
-                for labels in team.cells.labels
-            ]
-            for robot in team.names
+            [self.asks.shown_by(robot, labels) for labels in team.cells.labels]
+            for robot in range(len(team.names))
         ]
         self.kinds: list[list[frozenset[str]]] = [
             list(dict.fromkeys(shown)) for shown in self.shown
@@ -201,65 +195,6 @@ class TeamPlanner:
             np.array([{k: i for i, k in enumerate(kinds)}[labels] for labels in shown])
             for shown, kinds in zip(self.shown, self.kinds, strict=True)
         ]
-
-    # What the machine asks for, worked out where it is met.
-
-    def advance(self, parts: Parts, labels: frozenset[str]) -> tuple[Parts | None, float]:
-        """Return what a label set does to the parts."""
-        key = parts, labels
-        if key not in self._steps:
-            self._steps[key] = self.machine.advance(parts, labels)
-        return self._steps[key]
-
-    def needs(self, parts: Parts) -> frozenset[str]:
-        """Return what has to show yet: what every way to success shows, else what one way does."""
-        if parts not in self._needs:
-            found: set[str] = set()
-            for number, (part, state) in enumerate(zip(self.machine.parts, parts, strict=True)):
-                if state not in part.accepting:
-                    found |= self._needs_of(number, state)
-            self._needs[parts] = frozenset(found)
-        return self._needs[parts]
-
-    def _needs_of(self, number: int, state: int) -> set[str]:
-        part = self.machine.parts[number]
-        if must := self._must_of(number, state):
-            return set(must)
-        word = part.shortest_word(state, part.accepting.__contains__)
-        return {name for labels in word or () for name in labels}
-
-    def _must_of(self, number: int, state: int) -> frozenset[str]:
-        """Return what every way to the success of a part shows."""
-        if (number, state) not in self._must:
-            names = self.machine.parts[number].table.propositions
-            found = (name for name in names if self._blocked(number, state, name))
-            self._must[number, state] = frozenset(found)
-        return self._must[number, state]
-
-    def _blocked(self, number: int, state: int, name: str) -> bool:
-        """Tell whether a part cannot be done if a proposition never shows."""
-        part = self.machine.parts[number]
-        table = part.table.given({name: False})
-        seen, stack = {state}, [state]
-        while stack:
-            for outcome in table.outcomes(stack.pop()):
-                target = part.after(outcome)
-                if target in part.accepting:
-                    return False
-                if target is not None and target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-        return True
-
-    def place(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """Return the place that a proposition names, and the robots that can show it."""
-        return self._named[name]
-
-    def _place(self, name: str) -> tuple[str, tuple[int, ...]]:
-        robot, _, place = name.rpartition(".")
-        if robot in self.team.names:
-            return place, (self.team.names.index(robot),)
-        return name, tuple(range(len(self.team.names)))
 
     def at(self, place: str) -> IntArray:
         """Return the cells of a place."""
@@ -282,17 +217,18 @@ class TeamPlanner:
         """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
         began = time.process_time()
         here = self.machine.start if parts is None else parts
-        self._keep_off_gone(starts)
+        self._avoid_gone(starts)
         self._check(starts, here)
         working = len(self.team.names) - len(self.team.gone)
+        # Robots that are gone do not move, so they do not multiply the joint states.
         if len(self.team.cells.labels) ** max(1, working) <= MOST_JOINT:
             # Half of the time: what is too large for it is scheduled.
             found = _joint_search(self, starts, here, began + seconds / 2)
             if found is not None:
                 return TeamPlan(found, True, time.process_time() - began)
-        return _Schedules(self, starts, here, began, began + seconds).best()
+        return _MapSchedules(self, starts, here, began, began + seconds).best()
 
-    def _keep_off_gone(self, starts: Sequence[int]) -> None:
+    def _avoid_gone(self, starts: Sequence[int]) -> None:
         """Leave out the moves that come too close to robots that stand where they are for good."""
         team = self.team
         count, actions = team.cells.successors.shape
@@ -305,6 +241,7 @@ class TeamPlanner:
         if close.any():
             successors = np.where(close, here, there).reshape(count, actions)
             self.team = replace(team, cells=replace(team.cells, successors=successors))
+            # The moves are others now, and distances are by moves.
             self._distances.clear()
             self._open_moves = team.moves
 
@@ -312,12 +249,15 @@ class TeamPlanner:
         """Refuse what provably cannot be done: robots that stand too close, places out of reach."""
         for (one, a), (other, b) in combinations(zip(self.team.names, starts, strict=True), 2):
             where = self.team.positions
+            # The true centres count here, without the margin: a robot that has strayed is no reason
+            # to refuse.
             gap = math.inf if where is None else float(np.hypot(*(where[a] - where[b])))
             if a == b or gap < 2 * self.team.radius - 1e-9:
                 raise SkmError(f"{one} and {other} begin too close to each other")
-        for name in sorted(self.must(parts)):
-            place, robots = self.place(name)
+        for name in sorted(self.asks.must(parts)):
+            place, robots = self.asks.place(name)
             able = [r for r in robots if self.team.names[r] not in self.team.gone]
+            # A robot that is gone keeps its labels: what it shows where it stands is achieved.
             there = [r for r in robots if place in self.team.cells.labels[starts[r]]]
             reach = [
                 r for r in able if len(self.at(place)) and self.distance(place)[starts[r]] >= 0
@@ -328,19 +268,13 @@ class TeamPlanner:
                 if gone and not able:
                     why = f"{' and '.join(gone)} is gone"
                 elif len(self.at(place)) and any(
-                    distances(self._open_moves, self.at(place))[starts[r]] >= 0 for r in able
+                    # Without the robots that are gone there would be a way: then they are the
+                    # reason.
+                    distances(self._open_moves, self.at(place))[starts[r]] >= 0
+                    for r in able
                 ):
                     why = f"{_and(sorted(self.team.gone))} in the way"
                 raise UnachievableMissionError(f"'{name}' cannot be achieved any more: {why}")
-
-    def must(self, parts: Parts) -> set[str]:
-        """Return what every way to success shows."""
-        return {
-            name
-            for number, (part, state) in enumerate(zip(self.machine.parts, parts, strict=True))
-            if state not in part.accepting
-            for name in self._must_of(number, state)
-        }
 
     def simulate(self, paths: Sequence[Sequence[int]], parts: Parts) -> int | None:
         """Return after how many steps the machine accepts; None: it does not."""
@@ -356,7 +290,7 @@ class TeamPlanner:
 
 
 def _without_fatal_cells(machine: FactoredMachine, team: Team) -> Team:
-    """Return a team that never enters cells which lose the mission whoever is there, and whenever."""
+    """Return a team that never enters cells which lose the mission for every robot, at any time."""
     names = frozenset(machine.propositions)
     shown = {
         (robot, labels): (labels | {f"{robot}.{name}" for name in labels}) & names
@@ -423,6 +357,7 @@ def _joint_search(
     far = _far(planner, np.array([starts]), [parts])[0]
     if not math.isfinite(far):
         return None
+    # Iterative deepening: with a tight limit the bound of `_far` cuts off most joint states.
     for limit in range(int(max(1, far)), int(max(1, far)) + 200):
         found, cut = _within(planner, starts, limit, tuples, numbered, deadline)
         if found is not None:
@@ -455,12 +390,13 @@ def _far(planner: TeamPlanner, cells: IntArray, tuples: Sequence[Parts]) -> Floa
     for row, parts in enumerate(tuples):
         rows.setdefault(parts, []).append(row)
     for parts, members in rows.items():
-        for name in planner.must(parts):
-            place, robots = planner.place(name)
+        for name in planner.asks.must(parts):
+            place, robots = planner.asks.place(name)
             away = planner.distance(place).astype(float)
             away[away < 0] = math.inf
             able = [r for r in robots if planner.team.names[r] not in planner.team.gone] or robots
             nearest = np.min([away[cells[members, r]] for r in able], axis=0)
+            # A lower bound: the farthest place that must be visited, by the robot nearest to it.
             found[members] = np.maximum(found[members], nearest)
     return found
 
@@ -486,6 +422,7 @@ def _within(
     seen = np.array([_code(cells, state, count)[0]])
     cut = 0.0
     for step in range(1, limit + 1):
+        # Checked before the arrays are made: afterwards it would be too late for the memory.
         if len(cells) * math.prod(move.shape[1] for move in moves) > MOST_ROWS:
             return None, math.inf
         if time.process_time() > deadline:
@@ -500,6 +437,8 @@ def _within(
             )
             owner = np.repeat(owner, width)
             keep = np.ones(len(after), np.bool_)
+            # Robots are added one by one and colliding pairs dropped at once: the full product is
+            # never made.
             for other in range(robot):
                 came, to = cells[owner], after
                 ends = [
@@ -509,11 +448,13 @@ def _within(
             after, owner = after[keep], owner[keep]
         kinds = np.stack([planner.kind[r][after[:, r]] for r in range(robots)], axis=1)
         rows = np.concatenate([state[owner][:, None], kinds], axis=1)
+        # The machine is asked once for each different (state, labels), not once for each joint
+        # move.
         distinct, which = np.unique(rows, axis=0, return_inverse=True)
         target: IntArray = np.full(len(distinct), -1, np.int64)
         for index, row in enumerate(distinct.tolist()):
             labels = frozenset().union(*(planner.kinds[r][k] for r, k in enumerate(row[1:])))
-            next_parts, reward = planner.advance(numbered[row[0]], labels)
+            next_parts, reward = planner.asks.advance(numbered[row[0]], labels)
             if reward > 0:
                 last = int(np.flatnonzero(which.reshape(-1) == index)[0])
                 return _trace_back(levels, after[last], int(owner[last])), cut
@@ -527,6 +468,7 @@ def _within(
         after, owner, state_after = after[alive], owner[alive], state_after[alive]
         code = _code(after, state_after, count)
         _, first = np.unique(code, return_index=True)
+        # Breadth first: a joint state that was met before was met in fewer steps.
         first = first[~np.isin(code[first], seen)]
         cells, state, owner = after[first], state_after[first], owner[first]
         near = _far(planner, cells, [numbered[s] for s in state.tolist()]) + step <= limit
@@ -540,6 +482,7 @@ def _within(
 
 
 def _code(cells: IntArray, state: IntArray, count: int) -> IntArray:
+    # A mixed-radix number; MOST_JOINT keeps it far below 2^63.
     code = state.copy()
     for column in cells.T:
         code = code * count + column
@@ -556,35 +499,11 @@ def _trace_back(
     return tuple(tuple(int(cells[robot]) for cells in reversed(way)) for robot in range(len(last)))
 
 
-# Schedules: who visits what, in which order, with no regard for collisions.
+# Schedules on a map, and legs in space and time.
 
 
-Route = tuple[tuple[str, ...], ...]
-"""For each robot the places that it is to visit, in order."""
-
-
-@dataclass(frozen=True)
-class _Event:
-    """A robot's arrival that counts, or its wait for others at a place."""
-
-    robot: int
-    name: str
-    time: float
-    holds: bool
-    """Whether the machine did not move: the robot waits there for what others do."""
-
-
-@dataclass(frozen=True)
-class _Score:
-    """How good routes are: steps, or what is missing."""
-
-    cost: float
-    steps: float
-    events: tuple[_Event, ...]
-
-
-class _Schedules:
-    """The search for one plan."""
+class _MapSchedules(Schedules):
+    """The search for one plan, by ways from cell to cell."""
 
     def __init__(
         self,
@@ -595,17 +514,16 @@ class _Schedules:
         deadline: float,
     ) -> None:
         self.planner, self.team = planner, planner.team
-        self.starts, self.parts = tuple(starts), parts
+        self.starts = tuple(starts)
         self.began, self.deadline = began, deadline
-        self.robots = [r for r, name in enumerate(self.team.names) if name not in self.team.gone]
-        self._rng = np.random.default_rng(0)
-        self._changes = self._moved, self._swapped, self._turned
+        robots = [r for r, name in enumerate(self.team.names) if name not in self.team.gone]
+        standing = [planner.shown[r][cell] for r, cell in enumerate(starts)]
+        super().__init__(planner.asks, parts, robots, standing)
         self._ways: dict[tuple[str, str], FloatArray] = {}
         self._first: dict[tuple[int, str], FloatArray] = {}
         self._least: dict[tuple[int, str], frozenset[str]] = {}
-        self._scores: dict[Route, _Score] = {}
         names = {name for kinds in planner.kinds for labels in kinds for name in labels}
-        places = {planner.place(name)[0] for name in names}
+        places = {self.asks.place(name)[0] for name in names}
         self._graph = PlaceGraph(self.team.cells, places, self.starts[0])
         self._between: FloatArray = self._graph.shortest_ways()
         np.fill_diagonal(self._between, 0.0)
@@ -616,20 +534,28 @@ class _Schedules:
         """Metres in x or in y from which two robots cannot come too close within a step."""
         if where is not None:
             longest = float(np.abs(where[self.team.moves] - where[:, None]).max())
+            # Both robots move by `longest` at most; the third one is slack for halted robots
+            # between two cells.
             self.reach = 2 * (self.team.radius + self.team.margin) + 3 * longest
         anywhere = np.ones(len(self.team.cells.labels), np.bool_)
         self._from_start = self._graph.ways_from(np.array(self.starts), anywhere)
 
     def best(self) -> TeamPlan:
         """Return the best plan that is found."""
+        # Schedules ignore collisions, so some time must remain for laying them out.
         until = self.deadline - LAYING * (self.deadline - self.began)
-        candidates = self._search(until)
+        candidates = self.search(until)
         best: tuple[tuple[int, ...], ...] | None = None
         free, hopeless = 0, 2 * self.deadline - self.began
         for _, score in candidates[:REALISED]:
+            # Collisions only make schedules longer, and these are sorted: no later one can be
+            # better.
             if best is not None and score.steps >= len(best[0]) - 1:
                 break
+            # With one step of slack a robot lets another one pass, which often resolves a conflict
+            # at a door.
             for slack in (0, 1):
+                # Any plan is better than none: without one, as much time again is spent.
                 if time.process_time() > (self.deadline if best is not None else hopeless):
                     break
                 paths = _Timetable(self, score.events, slack).paths()
@@ -644,113 +570,6 @@ class _Schedules:
                 "no plan was found for the team, which does not prove that there is none"
             )
         return TeamPlan(best, False, time.process_time() - self.began, free)
-
-    def _search(self, until: float) -> list[tuple[Route, _Score]]:
-        """Return routes that work without regard for collisions, best first."""
-        tasks = self._tasks()
-        route = self._inserted(tasks)
-        route = self._local_optimum(route, until)
-        best, in_vain = route, 0
-        patience = SHAKES * (1 + len(tasks))
-        while time.process_time() < until and in_vain < patience:
-            shaken = self._shaken(best)
-            found = self._local_optimum(shaken, until)
-            in_vain = 0 if self.score(found).cost < self.score(best).cost - 1e-9 else in_vain + 1
-            if self.score(found).cost <= self.score(best).cost:
-                best = found
-        working = [(r, s) for r, s in self._scores.items() if math.isfinite(s.steps)]
-        return sorted(working, key=lambda item: item[1].cost)
-
-    def _tasks(self) -> list[str]:
-        """Return what is to be visited, also what becomes due by that."""
-        found = dict.fromkeys(sorted(self.planner.needs(self.parts)))
-        for part, state in zip(self.planner.machine.parts, self.parts, strict=True):
-            word = part.shortest_word(state, part.accepting.__contains__) or []
-            if state not in part.accepting and not found.keys() & set(part.table.propositions):
-                found |= dict.fromkeys(name for labels in word for name in sorted(labels))
-        return list(found)
-
-    def _able(self, name: str) -> list[int]:
-        _, robots = self.planner.place(name)
-        return [r for r in robots if r in self.robots]
-
-    def _inserted(self, tasks: Sequence[str]) -> Route:
-        """Return routes made by putting one task after the other where it costs least."""
-        route: Route = tuple(() for _ in self.team.names)
-        for name in tasks:
-            options = [
-                _with(route, r, i, name) for r in self._able(name) for i in range(len(route[r]) + 1)
-            ]
-            route = min(options, key=lambda r: self.score(r).cost, default=route)
-        return route
-
-    def _local_optimum(self, route: Route, until: float) -> Route:
-        """Return routes that no single change makes better, as far as the time allows."""
-        cost = self.score(route).cost
-        improved = True
-        while improved:
-            improved = False
-            for change in self._rng.permutation(3).tolist():
-                for changed in self._changes[change](route):
-                    if time.process_time() > until:
-                        return route
-                    found = self.score(changed).cost
-                    if found < cost - 1e-9:
-                        route, cost, improved = changed, found, True
-                        break
-        return route
-
-    def _shuffled(self, route: Route) -> list[tuple[int, int]]:
-        """Return where tasks stand in the routes, in any order: no robot is favoured."""
-        places = [(r, i) for r in self.robots for i in range(len(route[r]))]
-        return [places[i] for i in self._rng.permutation(len(places)).tolist()]
-
-    def _moved(self, route: Route) -> Iterator[Route]:
-        """Yield routes with one task moved."""
-        for robot, index in self._shuffled(route):
-            name = route[robot][index]
-            without = _without(route, robot, index)
-            for other in self._able(name):
-                for place in range(len(without[other]) + 1):
-                    if (other, place) != (robot, index):
-                        yield _with(without, other, place, name)
-
-    def _swapped(self, route: Route) -> Iterator[Route]:
-        """Yield routes with two tasks of two robots swapped."""
-        for (a, i), (b, j) in combinations(self._shuffled(route), 2):
-            if a != b and b in self._able(route[a][i]) and a in self._able(route[b][j]):
-                changed = [list(row) for row in route]
-                changed[a][i], changed[b][j] = route[b][j], route[a][i]
-                yield tuple(map(tuple, changed))
-
-    def _turned(self, route: Route) -> Iterator[Route]:
-        """Yield routes with a part of one turned round."""
-        for robot in self.robots:
-            row = route[robot]
-            for first in range(len(row)):
-                for last in range(first + 2, len(row) + 1):
-                    turned = row[:first] + row[first:last][::-1] + row[last:]
-                    yield (*route[:robot], turned, *route[robot + 1 :])
-
-    def _shaken(self, route: Route) -> Route:
-        """Return routes with a few tasks moved at random."""
-        rng = self._rng
-        for _ in range(3):
-            places = [(r, i) for r in self.robots for i in range(len(route[r]))]
-            if not places:
-                break
-            robot, index = places[int(rng.integers(len(places)))]
-            name = route[robot][index]
-            route = _without(route, robot, index)
-            other = int(rng.choice(self._able(name)))
-            route = _with(route, other, int(rng.integers(len(route[other]) + 1)), name)
-        return route
-
-    def score(self, route: Route) -> _Score:
-        """Return how long routes take, by events in the order of time."""
-        if route not in self._scores:
-            self._scores[route] = _Schedule(self, route).score()
-        return self._scores[route]
 
     def _way(self, before: str, after: str) -> FloatArray:
         """`[cell of one place, cell of another]`: steps between them, whatever is on the way."""
@@ -769,6 +588,7 @@ class _Schedules:
         if (robot, place) not in self._first:
             doors = self._doors(place)
             # A robot that is in a place stays there for a step, and is there in the next.
+            # Labels are read after a step, never at the start.
             here = self._graph.junctions[doors] == self.starts[robot]
             self._first[robot, place] = np.where(here, 1.0, self._from_start[robot][doors])
         return self._first[robot, place]
@@ -790,125 +610,11 @@ class _Schedules:
         return self._least[robot, place]
 
 
-class _Schedule:
-    """Routes carried out in time: robots arrive, wait where they must, and go on."""
-
-    def __init__(self, schedules: _Schedules, route: Route) -> None:
-        self.schedules, self.planner, self.route = schedules, schedules.planner, route
-        self.parts, self.now, self.total = schedules.parts, 0.0, 0.0
-        self.at: list[str | None] = [None] * len(route)
-        self.ready: list[FloatArray] = [np.zeros(1) for _ in route]
-        self.index = [0] * len(route)
-        self.holding: dict[int, str] = {}
-        """Robots that wait in a place for what others do, and for what they are there."""
-        self.blocked: set[int] = set()
-        """Robots that must not enter their next place before the machine has moved."""
-        self.events: list[_Event] = []
-        self.shown: list[frozenset[str]] = [
-            frozenset() if r in schedules.robots else self.planner.shown[r][schedules.starts[r]]
-            for r in range(len(route))
-        ]
-
-    def score(self) -> _Score:
-        """Return when the mission is done, or what is missing when nobody can go on."""
-        while (arrival := self._next_arrival()) is not None:
-            if self._arrive(*arrival):
-                cost = self.now + 1e-3 * self.total
-                return _Score(cost, self.now, tuple(self.events))
-        pairs = zip(self.planner.machine.parts, self.parts, strict=True)
-        owed = sum(state not in part.accepting for part, state in pairs)
-        return _Score(1e6 + 1e4 * owed + self.now + 1e-3 * self.total, math.inf, ())
-
-    def _next_arrival(self) -> tuple[float, int, str, FloatArray] | None:
-        """Return who arrives next: when, for what, and when in each cell of the place."""
-        needed = self.planner.needs(self.parts)
-        best: tuple[float, int, str, FloatArray] | None = None
-        for r in self.schedules.robots:
-            if r in self.holding or r in self.blocked:
-                continue
-            while self.index[r] < len(self.route[r]) and self.route[r][self.index[r]] not in needed:
-                self.index[r] += 1
-            if self.index[r] == len(self.route[r]):
-                continue
-            name = self.route[r][self.index[r]]
-            place, _ = self.planner.place(name)
-            reach = self.schedules.way_to(r, self.at[r], self.ready[r], place)
-            when = float(reach.min(initial=math.inf))
-            if math.isfinite(when) and (best is None or when < best[0]):
-                best = when, r, name, reach
-        return best
-
-    def _arrive(self, when: float, robot: int, name: str, reach: FloatArray) -> bool:
-        """Let a robot arrive; tell whether the mission is done."""
-        planner, now = self.planner, max(self.now, when)
-        place, _ = planner.place(name)
-        labels = self.schedules.labels(robot, place)
-        others = (shown for r, shown in enumerate(self.shown) if r != robot)
-        after, reward = planner.advance(self.parts, labels.union(*others))
-        if after is None:
-            self.blocked.add(robot)
-            return False
-        self.now = now
-        self.at[robot], self.ready[robot] = place, np.maximum(reach, now)
-        self.shown[robot] = labels
-        self.total += now
-        holds = after == self.parts and reward <= 0
-        self.events.append(_Event(robot, name, now, holds))
-        if reward > 0:
-            return True
-        if holds:
-            self.holding[robot] = name
-            return False
-        self.blocked.clear()
-        if name in planner.needs(after):
-            self.holding[robot] = name  # it has to show once more, or with others
-        else:
-            self.index[robot] += 1
-        return self._moved(after)
-
-    def _moved(self, parts: Parts) -> bool:
-        """Take a move of the machine; those who wait show their labels in the next step, too."""
-        planner = self.planner
-        while True:
-            self.parts = parts
-            for r in [r for r, n in self.holding.items() if n not in planner.needs(parts)]:
-                self.index[r] += 1
-                self.ready[r] = np.maximum(self.ready[r], self.now)
-                del self.holding[r]
-            self.shown = [
-                labels if r in self.holding or r not in self.schedules.robots else frozenset()
-                for r, labels in enumerate(self.shown)
-            ]
-            if not self.holding:
-                return False
-            after, reward = planner.advance(parts, frozenset().union(*self.shown))
-            if reward <= 0 and (after is None or after == parts):
-                return False
-            self.now += 1
-            if reward > 0:
-                return True
-            assert after is not None
-            parts = after
-
-
-def _with(route: Route, robot: int, index: int, name: str) -> Route:
-    row = (*route[robot][:index], name, *route[robot][index:])
-    return (*route[:robot], row, *route[robot + 1 :])
-
-
-def _without(route: Route, robot: int, index: int) -> Route:
-    row = route[robot][:index] + route[robot][index + 1 :]
-    return (*route[:robot], row, *route[robot + 1 :])
-
-
-# Legs in space and time, around what is reserved.
-
-
 class _Timetable:
     """Lays the legs of a schedule, in the order of its events."""
 
-    def __init__(self, schedules: _Schedules, events: Sequence[_Event], slack: int) -> None:
-        self.schedules, self.planner = schedules, schedules.planner
+    def __init__(self, schedules: _MapSchedules, events: Sequence[Event], slack: int) -> None:
+        self.schedules, self.planner, self.asks = schedules, schedules.planner, schedules.asks
         self.team = schedules.team
         self.events, self.slack = events, slack
         self._places, self._reach = schedules.places, schedules.reach
@@ -926,12 +632,12 @@ class _Timetable:
         holders: dict[int, str] = {}
         last = 0
         for event in self.events:
-            robot, (place, _) = event.robot, planner.place(event.name)
+            robot, (place, _) = event.robot, planner.asks.place(event.name)
             labels = self.schedules.labels(robot, place)
             shown = self._shown(holders, last)
             earliest = 0
             for when, before in reversed(history):
-                after, reward = planner.advance(before, labels | self._shown(holders, when))
+                after, reward = planner.asks.advance(before, labels | self._shown(holders, when))
                 moves = reward > 0 or after != before
                 if after is None or not (event.holds or moves):
                     earliest = self._next_time(history, when)
@@ -948,20 +654,21 @@ class _Timetable:
                 self.fixed.add(robot)
                 continue
             last = max(last, arrived)
-            after, _ = planner.advance(parts, labels | shown)
+            after, _ = planner.asks.advance(parts, labels | shown)
             if after is None:
                 return None
-            if event.name in planner.needs(after):
+            if event.name in planner.asks.needs(after):
                 holders[robot] = event.name
                 self.fixed.add(robot)
             while True:
                 parts = after
                 history.append((last, parts))
                 self._release(holders, parts, last)
-                after, reward = planner.advance(parts, self._shown(holders, last))
+                after, reward = planner.asks.advance(parts, self._shown(holders, last))
                 if not holders or reward > 0 or after is None or after == parts:
                     break
                 last += 1
+        # Two steps beyond the last arrival: the machine may still move on what holders show.
         end = max(map(len, self.reserved)) - 1 + 2
         for robot in range(len(self.reserved)):
             idle = self._idle(robot, end, parts)
@@ -978,7 +685,7 @@ class _Timetable:
     def _release(self, holders: dict[int, str], parts: Parts, last: int) -> None:
         """Let robots go on that waited for what has happened in step `last`."""
         for r, name in list(holders.items()):
-            if name not in self.planner.needs(parts):
+            if name not in self.asks.needs(parts):
                 del holders[r]
                 self.fixed.discard(r)
                 # It has to be there when the others are.
@@ -995,19 +702,9 @@ class _Timetable:
         """Return the cells that a robot may pass: nothing that is forbidden, or makes new work."""
         planner = self.planner
         kinds = planner.kinds[robot]
-        fine = np.array([self._harmless(parts, labels) for labels in kinds])
+        fine = np.array([self.asks.is_harmless(parts, labels) for labels in kinds])
         allowed: BoolArray = fine[planner.kind[robot]]
         return allowed & (planner.distance(place) >= 0)
-
-    def _harmless(self, parts: Parts, labels: frozenset[str]) -> bool:
-        after, _ = self.planner.advance(parts, labels)
-        if after is None:
-            return False
-        machine = self.planner.machine
-        return not any(
-            before in part.accepting and now not in part.accepting
-            for part, before, now in zip(machine.parts, parts, after, strict=True)
-        )
 
     def _free(self, robot: int, cell: int, after: int, step: int) -> bool:
         """Tell whether a robot may go from one cell to another in the step that ends at `step`."""
@@ -1047,6 +744,7 @@ class _Timetable:
             return None
         goals = away == 0
         moves = self.team.moves
+        # Without an end, a leg that is blocked for good would be searched in time forever.
         latest = began + int(away[start]) + max(0, earliest - began) + HORIZON
         # Once the others have come to rest nothing changes any more: a cell need not be looked at again.
         settled = max([earliest, *(len(path) for path in self.reserved)])
@@ -1069,6 +767,7 @@ class _Timetable:
                 if (after, min(step + 1, settled)) in seen or away[after] < 0:
                     continue
                 target_too_soon = goals[after] and step + 1 < earliest
+                # What may be passed changes when the machine moves, so it depends on the time.
                 fine = next(cells for time, cells in reversed(allowed) if time <= step)[after]
                 if target_too_soon or not (fine or goals[after] or after == cell):
                     continue
@@ -1078,6 +777,8 @@ class _Timetable:
                 came[key] = cell, step
                 count += 1
                 estimate = max(earliest, step + 1 + int(away[after]))
+                # Ties: waiting goes last, and of moves the later one first (depth first), which
+                # reaches the goal sooner.
                 heapq.heappush(
                     queue, (estimate, count if after == cell else -step, after, step + 1)
                 )
@@ -1089,8 +790,11 @@ class _Timetable:
         start, began = path[-1], len(path) - 1
         if self.team.names[robot] in self.team.gone:
             return [start] * (end - began)
-        fine = np.array([self._harmless(parts, labels) for labels in self.planner.kinds[robot]])
+        fine = np.array(
+            [self.asks.is_harmless(parts, labels) for labels in self.planner.kinds[robot]]
+        )
         allowed = fine[self.planner.kind[robot]]
+        # Depth first with staying tried first: a robot moves only to get out of somebody's way.
         stack = [(start, began)]
         came: dict[tuple[int, int], tuple[int, int]] = {}
         seen = {(start, began)}

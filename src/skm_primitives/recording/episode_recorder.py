@@ -48,7 +48,7 @@ from skm_primitives.recording.introduction import (
 from skm_sim.scene import Shape, scene_of
 from skm_sim.spec import DomainSpec
 
-# What an entry of a mission's log begins with, told from its bytes: for whoever keeps it as it
+# What an entry of a mission's log begins with, read from its bytes: for code that keeps it as it
 # is.
 
 
@@ -328,8 +328,8 @@ class EpisodeRecorder:
     def _state(self, run: MissionRun, observation: Any, labels: frozenset[str]) -> None:  # noqa: ANN401
         step, head = run.tracker.steps, self._head(run.tracker.steps)
         names = list(self._spec.propositions)
-        told = {"names": names, "values": [name in labels for name in names]}
-        self._write("labels", "skm/Labels", {**head, **told}, step)
+        message = {"names": names, "values": [name in labels for name in names]}
+        self._write("labels", "skm/Labels", {**head, **message}, step)
         terminated, truncated = self._ended
         seen = observation_fields(self._kind, observation)
         state = {**head, "terminated": terminated, "truncated": truncated, **seen}

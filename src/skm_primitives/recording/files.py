@@ -162,6 +162,7 @@ def read_recording(path: Path, *, recover: bool = False, without: Collection[str
     from mcap.exceptions import McapError  # noqa: PLC0415
 
     try:
+        # Mapped, not read: recordings with pictures are larger than memory may be.
         data = _mapped(path)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
@@ -170,8 +171,10 @@ def read_recording(path: Path, *, recover: bool = False, without: Collection[str
     file = RunFile(path)
     try:
         end = _read_records(file, data, len(MAGIC), frozenset(without))
+    # A damaged file may claim any length and any number, so all of these can come of reading it.
     except (struct.error, ValueError, KeyError, MemoryError, McapError) as error:
         raise RecordingError(f"{path} is damaged: {error!r}") from error
+    # The data may end properly and the summary after them be cut off: both ends count.
     ended = end > 0 and bytes(data[-len(MAGIC) :]) == MAGIC and len(data) > 2 * len(MAGIC)
     file.complete = ended
     file.lost_bytes = 0 if ended else len(data) - abs(end)
@@ -194,6 +197,7 @@ def has_end(path: Path) -> bool:
 def _mapped(path: Path) -> memoryview:
     """Return a file's content; what is passed over is not even read from the disk."""
     with path.open("rb") as stream:
+        # An empty file cannot be mapped.
         if not os.fstat(stream.fileno()).st_size:
             return memoryview(b"")
         return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
@@ -208,6 +212,7 @@ def _read_records(file: RunFile, data: memoryview, start: int, without: frozense
     while at + _RECORD.size <= len(data):
         opcode, length = _RECORD.unpack_from(data, at)
         first, after = at + _RECORD.size, at + _RECORD.size + length
+        # A record that was being written when the process was killed.
         if after > len(data):
             break
         if opcode == DATA_END:
@@ -228,6 +233,7 @@ def _take(
         number, sequence, log_time, publish_time = _MESSAGE.unpack_from(body)
         if file.channels[number].name in without:
             return
+        # A copy: a view would keep the whole file mapped as long as one message lives.
         content = bytes(body[_MESSAGE.size :])
         file.recorded.append(
             Recorded(file.channels[number], log_time, publish_time, content, sequence)
@@ -275,6 +281,7 @@ def _unpacked(body: memoryview) -> memoryview:
     from mcap.stream_reader import get_chunk_data_stream  # noqa: PLC0415
 
     chunk = Chunk.read(ReadDataStream(BytesIO(body)))
+    # Some bytes of zstd can unpack to gigabytes; recordings come from anywhere.
     if chunk.uncompressed_size > MOST_CHUNK:
         raise RecordingError(f"a chunk of {chunk.uncompressed_size} bytes is not unpacked")
     try:
@@ -282,6 +289,7 @@ def _unpacked(body: memoryview) -> memoryview:
         return memoryview(stream.read(size))
     except (McapError, RuntimeError, ValueError) as error:
         raise RecordingError(f"a chunk is damaged: {error}") from error
+    # The decompressors raise classes of their own, and which ones differs between their versions.
     except Exception as error:
         raise RecordingError(f"a chunk cannot be unpacked: {error}") from error
 
@@ -293,7 +301,7 @@ def _unpacked(body: memoryview) -> memoryview:
 # while a robot drives: they are put together here.
 
 
-_MESSAGE_FLAT_FILE: Final = struct.Struct("<BQHIQQ")
+_MESSAGE_RECORD: Final = struct.Struct("<BQHIQQ")
 _NEVER: Final = (1 << 64) - 1
 _AHEAD: Final = 9
 """Bytes of a record before its content."""
@@ -317,6 +325,9 @@ class FlatFile:
         """Of all that has been added, flushed or not."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            # Without a buffer of Python's own: what `write` has taken is with the kernel, and
+            # outlives the process. `xb` fails if the file is there, also if it came between a check
+            # and here.
             self._stream = path.open("wb" if overwrite else "xb", buffering=0)
         except FileExistsError:
             raise ExistingRecordingError(f"{path} exists; --overwrite replaces it.") from None
@@ -356,8 +367,8 @@ class FlatFile:
         self, channel: int, data: bytes, log_time: int, publish_time: int, sequence: int
     ) -> None:
         """Add a message."""
-        size = _MESSAGE_FLAT_FILE.size + len(data)
-        self._waiting += _MESSAGE_FLAT_FILE.pack(
+        size = _MESSAGE_RECORD.size + len(data)
+        self._waiting += _MESSAGE_RECORD.pack(
             MESSAGE, size - _AHEAD, channel, sequence, log_time, publish_time
         )
         self._waiting += data
@@ -384,12 +395,15 @@ class FlatFile:
                 written = self._stream.write(self._waiting)
             except OSError as error:
                 raise self._cannot(error) from error
+            # A write may be partial, as on a disk that is nearly full: only what was taken goes.
             del self._waiting[:written]
 
     def close(self) -> None:
         """Add the file's end, with a summary of what it holds."""
         if self.closed:
             return
+        # 0: there is no checksum. It would have to be worked out over all bytes, at the worst
+        # moment.
         self._add(self._records.DataEnd(data_section_crc=0))
         summary = self._size
         schemas = sum(isinstance(one, self._records.Schema) for one in self._descriptions)
@@ -405,6 +419,7 @@ class FlatFile:
             schema_count=schemas,
         )
         footer = self._records.Footer(summary_start=summary, summary_offset_start=0, summary_crc=0)
+        # The summary repeats schemas and channels, so that readers need not go through the data.
         for record in (*self._descriptions, statistics, *self._metadata, footer):
             self._add(record)
         self._waiting += MAGIC
@@ -513,12 +528,13 @@ class RunWriter:
 def compact(path: Path, target: Path | None = None) -> None:
     """Write a recording anew in zstd chunks; the old file is replaced by the new one at once.
 
-    One without its end is mended by it: what is whole is kept.
+    A file without its end is repaired: whole messages are kept.
     """
     require_mcap()
     from mcap.writer import CompressionType, Writer  # noqa: PLC0415
 
     file = read_recording(path, recover=True)
+    # In the same folder: a rename is atomic only within a file system.
     made = (target or path).with_suffix(".mcap.part")
     try:
         with made.open("wb") as stream:
@@ -547,6 +563,8 @@ def compact(path: Path, target: Path | None = None) -> None:
                 writer.add_metadata(name, values)
             writer.finish()  # type: ignore[no-untyped-call]
             stream.flush()
+            # Or after a power cut the new name could lead to an empty file, and the old one would
+            # be gone.
             os.fsync(stream.fileno())
         made.replace(target or path)
     except OSError as error:
@@ -764,6 +782,8 @@ class RecordedMission:
         if self._real_time:
             began = stamps[0] if self.began is None else stamp_of(self.began.header)
             until = self.states[1].stamp if len(self.states) > 1 else self._latest
+            # A log stamped by another clock than the states' (recordings of 0.1): the first state's
+            # stamp is nearest.
             if not stamps[0] - NANOSECONDS <= began <= until:
                 began = stamps[0]
             times = _going_on([began, *(state.stamp for state in self.states[1:])], self.states)
@@ -805,6 +825,7 @@ def _going_on(times: list[int], states: Sequence[RecordedState]) -> list[int]:
     behind = 0
     found = times[:1]
     for before, state, shown in zip(states, states[1:], times[1:], strict=False):
+        # Another session or episode with an earlier stamp: its clock began anew.
         if before.key[:2] != state.key[:2] and shown + behind < found[-1]:
             behind = found[-1] - shown
         found.append(shown + behind)
@@ -825,6 +846,7 @@ def recorded_missions(file: RunFile) -> list[RecordedMission]:
         )
     for message in _sent(file, "machine_state"):
         state, goal = message.value, goal_id(message.value)
+        # A recording without a log (cut off at its beginning) still has missions by their states.
         if state.state >= 0 and (goal in by_goal or not log):
             by_goal.setdefault(goal, RecordedMission(file, goal)).machine_states.append(
                 (message.publish_time, state)
@@ -858,6 +880,8 @@ class _World:
             true = frozenset(
                 n for n, holds in zip(value.names, value.values, strict=False) if holds
             )
+            # All that was shown for a state is kept: two different label sets for one state are a
+            # finding of `verify`.
             shown = message.publish_time, stamp_of(value.header), true
             self.labels.setdefault(_key(value), []).append(shown)
         for message in _sent(file, "observation"):
@@ -880,11 +904,15 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
     spans = _spans(mission, first, last)
     start = mission.log[0][0] if mission.log else 0
     later = [begin for begin in begins if begin > start]
+    # Actions after the end are kept, up to the next mission: `verify` looks for motion after a
+    # stop.
     until = min(later, default=1 << 63)
     worlds = {span.first[:2] for span in spans}
     mission.actions = [a for a in world.actions if start <= a.time < until and a.key[:2] in worlds]
     answers: dict[Key, RecordedAction] = {}
     for action in mission.actions:
+        # A second action for the same state is a repeat by a machine that had not heard of its
+        # effect.
         answers.setdefault(action.key, action)
     events = _events(mission)
     for key, step in _steps_of(world, spans):
@@ -902,6 +930,7 @@ def _fill(mission: RecordedMission, world: _World, begins: Sequence[int]) -> Non
             )
         )
     if mission.states:
+        # A world that waits shows its state again with new stamps, so a state has many.
         stamps = [stamp for _, stamp, _ in world.labels[mission.states[0].key]]
         same = [shown for key, shown in world.labels.items() if _same(key, spans[-1].first)]
         heard = [stamp for shown in same for _, stamp, _ in shown]
@@ -946,6 +975,7 @@ def _that_counted(mission: RecordedMission) -> list[tuple[int, Message]]:
 def _spans(mission: RecordedMission, first: Key, last: int) -> list[_Span]:
     resumed = [entry for _, entry in mission.log if entry.kind == RESUMED]
     begins = [(first, 0), *((_key(entry), int(entry.mission_steps)) for entry in resumed)]
+    # The last part ends with the mission's last state, which counts, hence + 1.
     key, step = begins[-1]
     ends = [*(step for _, step in begins[1:]), step + last - key[2] + 1]
     return [_Span(key, step, end) for (key, step), end in zip(begins, ends, strict=True)]
@@ -974,6 +1004,7 @@ def _span(mission: RecordedMission, world: _World) -> tuple[Key | None, int]:
         if not known:
             return None, 0
         session, episode, step = _key(known[0])
+        # The beginning was not recorded: it lies as many steps back as the machine says.
         first = session, episode, step - int(known[0].mission_steps)
     if ended is not None and ended.state >= 0:
         return first, int(ended.step)

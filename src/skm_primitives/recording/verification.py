@@ -188,6 +188,8 @@ def _check_order(recorded: RecordedMission, found: Verification) -> None:
     """
     robot = "bridge.domain" in recorded.file.metadata.get("skm.parameters", {})
     for before, after in pairwise(recorded.states):
+        # A robot's bridge may enter two cells within one period: both states carry the same
+        # reading.
         backwards = after.stamp < before.stamp or (after.stamp == before.stamp and not robot)
         seen, action = before.observation, before.action
         lockstep = seen is not None and seen.period == 0
@@ -204,6 +206,7 @@ def _check_stop(
 ) -> None:
     step_of = _steps(recorded)
     ended_at = next(when for when, entry in recorded.log if entry is recorded.ended)
+    # By the times at which they were sent: both come from the machine, so these are in its order.
     before = [action for action in recorded.actions if action.time <= ended_at]
     after = [action for action in recorded.actions if action.time > ended_at]
     stops = [action for action in before if action.kind == STOP]
@@ -217,7 +220,10 @@ def _check_stop(
     # A mission that was not decided, but cancelled or broken off, may have acted in its last state;
     # so may one that the clock decided while that state lasted.
     by_labels = found.verdict in (SATISFIED, VIOLATED) and ticked_after is None
+    # An action that answers the deciding state itself is already one too many, if the labels
+    # decided it.
     done = over if by_labels else over + 1
+    # Before the log's end and yet for a state after the decision: the machine decided too late.
     late = next((a for a in before if a.kind != STOP and step_of(a) >= done), None)
     if late is not None:
         step = step_of(late)
@@ -250,6 +256,8 @@ def _steps(recorded: RecordedMission) -> Callable[[RecordedAction], int]:
     last = recorded.states[-1]
 
     def step_of(action: RecordedAction) -> int:
+        # States after the mission's last one are no part of it, but actions that answer them have
+        # to be placed.
         later = action.key[:2] == last.key[:2] and action.key[2] > last.key[2]
         return last.step + action.key[2] - last.key[2] if later else steps.get(action.key, -1)
 
@@ -287,6 +295,7 @@ def _check_labels(recorded: RecordedMission, found: Verification) -> None:
             continue
         always, sometimes = known[int(seen.discrete)]
         shown = state.labels - events
+        # Labels may depend on the visit (the mail is there once), so there is a least and a most.
         if not always - events <= shown or not shown <= sometimes:
             text = f"place {seen.discrete} shows {labels_text(always)}, not {labels_text(shown)}"
             found.disagree("labels contradict the observation", state.step, text)
@@ -347,6 +356,8 @@ class _Forbidden:
         machine, key = self._machine, (state, labels)
         if key not in self._known:
             over = state in machine.terminal or state in machine.failure
+            # Every recorded state asks this for every place: machines are small, recordings are
+            # long.
             self._known[key] = not over and is_fatal(machine, machine.step(state, labels))
         return self._known[key]
 
@@ -448,6 +459,7 @@ def verify_mission(recorded: RecordedMission, other: str | None = None) -> Verif
     try:
         mission = recorded.compiled(other)
         begun = recorded.began
+        # A number of states that differs is not yet a contradiction: see below.
         if begun is not None and not found.other and begun.states != mission.machine.num_states:
             # A robot may have kept it in parts where one machine would do, or needed that one machine.
             other_form = "never" if mission.in_parts else "if large"
@@ -490,6 +502,7 @@ class Replay:
         """Step through the labels; note transitions and disagreements."""
         found, machine = self._found, self.machine
         states = self.recorded.states
+        # A mission that nothing can satisfy is lost before the first label.
         found.verdict = POSSIBLE if machine.satisfiable else VIOLATED
         if not states:
             found.verdict = UNKNOWN
@@ -514,17 +527,21 @@ class Replay:
                 found.disagree("missing step", expected, f"no labels of step {gap} were recorded")
                 found.verdict = UNKNOWN
                 return
+            # Lock-step repeats states, but always with the same labels.
             if entry.versions > 1:
                 text = f"{entry.versions} different label sets were recorded for one state"
                 found.disagree("doubled step", entry.step, text)
             found.steps, found.seconds = entry.step, max(0, entry.time - began) / 1e9
             if self._clocks is not None and entry.clock is not None:
                 found.seconds = (entry.clock - (states[0].clock or 0)) / 1e9
+            # The first state is not read: missions begin with the first step.
             if entry.step and self.end is None:
                 state = self._tick(state, labels, entry.step - 1, entry.clock, entering=True)
                 if self.end is None:
                     state = self._step(state, entry.step, entry.labels, found.seconds, entry.clock)
                 else:
+                    # The clock decided before this state was entered, so nothing of it counts any
+                    # more, but it was there.
                     self.end, self.ticked_after = entry.step, None  # the state came too late
             labels = entry.labels
             self.before.append(state)
@@ -551,6 +568,8 @@ class Replay:
                 found.seconds = (at - began) / 1e9
             return state
 
+        # First windows that close, in the order of time; then those that open with the state
+        # itself.
         while self.end is None and (due := self._clocks.due(time, entering=entering)) is not None:
             state = ticked(state, due.tick.name, due.time)
         while entering and self.end is None and (tick := self._clocks.opening(time)) is not None:
@@ -563,8 +582,14 @@ class Replay:
         """Step the machine for what it reads: the labels of a state, or with the tick of a clock."""
         found, machine = self._found, self.machine
         options = machine.options(state, labels)
+        # Several moves may be recorded for one step (ticks of the clock): they are taken in their
+        # order.
         recorded = self._moves.get((step, labels))
+        # What was recorded for this step on other labels is a disagreement as well, not a missing
+        # move.
         said = recorded.pop(0) if recorded else self._odd_move(step, labels)
+        # Where an ε-transition leaves a choice, the machine's own rule decides, unless it recorded
+        # another.
         took = eager(machine, state, options)
         stays = Outcome(state, 0.0)
         if step > self._heard:
@@ -629,6 +654,7 @@ def _recorded_moves(
 def _heard(recorded: RecordedMission) -> int:
     """Return the last step of which the machine's word was recorded: of a killed file, not the last."""
     if recorded.ended is not None:
+        # All of it was heard: no step lies beyond.
         return 1 << 62
     said: list[Any] = [entry for _, entry in recorded.log]
     said += [state for _, state in recorded.machine_states]
@@ -670,8 +696,8 @@ def _check_record(recorded: RecordedMission, replay: Replay, found: Verification
             break
     texts = {str(entry.mission) for _, entry in recorded.log}
     texts |= {str(state.mission) for _, state in recorded.machine_states}
-    told = recorded.file.metadata.get("skm.mission", {}).get("mission")
-    if len(texts | ({told} if told is not None else set())) > 1:
+    stated = recorded.file.metadata.get("skm.mission", {}).get("mission")
+    if len(texts | ({stated} if stated is not None else set())) > 1:
         found.disagree("wrong mission", None, "the recording names different missions")
     said: list[Any] = [entry for _, entry in recorded.log if entry.state >= 0]
     said += [state for _, state in recorded.machine_states]
@@ -682,6 +708,8 @@ def _check_record(recorded: RecordedMission, replay: Replay, found: Verification
                 text = f"the machine was at step {step}; labels were recorded up to {found.steps}"
                 found.disagree("missing step", step, text)
                 break
+        # While a state lasts, ticks may move the machine: any of the states that it was in then is
+        # right.
         elif (message.state, message.accepted) not in replay.held[step]:
             state, rounds = replay.held[step][-1]
             text = (
@@ -698,9 +726,9 @@ def _check_outcome(recorded: RecordedMission, mission: Mission, found: Verificat
     if ended is None or ended.state < 0 or found.verdict == UNKNOWN:
         return
     outcome = word(OUTCOMES, ended.outcome)
-    told = recorded.file.metadata.get("skm.outcome", {}).get("outcome", outcome)
-    if told != outcome:
-        found.disagree("wrong outcome", None, f"the metadata say {told}, the log says {outcome}")
+    stated = recorded.file.metadata.get("skm.outcome", {}).get("outcome", outcome)
+    if stated != outcome:
+        found.disagree("wrong outcome", None, f"the metadata say {stated}, the log says {outcome}")
     if int(ended.mission_steps) != found.steps:
         text = f"the mission took {ended.mission_steps} steps; {found.steps} were recorded"
         found.disagree("missing step", None, text)
@@ -724,6 +752,7 @@ def _expected(
     # Time ran from when the mission was taken, in recordings of before it ran from its first state.
     up = str(ended.reason).startswith(f"{ended.max_seconds:g} s were up")
     late = 0 < ended.max_seconds <= ended.seconds + IN_TIME_SECONDS or over or up
+    # These do not follow from labels, so no replay can contradict them.
     right = ["cancelled", "preempted", "error", "no progress"]
     if late or 0 < ended.max_steps <= found.steps:
         kept = mission.machine.endless and found.rounds > 0

@@ -74,14 +74,17 @@ class Card:
     """What a checkpoint says about itself, in readable JSON."""
 
     domain: str
+    """The domain that the skills were learned in."""
     learner: str
     """Which learner wrote it and can read it, such as `tabular`."""
     command: str
     """The command line that made it."""
     seed: int
+    """The seed that they were learned with."""
     steps: int
     """Environment steps taken so far."""
     scores: Mapping[str, float] = field(default_factory=dict)
+    """What they reached when they were measured at the end of training."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Anything else as JSON: settings, names, counters, states of random generators."""
     digest: str = ""

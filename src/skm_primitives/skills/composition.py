@@ -3,7 +3,7 @@
 The operators act on goal-oriented value functions, arrays with a goal axis second to last
 (`[..., goal, action]`). A composition of primitives takes each goal's values either from Q_MAX or
 from Q_MIN, so a Boolean expression over primitives *is* a set of goals: it is compiled once to a
-mask over the goal buffer (`goal_mask`), and acting on it is one maximum (`masked_maximum`).
+mask over the goal buffer (`goal_mask`), and acting on it is one maximum over that mask.
 
 The two agree wherever Q_MIN ≤ Q_MAX at every goal and action, which optimal values satisfy. For the
 maximum over goals, those outside the mask may be left out if no Q_MIN there exceeds the result;
@@ -78,9 +78,3 @@ def goal_mask(predicate: GoalPredicate, goals: Sequence[Goal]) -> BoolArray:
 def masked_values(q_max: Values, mask: BoolArray, q_min: ArrayLike = Q_MIN) -> Values:
     """Return the composed value function: Q_MAX on the goals in the mask, Q_MIN on the others."""
     return np.where(mask[:, None], q_max, np.asarray(q_min, q_max.dtype))
-
-
-def masked_maximum(q_max: Values, mask: BoolArray, q_min: float = Q_MIN) -> Values:
-    """Return the best value of each action over the goals in the mask; Q_MIN if there are none."""
-    best: Values = q_max[..., mask, :].max(axis=-2, initial=q_min)
-    return best

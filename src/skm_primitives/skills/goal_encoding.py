@@ -147,7 +147,7 @@ class OutputGoals(GoalEncoding):
 
 
 class AvoidObjects(GoalEncoding):
-    """The avoid set is an input: all things, and once more those to avoid. Outputs: label sets."""
+    """The avoid set is an input: all objects, and once more those to avoid. Outputs: label sets."""
 
     def __init__(self, space: GoalSpace, kinds: ObjectKinds) -> None:
         super().__init__(space, _by_head(space))
@@ -161,7 +161,7 @@ class AvoidObjects(GoalEncoding):
 
 
 class ReachAvoidObjects(GoalEncoding):
-    """Reach and avoid set are inputs: the robot, the things to reach, those to avoid; one output."""
+    """Reach and avoid set are inputs: the robot, the objects to reach, those to avoid; one output."""
 
     pessimistic = True
 
@@ -309,7 +309,7 @@ def goal_encoding(
 
 
 # The values of reaching one kind are those of any other with the kinds renamed. So a network relative
-# to a goal is shown own motion, the things of the kind to reach, and the things of the kinds to
+# to a goal is shown own motion, the objects of the kind to reach, and the objects of the kinds to
 # avoid, nearest first, whatever kinds these are; what may be touched it does not see at all.
 
 
@@ -334,7 +334,7 @@ def relative_inputs(
 def avoid_inputs(kinds: ObjectKinds, features: NDArray[Any], avoided: BoolArray) -> Float32Array:
     """Return `(n, relative_inputs)` for features `(n, inputs)` and the kinds to avoid, `(n, kinds)`.
 
-    All features, then the things of those kinds once more, then which kinds these are.
+    All features, then the objects of those kinds once more, then which kinds these are.
     """
     gate = avoided.astype(np.float32)
     widths = [each * kinds.features for each in kinds.each]

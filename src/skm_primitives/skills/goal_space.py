@@ -233,10 +233,10 @@ class GoalSpace:
         return mask
 
 
-# Goals where what is seen are things by kind: reach a thing of one kind, with at most V touched.
+# Goals where what is seen are objects by kind: reach an object of one kind, with at most V touched.
 #
 # Every set V of constraints has a head, and of these goals only those are learned and served that
-# make sense: one kind on arrival, and that kind in V (whoever leaves a thing of the kind touches
+# make sense: one kind on arrival, and that kind in V (a robot that leaves an object of the kind touches
 # it). A network relative to the goal (`ReachAvoidInput`) is asked about one goal at a time, so
 # that none of the memory grows with the number of goals.
 
@@ -259,7 +259,7 @@ class GoalsAskedLater(GoalSpace):
 
 
 class ObjectGoals(GoalsAskedLater):
-    """The goals of a domain of things: the label sets of single kinds are known beforehand."""
+    """The goals of a domain of objects: the label sets of single kinds are known beforehand."""
 
     def __init__(
         self,

@@ -27,8 +27,11 @@ class Goal:
     """
 
     labels: frozenset[str]
+    """The propositions that are true on arrival."""
     violated: frozenset[str] = frozenset()
+    """The constraints that were violated on the way."""
     place: int | None = None
+    """The place of arrival, in tabular domains."""
 
     def describe(self, place_name: Callable[[int], str] = str) -> str:
         """Return text such as `{coffee, ^decoration} at (3,5)`; `^` is the paper's hat."""

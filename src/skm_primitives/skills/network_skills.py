@@ -31,7 +31,7 @@ MANY_GOALS = 512
 
 
 class ObservationError(SkmError):
-    """An observation that cannot be acted on; whoever gets this stops the robot."""
+    """An observation that cannot be acted on; callers stop the robot."""
 
 
 class NetworkSkills:
@@ -129,7 +129,7 @@ class NetworkSkills:
             return self._choices(np.asarray(observation)[None], bits, wanted)
         batch = self.batch_values(np.asarray(observation)[None], bits, wanted)
         return ContinuousGoalValues(
-            batch.action[0], batch.value[0], batch.spread[0], batch.detour[0]
+            batch.action[0], batch.value[0], batch.spread[0], batch.near_best[0]
         )
 
     def possible(self, violated: IntArray) -> BoolArray:
@@ -187,7 +187,7 @@ class NetworkSkills:
             estimates.action,
             np.where(gone, np.float32(0), value).astype(np.float32),
             (self._power / 2 * np.abs(log_value[0] - log_value[1])).astype(np.float32),
-            estimates.detour,
+            estimates.near_best,
         )
 
     def _check(self, observations: NDArray[Any]) -> NDArray[Any]:

@@ -123,7 +123,7 @@ class _Filters:
     def __call__(self, seen: Float32Array) -> Float32Array:
         """Return what the last layer sees, `(n, height, width, planes)`."""
         for filters, offsets in zip(self._filters, self._offsets, strict=True):
-            cut = _tiles(seen, self._patch) if self._patch else _windows(seen)
+            cut = _tiles(seen, self._patch) if self._patch else windows(_padded(seen), 3, 2)
             seen = np.maximum(cut @ filters + offsets, np.float32(0))
         return seen
 
@@ -140,11 +140,15 @@ def image_planes(encoder: ImageEncoder, pixels: NDArray[Any]) -> Float32Array:
     return planes
 
 
-def _windows(picture: Float32Array) -> Float32Array:
-    """Return what each filter of 3 × 3 sees, every second pixel: `(n, height, width, planes · 9)`."""
-    padded = np.pad(picture, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    windows = sliding_window_view(padded, (3, 3), axis=(1, 2))[:, ::2, ::2]
-    seen: Float32Array = windows.reshape(*windows.shape[:3], -1)
+def _padded(picture: Float32Array) -> Float32Array:
+    """Return pictures with a frame of zeros, one pixel wide."""
+    return np.pad(picture, ((0, 0), (1, 1), (1, 1), (0, 0)))
+
+
+def windows(picture: Float32Array, side: int, stride: int) -> Float32Array:
+    """Return what square filters of a convolution see: `(n, height, width, planes · side²)`."""
+    cut = sliding_window_view(picture, (side, side), axis=(1, 2))[:, ::stride, ::stride]
+    seen: Float32Array = cut.reshape(*cut.shape[:3], -1)
     return seen
 
 
@@ -233,7 +237,7 @@ class Caution:
 
 Arrays = Mapping[str, NDArray[Any]]
 
-DETOUR_MARGIN = 0.3
+NEAR_BEST_MARGIN = 0.3
 """How much smaller the logit of an action may be for it to count as nearly as good."""
 UNASKED = -1e4
 """The logit of what was not asked about."""
@@ -286,10 +290,10 @@ class Networks(Protocol):
 
 @dataclass(frozen=True)
 class Estimates:
-    """For `n` states: actions and detours `(n, goals, dimensions)`, logits `(2, n, goals)`."""
+    """For `n` states: best and near-best actions `(n, goals, dimensions)`, logits `(2, n, goals)`."""
 
     action: Float32Array
-    detour: Float32Array
+    near_best: Float32Array
     logits: Float32Array
 
 
@@ -364,7 +368,7 @@ class _Asking:
 
 
 class _DqnNetworks:
-    """Values of the best of a few actions; a detour is any that is nearly as good.
+    """Values of the best of a few actions; near-best is any that is nearly as good.
 
     Serves what `GoalConditionedDQN` learned: which part of a goal is asked for, and which part is an
     output, is told by the same `GoalEncoding`.
@@ -394,7 +398,7 @@ class _DqnNetworks:
         logits = self.logits(features, wanted, violated)
         ranked = logits.min(0) if self._encoding.pessimistic else logits.mean(0)
         best = ranked.argmax(-1) if self._caution is None else self._caution.best(logits)
-        near = ranked >= ranked.max(-1, keepdims=True) - DETOUR_MARGIN
+        near = ranked >= ranked.max(-1, keepdims=True) - NEAR_BEST_MARGIN
         goals, actions = ranked.shape[1:]
         turn = (chance[:, None, None] + 7 * np.arange(goals)[:, None] + 1) * _SPREADING
         order = np.where(near, (turn * (np.arange(actions) + 1)) % _PRIME, -1)
@@ -483,7 +487,7 @@ class _Td3Networks:
 
     Tried are the actor's controls for all goals, and a coarse grid. So a goal is not left to its own
     actor alone, which climbed the critics from where it was, and what an action risks is known
-    (`caution`). A detour is the actor's control pushed off in a direction of chance.
+    (`caution`). The near-best action is the actor's control plus a random offset.
     """
 
     def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, Space
 
@@ -42,13 +43,21 @@ class PolicySkills:
     """
 
     domain: str
+    """The domain that they are skills of."""
     propositions: tuple[str, ...]
+    """What can be true in it, by name."""
     constraints: tuple[str, ...]
+    """The propositions that missions may want kept false on the way."""
     gamma: float
+    """The discount that the skills are composed with."""
     action_space: Space[Any]
+    """That of the environment."""
     goals: tuple[Goal, ...]
+    """What the policies achieve, one each."""
     policies: tuple[SkillPolicy, ...]
+    """The policy of each goal."""
     world_model: GoalToGoal = field(repr=False)
+    """How likely, and how far, each goal is from each other."""
     notes: tuple[str, ...] = ()
     """What people should know: policies that never arrived, and those that touched a constraint."""
 
@@ -115,6 +124,60 @@ class PolicySkills:
         move: Float32Array = np.zeros((len(value), int(self.action_space.n)), np.float32)
         move[np.arange(len(value)), np.asarray(acts, np.int64)] = value
         return GoalValues(move, np.zeros_like(move))
+
+
+class GoalEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment to learn one skill in: 1 where exactly these labels are true, and the end.
+
+    An episode that begins at the goal goes on until the robot comes there again: arriving is a step.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], labels: frozenset[str]) -> None:
+        super().__init__(env)
+        self.labels = labels
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        """Take a step; rewards of the environment itself do not count."""
+        observation, _, terminated, truncated, info = self.env.step(action)
+        arrived = info["labels"] == self.labels
+        return observation, float(arrived), bool(terminated) or arrived, bool(truncated), info
+
+
+def make_goal_env(spec: DomainSpec, names: str, max_steps: int = 0) -> gymnasium.Env[Any, Any]:
+    """Return what the policy for a goal is learned in, with any library: `GoalEnv` with a time limit.
+
+    `names` are the goal's propositions, apart by blanks. Learn with `gamma=spec.gamma`. Episodes are cut
+    off (truncated) after `max_steps`; 0: after the domain's `primitive_steps`.
+    """
+    env = GoalEnv(spec.make(), _label_set(spec, names))
+    return gymnasium.wrappers.TimeLimit(env, max_steps or spec.primitive_steps)
+
+
+def sb3_policy(model: Any) -> SkillPolicy:  # noqa: ANN401 - skm does not depend on SB3
+    """Return a model of Stable-Baselines3 as a policy for skills: PPO, A2C, DQN, SAC, TD3, DDPG.
+
+    Its value is that of the state (PPO, A2C), or of the action taken, by the lowest of its critics.
+    """
+
+    def ask(observation: Any) -> tuple[Any, float]:  # noqa: ANN401
+        import torch  # noqa: PLC0415 - SB3 brings it; served skills need none
+
+        policy = model.policy
+        action, _ = model.predict(observation, deterministic=True)
+        with torch.no_grad():
+            seen, _ = policy.obs_to_tensor(observation)
+            if hasattr(policy, "q_net"):
+                value = policy.q_net(seen).max()
+            elif hasattr(policy, "critic"):
+                # Critics see actions as the actor gives them, scaled to [-1, 1].
+                scaled = policy.scale_action(np.asarray(action)[None])
+                taken = torch.as_tensor(scaled, dtype=torch.float32, device=policy.device)
+                value = torch.cat(policy.critic(seen, taken), dim=1).min()
+            else:
+                value = policy.predict_values(seen)
+        return action, float(value)
+
+    return ask
 
 
 def _label_set(spec: DomainSpec, names: str) -> frozenset[str]:

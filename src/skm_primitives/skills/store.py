@@ -76,10 +76,10 @@ def push(
         tuple(results),
     )
     for result in results:
-        told = result.get("domain", card.domain)
-        if told != card.domain:
+        evaluated = result.get("domain", card.domain)
+        if evaluated != card.domain:
             raise StoreError(
-                f"the results are of the domain '{told}', the skills of '{card.domain}'."
+                f"the results are of the domain '{evaluated}', the skills of '{card.domain}'."
             )
     with _writable(store, name, overwrite=overwrite) as root:
         folder = root / name

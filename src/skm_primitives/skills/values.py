@@ -55,13 +55,13 @@ class ContinuousGoalValues:
     """`value[goal]`: γ to the number of steps that the goal is away; 0 if it is out of reach."""
     spread: Float32Array
     """`spread[goal]`: how far the networks disagree, half the gap between their log values."""
-    detour: Float32Array
-    """`detour[goal, dimension]`: another action that is nearly as good; varies with the state."""
+    near_best: Float32Array
+    """`near_best[goal, dimension]`: another action that is nearly as good; varies with the state."""
 
     def select(self, goals: IntArray) -> ContinuousGoalValues:
         """Return the values of some goals only, of one robot."""
         return ContinuousGoalValues(
-            self.action[goals], self.value[goals], self.spread[goals], self.detour[goals]
+            self.action[goals], self.value[goals], self.spread[goals], self.near_best[goals]
         )
 
 

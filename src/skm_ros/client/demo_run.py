@@ -50,7 +50,7 @@ class Demo:
         self._domain_id = domain_id
         self._began = time.monotonic()
         self._first_action: float | None = None
-        self._told: tuple[int, str] | None = None
+        self._printed: tuple[int, str] | None = None
         """Where the mission was when it was last said: a line for each time that it moves on."""
         self._recording: Recording
 
@@ -130,8 +130,8 @@ class Demo:
         goes_on = (
             machine.phase == machine.RUNNING and machine.outcome == ExecuteMission.Result.UNKNOWN
         )
-        if goes_on and machine.words and where != self._told:
-            self._told = where
+        if goes_on and machine.words and where != self._printed:
+            self._printed = where
             self.say(f"step {machine.mission_steps}: {machine.words}")
 
     def _tell(self, result: Any, outcome: str) -> None:  # noqa: ANN401 - made by rosidl

@@ -55,7 +55,7 @@ def reach_other_process(timeout: float) -> Reached:
 
 
 def publish_until_closed() -> None:
-    """Publish this process's id ten times a second, until whoever started it closes its input."""
+    """Publish this process's id ten times a second, until its parent closes its input."""
     import threading  # noqa: PLC0415
 
     from std_msgs.msg import String  # noqa: PLC0415

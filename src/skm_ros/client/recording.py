@@ -30,8 +30,8 @@ NO_MARKERS: Final = (
 KEPT_SCENES: Final = 100
 """The world in as many of the latest states is at hand for the end of a run."""
 Key = tuple[int, int, int]
-Thing = tuple[str, float, float]
-"""A thing in a scene: its group, x and y."""
+SceneObject = tuple[str, float, float]
+"""An object in a scene: its group, x and y."""
 
 
 class Recording:
@@ -44,7 +44,7 @@ class Recording:
         """States and places that wait for each other, by their stamp."""
         self._places: dict[Key, tuple[float, float]] = {}
         self._scenes: deque[tuple[int, MarkerArray]] = deque(maxlen=KEPT_SCENES)
-        self._things: dict[Thing, Marker] = {}
+        self._objects: dict[SceneObject, Marker] = {}
         self._gone: dict[int, list[Marker]] = {}
         """What had been where it was in the markers before, and is there no more, by their stamp."""
         self._stamps: dict[Key, int] = {}
@@ -139,13 +139,13 @@ class Recording:
 
     def _compare(self, message: MarkerArray, stamp: int) -> None:
         """Note what is no longer where it was; the robot, and names, are not meant."""
-        before = self._things
-        self._things = {
+        before = self._objects
+        self._objects = {
             (marker.ns, marker.pose.position.x, marker.pose.position.y): marker
             for marker in message.markers
             if marker.ns != "robot" and marker.type != Marker.TEXT_VIEW_FACING
         }
-        gone = [marker for thing, marker in before.items() if thing not in self._things]
+        gone = [marker for shape, marker in before.items() if shape not in self._objects]
         if gone:
             self._gone[stamp] = gone
 

@@ -38,10 +38,13 @@ class MissionResult:
     outcome: str
     """`accepted`, `failed`, `cancelled`, `rejected`, …: the constants of ExecuteMission, in words."""
     reason: str
+    """Why it ended so, in a sentence."""
     steps: int
+    """How many steps it took."""
     rounds: int
     """How often it was accepted: 1 for a mission with an end, any number for a recurring one."""
     seconds: float
+    """How long it took, by the nodes' clock."""
 
     @property
     def succeeded(self) -> bool:
@@ -56,16 +59,21 @@ class MissionStatus:
     phase: str
     """`waiting` (for other nodes), `idle`, `preparing`, `running` or `stopped` (while on a mission)."""
     mission: str
+    """As it was written; empty if there is none."""
     state: int
     """The state of the mission's reward machine, of `states`."""
     states: int
+    """How many states its machine has."""
     target: str
     """What the robot goes for, as a formula."""
     steps: int
+    """Steps since it began."""
     rounds: int
+    """Of a recurring mission: completed rounds."""
     reason: str
     """Why the last mission ended, or the robot is stopped."""
     waiting_for: str
+    """What it waits for; empty if for nothing."""
 
 
 class SkmClient:
@@ -82,6 +90,8 @@ class SkmClient:
         self._heard = Heard(self._ros)
         self._goal: MissionGoal | None = None
         self._on_status: Callable[[MissionStatus], None] | None = None
+        self._told_steps = -1
+        """The steps that the last feedback of the mission under way was of."""
 
     def run(
         self,
@@ -116,9 +126,10 @@ class SkmClient:
         """
         request = MissionRequest(mission, **options)
 
-        self._on_status = on_status
+        self._on_status, self._told_steps = on_status, -1
 
         def tell(feedback: ExecuteMission.Feedback) -> None:
+            self._told_steps = feedback.machine.mission_steps
             if self._on_status is not None:
                 self._on_status(_status(feedback.machine))
 
@@ -143,6 +154,12 @@ class SkmClient:
         self._ros.take_what_is_there()
         self._ros.spin_until(lambda: goal.is_told_over and self._heard_is_over(goal), STATE_SECONDS)
         found = goal.result
+        last = self._heard.machine
+        # rclpy forgets who wants feedback as soon as a goal's status is terminal, even if the last
+        # feedback is still on its way. The state says the same.
+        untold = last is not None and last.mission_steps > self._told_steps
+        if self._on_status and untold and bytes(last.goal_id.uuid).hex() == goal.goal_id:
+            self._on_status(_status(last))
         goal.close()
         self._goal = None
         return MissionResult(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import importlib
 import re
-import time
 from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
-from rclpy.task import Future
 from skm.msg import Leg
 
 from skm_machine.errors import SkmError, did_you_mean
+from skm_ros.nodes.action_goals import ActionGoals
 from skm_ros.nodes.skm_node import SkmNode
 from skm_sim.maps.actions import ActionSpec
 from skm_sim.robots.predicates import Predicate, PredicateError, parse_predicate
@@ -119,54 +118,32 @@ class ActionServers:
             self._clients[spec.name] = ActionClient(node, kind, spec.action)
             if spec.result:
                 self._results[spec.name] = parse_predicate(spec.result)
-        self._handles: dict[int, Any] = {}
-        self._unwanted: set[int] = set()
 
     def connect(
         self,
         on_answer: Callable[[int, bool, float], None],
         on_result: Callable[[int, str, float], None],
     ) -> None:
-        """Say who is to be told of answers and results."""
-        self._on_answered, self._on_ended = on_answer, on_result
+        """Set the callbacks for answers and results."""
+        self._under_way, self._on_ended = ActionGoals(on_answer), on_result
 
     def send(self, number: int, spec: ActionSpec) -> bool:
         """Send a goal; tell whether anybody is there to take it."""
-        client = self._clients[spec.name]
-        if not client.server_is_ready():
-            return False
-        sent = client.send_goal_async(self._goals[spec.name])
-        sent.add_done_callback(lambda future: self._on_answer(number, spec, future))
-        self._node.get_logger().info(f"{spec.name}: a goal for {spec.action}")
-        return True
+        sent = self._under_way.send(
+            number,
+            self._clients[spec.name],
+            self._goals[spec.name],
+            lambda answer, now: self._on_result(number, spec, answer, now),
+        )
+        if sent:
+            self._node.get_logger().info(f"{spec.name}: a goal for {spec.action}")
+        return sent
 
     def cancel(self, number: int) -> None:
         """Take a goal back: at once, or as soon as it is answered."""
-        handle = self._handles.pop(number, None)
-        if handle is None:
-            self._unwanted.add(number)
-        else:
-            handle.cancel_goal_async()
+        self._under_way.cancel(number)
 
-    def _on_answer(self, number: int, spec: ActionSpec, future: Future) -> None:
-        handle: Any = future.result()
-        accepted = handle is not None and handle.accepted
-        if number in self._unwanted:
-            self._unwanted.discard(number)
-            if accepted:
-                handle.cancel_goal_async()
-            return
-        if accepted:
-            self._handles[number] = handle
-            ended = handle.get_result_async()
-            ended.add_done_callback(lambda result: self._on_result(number, spec, result))
-        self._on_answered(number, accepted, time.monotonic())
-
-    def _on_result(self, number: int, spec: ActionSpec, future: Future) -> None:
-        self._handles.pop(number, None)
-        answer: Any = future.result()
-        if answer is None:
-            return
+    def _on_result(self, number: int, spec: ActionSpec, answer: Any, now: float) -> None:  # noqa: ANN401
         problem = ""
         if answer.status != GoalStatus.STATUS_SUCCEEDED:
             problem = ENDS.get(answer.status, f"it ended with status {answer.status}")
@@ -180,4 +157,4 @@ class ActionServers:
                 problem = f"its result: {error}"
         if problem:
             self._node.get_logger().warning(f"{spec.name}: {problem}")
-        self._on_ended(number, problem, time.monotonic())
+        self._on_ended(number, problem, now)

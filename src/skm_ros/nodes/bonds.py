@@ -37,7 +37,8 @@ class ManagerBond:
                 " bond_timeout 0"
             )
             return
-        self._bond = made(TOPIC, self._node.get_name(), self._node)
+        # As released for ROS 2; its migration had the node last for a while.
+        self._bond = made(self._node, TOPIC, self._node.get_name())
         self._bond.heartbeat_period = self._period
         self._bond.heartbeat_timeout = TIMEOUT
         self._bond.start()

@@ -66,7 +66,7 @@ from skm_sim.maps.spec import ACTIONS
 from skm_sim.robots.action_skills import ActionSkills, SkilledDrive
 from skm_sim.robots.blockages import Blockages
 from skm_sim.robots.command_gate import CommandGate
-from skm_sim.robots.drive import DriveConfig, Driving, Entered, GoalDrive
+from skm_sim.robots.drive import Drive, DriveConfig, Driving, Entered, GoalDrive
 from skm_sim.robots.embodiment import make_drive_context
 from skm_sim.robots.path_follower import project
 from skm_sim.robots.pose import Limits, Velocity
@@ -88,7 +88,7 @@ SETTINGS: Final = (
         fixed=True,
     ),
     Setting(
-        "objects", "", "file that says where things are, for a domain that is on no map", fixed=True
+        "objects", "", "file with the objects' positions, for a domain without a map", fixed=True
     ),
     Setting(
         "step_seconds",
@@ -310,6 +310,7 @@ class Transforms:
 
     def __init__(self, node: SkmNode, kind: Any) -> None:  # noqa: ANN401 - TFMessage
         self._publisher = node.create_publisher(kind, "/tf", qos.FRAMES)
+        # One message, filled anew each time: this runs at the rate of control.
         self._transform = TransformStamped(child_frame_id=node.setting("base_frame"))
         self._transform.header.frame_id = node.setting("map_frame")
         self._message = kind(transforms=[self._transform])
@@ -364,11 +365,13 @@ class BridgeNode(SkmNode):
         self._drive: Driving = self._drive_context.drive
         self._skills = self._make_skills()
         self._by_goals = by_goals
+        # With velocities, two periods without an action brake the robot: one may be lost.
         timeout = max(NAV2_SILENCE, 2 * self._period) if by_goals else 2 * self._period
         self._gate = CommandGate(self._period, timeout)
         self._timing = ActionTiming()
         self._observation = Observation(period=self._period)
         self._observation.kind = observation_kind(self._drive_context.observation_space)
+        # Random, not counted: actions for the node that ran before a restart must not fit this one.
         self._observation.session = secrets.randbits(63) + 1
         self._observation.episode = 1
         self._observation.header.frame_id = self.frame("base_link")
@@ -415,6 +418,8 @@ class BridgeNode(SkmNode):
         self.create_subscription(Leg, "leg", self._on_leg, qos.LATCHED)
         self.create_service(Reset, "reset", self._on_reset)
         self._listen()
+        # The steady clock: neither a stopped simulation nor a corrected wall clock may delay a
+        # stop.
         self.create_timer(self._period, self._tick, clock=self.steady_clock)
         self.create_timer(GUARD_SECONDS, self._guard, clock=self.steady_clock)
         self.every(STATUS_SECONDS, self._say_status)
@@ -506,6 +511,7 @@ class BridgeNode(SkmNode):
         if self._drive.read(pose, velocity, now):
             self.counts["poses far from the last one"] += 1
             self._watch_robot(now)  # at once: the robot may be anywhere
+        # The state's stamp is that of its oldest reading, not the time of publishing.
         self._observation.header.stamp = stamp
 
     def _on_scan(self, message: LaserScan) -> None:
@@ -515,6 +521,7 @@ class BridgeNode(SkmNode):
             self.drop("unusable scan", error)
             return
         now = time.monotonic()
+        # Only scans that can be read count: a laser that sends garbage is as good as silent.
         self._scanned_at = now
         mount = self.setting("scan_x"), self.setting("scan_y"), self.setting("scan_yaw")
         self._drive.scan(distances, angles, now, mount, message.range_max)
@@ -522,6 +529,7 @@ class BridgeNode(SkmNode):
     def _watch_robot(self, now: float) -> None:
         """Look whether anything keeps the robot from moving."""
         self._robot.watch(now)
+        # Poses may come more rarely than actions are due (AMCL), hence a parameter of its own.
         patience = self.setting("pose_timeout") or self._gate.limit
         lost = now - self._drive.tracker.read_at > patience
         self._keep(POSE, lost, self._no_pose(patience) if lost else "")
@@ -541,12 +549,14 @@ class BridgeNode(SkmNode):
             self._keep(REFUSAL, bool(refused), refused)
 
     def _no_pose(self, patience: float) -> str:
-        """Say why there is no pose, and what to do about readings that come too seldom."""
+        """Say why there is no pose, and what to do about readings that come too rarely."""
         reason = "nothing is heard of the robot's pose"
         if said := self._source.problem:
             return f"{reason}: {said}"
         if len(self._readings) == RATE_READINGS:
             usual = (self._readings[-1] - self._readings[0]) / (RATE_READINGS - 1)
+            # Readings that come regularly, but too slowly for the timeout: that is a setting, not a
+            # fault.
             if usual > 0.6 * patience and usual < 2:
                 return (
                     f"{reason} for {patience:.2f} s: readings come every {usual:.2f} s; set pose_timeout"
@@ -568,6 +578,7 @@ class BridgeNode(SkmNode):
             self._obstructed_since = now
         waited, patience = now - self._obstructed_since, self.setting("blocked_after")
         if self._blockages is not None and self._blockages.cells(now):
+            # It has been waited for already at the first part of it.
             patience = min(patience, SEEN_AGAIN)
         if self._blockages is None or waited < patience:
             self._keep(OBSTACLE, True, "something stands in the way")
@@ -588,6 +599,7 @@ class BridgeNode(SkmNode):
                 self._say_status()
             return
         if self._gate.keeps(cause):
+            # The same stop with another reason: people are told, but the robot is not stopped anew.
             if self._gate.reason(cause) != reason:
                 self._gate.stop(cause, reason)
                 self._say_status()
@@ -603,7 +615,8 @@ class BridgeNode(SkmNode):
     def _say_status(self) -> None:
         """Publish what the machine has to know beyond states: now and then, and when it changes."""
         status, now = self._status, time.monotonic()
-        before = self._told()
+        # Others have to hear of a change at once; distances alone can wait for the next period.
+        before = self._status_key()
         status.stopped = self._gate.stopped
         if self._blockages is not None:
             status.blocked = self._states_of(sorted(self._blockages.cells(now)))
@@ -626,11 +639,11 @@ class BridgeNode(SkmNode):
             status.unavailable = [moves + index for index in self._skills.given_up(now)]
             navigating = isinstance(self._driver, Nav2Driver) and status.failure
             status.failure = self._skills.failure or (status.failure if navigating else "")
-        if self._told() != before or self._gate.in_control:
+        if self._status_key() != before or self._gate.in_control:
             status.header.stamp = self.get_clock().now().to_msg()
             self._statuses.publish(status)
 
-    def _told(self) -> tuple[object, ...]:
+    def _status_key(self) -> tuple[object, ...]:
         """Return what of the status others have to hear at once."""
         status = self._status
         changing = list(status.blocked), list(status.unavailable), status.failure, status.skill
@@ -659,15 +672,20 @@ class BridgeNode(SkmNode):
         if building is None or any(not 0 <= cell < len(building.world.moves) for cell in leg.cells):
             self.drop("leg through cells that the map does not have")
             return
+        # States of a domain with actions are cells times facts; drivers know cells only.
         fill_way(leg, building.floor.num_cells, building.facts)
         self._leg = leg if leg.cells else None
         if self._markers is not None:
             way = way_shapes(building.floor.centres[list(leg.cells)]) if leg.cells else []
             scene = [*self._drive_context.scene, *way]
             self._scene = marker_array(scene, self.setting("map_frame"), Time())
-        if isinstance(self._drive_context.drive, GoalDrive):
-            sets = (names.split(",") for names in leg.avoid)
-            self._drive_context.drive.avoid = frozenset(frozenset(filter(None, s)) for s in sets)
+        sets = (names.split(",") for names in leg.avoid)
+        avoid = frozenset(frozenset(filter(None, names)) for names in sets)
+        drive = self._drive_context.drive
+        if isinstance(drive, GoalDrive):
+            drive.sure.avoid = avoid
+        elif isinstance(drive, Drive) and drive.walk.sure is not None:
+            drive.walk.sure.avoid = avoid if leg.cells else None
         self._driver.take(leg)
 
     def _guard(self) -> None:
@@ -676,12 +694,15 @@ class BridgeNode(SkmNode):
         if self._gate.in_control:
             self._watch_robot(now)
             self._go(now)
+        # Zeros go on for a moment after a stop: the message that stops a robot must not be the one
+        # that is lost.
         elif now - self._robot.stop_began < INSISTENCE:
             self._driver.halt(now)
 
     def _go(self, now: float) -> bool:
         """Tell whether the robot may move; stop it at once if it may no longer."""
         stopping = self._gate.in_control
+        # An action is in force, and fresh enough: the robot may move.
         if self.active and self._robot.due(now) is not None:
             return True
         if stopping:
@@ -700,6 +721,7 @@ class BridgeNode(SkmNode):
         go = self._go(now)
         if self._drive.tracker.known and not self._drive.stands:
             self._place = self._drive.tracker.at(now)[:2]
+        # How far it went after a stop began, and when it came to rest, are in the diagnostics.
         self._robot.note_place(self._place, now, braking=not go)
         if self._blind:
             return  # nobody knows the state: the machine hears nothing, and gives up in the end
@@ -711,10 +733,13 @@ class BridgeNode(SkmNode):
                 self._driver.halt(now)  # an action is carried out where the robot stands
             else:
                 self._driver.drive(now)
+        # Before the states are read: what an action has changed shows in the same period.
         self._act(now, go=go)
         entered = self._drive.states(now, resting=not go)
         for state in entered:
             self._show(state)
+        # No new state: the present one is sent again, so that the machine hears that the bridge
+        # lives.
         if not entered:
             self._publish(now)
 
@@ -722,10 +747,10 @@ class BridgeNode(SkmNode):
         """Look after the declared action that is asked for."""
         if self._skills is None:
             return
-        told = self._skills.under_way, self._skills.failure
+        before = self._skills.under_way, self._skills.failure
         stopped = bool(self._gate.stopped)
         self._skills.step(now, go=go, stopped=stopped, stands=self._drive.stands)
-        if told != (self._skills.under_way, self._skills.failure):
+        if before != (self._skills.under_way, self._skills.failure):
             self._say_status()
 
     def _show(self, state: Entered) -> None:
@@ -766,6 +791,7 @@ class BridgeNode(SkmNode):
             self._timing.stopped()
             self._driver.halt(now)
             return
+        # An action may be late by a state or two, which came while it was on its way; not by more.
         problem = self._gate.problem(action.step, shown.step, now)
         if not self.active:
             problem = "action while the node is not active"
@@ -779,6 +805,8 @@ class BridgeNode(SkmNode):
             return
         self._gate.take(taken, now)
         self._timing.arrived(action.step, now)
+        # A late action keeps the robot going, but it was chosen for another state: it does not
+        # change the target.
         if action.step == shown.step:
             self._drive.take(taken, now)
         elif self._skills is not None:
@@ -793,6 +821,7 @@ class BridgeNode(SkmNode):
             response.message = "nothing has been heard of the robot yet"
             self.counts["resets refused"] += 1
             return response
+        # States have new numbers from here on: what was shown, and commanded, before is void.
         self._gate.forget()
         self._timing.stopped()
         self._driver.halt(time.monotonic())

@@ -12,11 +12,11 @@ from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from nav_msgs.msg import OccupancyGrid
 from rclpy.action import ActionClient
-from rclpy.task import Future
 from skm.msg import Leg as LegMessage
 
 from skm_machine.errors import SkmError
 from skm_ros import qos
+from skm_ros.nodes.action_goals import ActionGoals
 from skm_ros.nodes.skm_node import SkmNode
 from skm_ros.robot_messages import fill_pose, fill_velocity
 from skm_sim.maps.building import Building
@@ -98,7 +98,7 @@ class VelocityDriver:
         }
         if rivals := sorted(names - {own}):
             return (
-                f"{topic} is also commanded by {', '.join(rivals)}: the robot obeys whoever spoke last;"
+                f"{topic} is also commanded by {', '.join(rivals)}: the robot obeys the last command;"
                 " let one node choose, such as twist_mux"
             )
         return ""
@@ -165,11 +165,10 @@ class Nav2Driver:
         about = CostmapFilterInfo(type=0, filter_mask_topic=self._masks.topic_name, multiplier=1.0)
         about.header.frame_id = frame
         self._filters.publish(about)
-        self._handles: dict[int, Any] = {}
-        self._unwanted: set[int] = set()
         self.navigation = Navigation(
             self, LegPlanner(building, tolerance), building.floor, blockages, patience
         )
+        self._goals = ActionGoals(self.navigation.on_answer)
 
     # What the bridge asks for
 
@@ -247,17 +246,17 @@ class Nav2Driver:
                 goal.poses = stamped
         else:
             goal = kind.Goal(pose=stamped[-1])
-        sent = client.send_goal_async(goal, lambda message: self._on_feedback(number, message))
-        sent.add_done_callback(lambda future: self._on_answer(number, future))
-        return True
+        return self._goals.send(
+            number,
+            client,
+            goal,
+            lambda answer, now: self._on_result(number, answer, now),
+            lambda message: self._on_feedback(number, message),
+        )
 
     def cancel(self, number: int) -> None:
         """Take a goal back: at once, or as soon as it is answered."""
-        handle = self._handles.pop(number, None)
-        if handle is None:
-            self._unwanted.add(number)
-        else:
-            handle.cancel_goal_async()
+        self._goals.cancel(number)
 
     def _pose(self, pose: Pose) -> PoseStamped:
         message = PoseStamped()
@@ -266,31 +265,13 @@ class Nav2Driver:
         fill_pose(message.pose, pose)
         return message
 
-    def _on_answer(self, number: int, future: Future) -> None:
-        handle: Any = future.result()
-        accepted = handle is not None and handle.accepted
-        if number in self._unwanted:
-            self._unwanted.discard(number)
-            if accepted:
-                handle.cancel_goal_async()
-            return
-        if accepted:
-            self._handles = {number: handle}
-            result = handle.get_result_async()
-            result.add_done_callback(lambda ended: self._on_result(number, ended))
-        self.navigation.on_answer(number, accepted, time.monotonic())
-
     def _on_feedback(self, number: int, message: Any) -> None:  # noqa: ANN401
         feedback = message.feedback
         distance, recoveries = float(feedback.distance_remaining), feedback.number_of_recoveries
         if math.isfinite(distance):
             self.navigation.on_feedback(number, distance, int(recoveries), time.monotonic())
 
-    def _on_result(self, number: int, future: Future) -> None:
-        self._handles.pop(number, None)
-        answer: Any = future.result()
-        if answer is None:
-            return
+    def _on_result(self, number: int, answer: Any, now: float) -> None:  # noqa: ANN401
         self._node.counts[f"goals of Nav2 that ended with status {answer.status}"] += 1
         succeeded = answer.status == GoalStatus.STATUS_SUCCEEDED
         text = ENDS.get(answer.status, f"Nav2 has ended the goal with status {answer.status}")
@@ -303,4 +284,4 @@ class Nav2Driver:
             text = f"{text}, error {code}"
         if said:
             text = f"{text}: {said[:300]}"
-        self.navigation.on_result(number, Result(succeeded, text), time.monotonic())
+        self.navigation.on_result(number, Result(succeeded, text), now)

@@ -57,13 +57,13 @@ class FoxgloveNode(SkmNode):
 
     def _start(self, port: int) -> Any:  # noqa: ANN401 - of the SDK
         websocket = importlib.import_module("foxglove.websocket")
-        told = {"on_subscribe": lambda _, __, channel: self._on_subscribe(channel.topic)}
+        callbacks = {"on_subscribe": lambda _, __, channel: self._on_subscribe(channel.topic)}
         try:
             return self._sdk.start_server(
                 name=f"skm {self.get_namespace()}",
                 host=HOST,
                 port=port,
-                server_listener=type("Listener", (websocket.ServerListener,), told)(),
+                server_listener=type("Listener", (websocket.ServerListener,), callbacks)(),
                 context=self._sink,
             )
         except (OSError, RuntimeError, ValueError) as error:

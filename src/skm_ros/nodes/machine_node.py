@@ -56,7 +56,7 @@ from skm_ros.step_time import StepTimes
 
 WATCH_SECONDS: Final = 0.1
 MAX_LOW_PRIORITY_RATE: Final = 10.0
-"""Feedback that is asked for more often is not left to those who are seldom called."""
+"""Feedback that is asked for more often is not left to the low-priority callbacks."""
 SETTINGS: Final = (
     Setting(
         "on_new_mission",
@@ -239,7 +239,7 @@ class MachineNode(MissionNode):
         if present is not None and present.steps is not None:
             present.steps.on_late_state()
 
-    # What is told
+    # Messages to people and clients
 
     def publish_machine_state(self) -> MachineState:
         """Publish, and return, where the machine is now: a message that is good until the next one."""
@@ -328,7 +328,7 @@ class MachineNode(MissionNode):
 
     @property
     def listeners(self) -> int:
-        """How many hear the actions: the robot's side, recorders, whoever else."""
+        """How many hear the actions: the robot's side, recorders, any other."""
         return int(self._actions.get_subscription_count())
 
     def repeat_action(self) -> None:

@@ -1,6 +1,6 @@
 """What a mission uses of its node, and what others see of a mission.
 
-The mission (`mission_execution`, `mission_steps`) knows its node by `MissionNode` and whoever began it
+The mission (`mission_execution`, `mission_steps`) knows its node by `MissionNode` and its initiator
 by `MissionOwner`; what is published about a mission (`mission_log`, `mission_messages`,
 `decision_topic`) is made from its `MissionView`. So none of them imports the node, and each can be
 read by itself.
@@ -127,7 +127,7 @@ class MissionNode(SkmNode):
     @property
     @abstractmethod
     def listeners(self) -> int:
-        """How many hear the actions: the robot's side, recorders, whoever else."""
+        """How many hear the actions: the robot's side, recorders, any other."""
 
     @abstractmethod
     def missing_peers(self) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class MissionNode(SkmNode):
     def stop_robot(self, key: Key) -> None:
         """Publish a stop: the last action of every mission."""
 
-    # What is told
+    # Messages to people and clients
 
     @abstractmethod
     def on_stopped(self, reason: str) -> None:

@@ -1,6 +1,6 @@
 """A mission planned for a robot: from the text of an action goal to a run that can begin.
 
-Compiling and planning may take seconds: whoever calls this does so in a thread of its own.
+Compiling and planning may take seconds: callers do so in a thread of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class MissionPlanning:
         text.study()
 
         def pace() -> float:
-            """Return how long a step takes: as the world says in lock-step, else as of late."""
+            """Return the duration of a step: the world's own in lock-step, else as measured."""
             return seconds or node.step_times.expected or 0.0
 
         return PlannedMission(run, text, RunNarrator(run, pace, node.setting("language")), seconds)

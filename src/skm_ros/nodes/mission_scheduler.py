@@ -103,7 +103,7 @@ class MissionScheduler:
             self._join(entry)
         else:
             if when != ExecuteMission.Goal.ADD:
-                self.queue.paused = ""  # whoever sends it wants it done now
+                self.queue.paused = ""  # its sender wants it done now
             self._begin(entry)
 
     def _begin(self, entry: Entry) -> None:

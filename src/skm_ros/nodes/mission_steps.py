@@ -34,7 +34,7 @@ Result = ExecuteMission.Result
 
 ANOTHER_WAY: Final = "another way is being planned"
 JOINING: Final = "another mission is being added"
-NOT_HEARD: Final = "whoever followed the mission before the restart does not hear it yet"
+NOT_HEARD: Final = "not every listener of the mission from before the restart hears it yet"
 SETTLE_SECONDS: Final = 1.0
 """After a restart of the robot's side: until then all who listen to it, recorders too, hear it again."""
 KEEP_SECONDS: Final = 1.0
@@ -418,9 +418,10 @@ class MissionSteps:
         waits = decision is not None and (
             decision.rest or decision.expectation is Expectation.WAITING
         )
-        told = self.joining or bool(self._node.missions.paused)
-        told = told or bool(self._node.robot.status.skill)  # an action has a time-out of its own
-        return waits or told or self.planning or is_by_person(self.state.stopped)
+        paused = self.joining or bool(self._node.missions.paused)
+        # A declared action under way has a time-out of its own.
+        paused = paused or bool(self._node.robot.status.skill)
+        return waits or paused or self.planning or is_by_person(self.state.stopped)
 
     def rest(self, reason: str) -> None:
         """Stop the robot until nobody holds it: see `_is_held`; no answer under way moves it."""

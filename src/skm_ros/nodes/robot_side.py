@@ -4,7 +4,7 @@ Relative to its namespace (/skm):
     offers      stop, resume (std_srvs/Trigger)
     subscribes  the dead-man topic (std_msgs/Bool), if one is named
 
-`stop` brings the robot to rest at once and keeps it there, whoever commands what, until `resume`. A
+`stop` brings the robot to rest at once and keeps it there, whatever is commanded, until `resume`. A
 dead-man topic must say true at least every `deadman_timeout` seconds; without it the robot is stopped,
 and moves on when it comes back.
 """

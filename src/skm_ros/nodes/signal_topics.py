@@ -1,5 +1,7 @@
-"""The topics of labels that a file describes: any message of any package, found when somebody
-publishes."""
+"""The topics of labels that a file describes.
+
+Any message of any package, found when somebody publishes.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class SignalTopics:
         self._node, self._note = node, note
         now = time.monotonic()
         self._signals = {spec.name: Signal(spec, now) for spec in specs}
-        self._told: dict[str, bool] = {}
+        self._reported: dict[str, bool] = {}
         self._deaf = set(self._signals)
         """Labels whose topic has no publisher yet, so that nobody knows how to listen."""
         for spec in specs:
@@ -80,8 +82,8 @@ class SignalTopics:
             self._tell(name, signal.holds(now))
 
     def _tell(self, name: str, holds: bool) -> None:
-        if self._told.get(name, False) != holds:
-            self._told[name] = holds
+        if self._reported.get(name, False) != holds:
+            self._reported[name] = holds
             self._note(name, holds)
 
     def _listen(self, signal: Signal) -> None:

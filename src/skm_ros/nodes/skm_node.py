@@ -135,10 +135,29 @@ class SkmNode(LifecycleNodeMixin, Node, ABC):  # type: ignore[misc]
         self._bond = ManagerBond(self, self.setting("bond_heartbeat_period"))
         if not self.active:
             LifecycleNodeMixin.__init__(self)
+            self._refuse_wrong_transitions()
         self._diagnostics = self.create_publisher(
             DiagnosticArray, qos.DIAGNOSTICS_TOPIC, qos.DIAGNOSTICS
         )
         self.every(DIAGNOSTICS_SECONDS, self._report)
+
+    def _refuse_wrong_transitions(self) -> None:
+        """Answer no to a transition that the present state does not have: in rclpy that ends the node.
+
+        A manager that was started again asks so, for nodes that have been active all the while.
+        """
+        service = self._service_change_state
+        change = service.callback
+
+        def guarded(request: Any, response: Any) -> Any:  # noqa: ANN401
+            try:
+                return change(request, response)
+            except Exception as error:
+                self.drop("change_state request that cannot be met now", str(error)[:200])
+                response.success = False
+                return response
+
+        service.callback = guarded
 
     def _given(self, setting: Setting) -> str | int | float | bool:
         """Return a parameter's default, or what was given under its former name."""

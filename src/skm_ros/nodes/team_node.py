@@ -128,6 +128,8 @@ class Execution:
     cancelled: bool = False
     logged: int = 0
     """Moves of the machine that were logged."""
+    again_at: float = 0.0
+    """When planning again began, for robots that are gone or stuck; 0: it is over."""
 
 
 class TeamNode(SkmNode):
@@ -240,7 +242,7 @@ class TeamNode(SkmNode):
 
     @property
     def _missing(self) -> list[str]:
-        """The robots that have not been heard of late."""
+        """The robots that have not been heard recently."""
         now, patience = time.monotonic(), self.setting("gone_after")
         return [f"/{robot.name}" for robot in self._robots if now - robot.heard_at > patience]
 
@@ -329,11 +331,14 @@ class TeamNode(SkmNode):
         run, dispatch = execution.run, execution.dispatch
         assert run is not None
         assert dispatch is not None
+        now = time.monotonic()
+        if execution.again_at:
+            seconds, execution.again_at = now - execution.again_at, 0.0
+            self.get_logger().info(f"planned again in {seconds:.2f} s")
         if run.outcome:
             self._end_run(execution)
             return
         execution.planning = False
-        now = time.monotonic()
         dispatch.replanned(now)
         self._publish_markers()  # a short mission is over before the next look
         self._send_on(execution, now)
@@ -397,6 +402,7 @@ class TeamNode(SkmNode):
             return lambda: self._go_on(execution)
 
         self.counts["plans made again"] += 1
+        execution.again_at = time.monotonic()
         self._plan(execution, plan)
 
     def _read(self, execution: Execution) -> None:

@@ -21,10 +21,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future as Promise
+from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticArray
@@ -59,10 +59,6 @@ from skm_web.mission_check import MOST_CHARACTERS, check_mission
 from skm_web.runs import RunLibrary
 from skm_web.server import Application, PageServer
 
-if TYPE_CHECKING:
-    from skm_web.views import RunView
-
-
 # What a page may ask for: to check, send and cancel a mission, to set events, pause, reset and
 # stop.
 #
@@ -80,7 +76,7 @@ WHEN: Final = {
     "add": ExecuteMission.Goal.ADD,
     "replace": ExecuteMission.Goal.REPLACE,
 }
-"""What becomes of a mission while another one is under way; said by whoever sends it."""
+"""What becomes of a mission while another one is under way; said by its sender."""
 UNDER_WAY: Final = ("preparing", "running", "stopped")
 
 
@@ -184,7 +180,7 @@ class PageCommands:
         return {"ok": True, "message": "the robot has taken the mission"}
 
     async def _on_cancel(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        wanted = CancelGoal.Request()  # no goal's id and no time: every goal, whoever sent it
+        wanted = CancelGoal.Request()  # no goal's id and no time: every goal, of any client
         mission = self._view.hub.value("mission") or {}
         if mission.get("phase") in UNDER_WAY:  # what waits goes on waiting
             wanted.goal_info.goal_id.uuid = list(bytes.fromhex(mission["goal"]))
@@ -254,17 +250,17 @@ class PageCommands:
 
     async def _asked(self, begin: Callable[[], Future]) -> Any:  # noqa: ANN401
         """Return what a node answers; it is asked in the executor's thread."""
-        promise: Promise[Any] = Promise()
+        answer: ConcurrentFuture[Any] = ConcurrentFuture()
 
         def on_done(future: Future) -> None:
-            if not promise.done():
-                promise.set_result(future.result())
+            if not answer.done():
+                answer.set_result(future.result())
 
         def ask() -> None:
             begin().add_done_callback(on_done)
 
         self._node.executor.create_task(ask)
-        return await asyncio.wait_for(asyncio.wrap_future(promise), ANSWER_SECONDS)
+        return await asyncio.wait_for(asyncio.wrap_future(answer), ANSWER_SECONDS)
 
 
 def _is_count(value: object) -> bool:

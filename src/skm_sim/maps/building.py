@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skm_sim.arrays import BoolArray, FloatArray
 from skm_sim.maps.actions import ActionSpec, ActionWorld, action_world, facts_of
 from skm_sim.maps.floor import Floor, make_floor
-from skm_sim.maps.occupancy import OccupancyMap, read_map
+from skm_sim.maps.occupancy import Clearance, OccupancyMap, read_map
 from skm_sim.maps.places import Places, PlacesFile, Shape, read_places
 from skm_sim.maps.yaml_file import MapError
 
@@ -65,6 +65,18 @@ class Building:
         return tuple(
             frozenset(name for name, true in zip(names, row, strict=True) if true) for row in rows
         )
+
+    @cached_property
+    def _clearance(self) -> Clearance:
+        return Clearance(self.occupancy, self.file.robot_radius + 2 * self.occupancy.resolution)
+
+    def has_room(self, points: FloatArray) -> BoolArray:
+        """Tell at which points the robot may be in truth, its size given; a map errs by a pixel.
+
+        The floor's cells leave out much of that, since each is floor or not as a whole.
+        """
+        room = self.file.robot_radius - self.occupancy.resolution
+        return self._clearance.at_least(points, max(0.0, room))
 
     @cached_property
     def unreachable(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from skm_machine.reward_machine import RewardMachine
-from skm_sim.arrays import BoolArray, ByteArray, IntArray
+from skm_sim.arrays import BoolArray, ByteArray
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import (
     AGENT,
@@ -291,13 +291,3 @@ def _idle(state: ByteArray, planner: Planner, mission: int) -> Move:
 
     action = min(range(len(_MOVES[cell])), key=risk)
     return action, next(iter(kept(action)), mission)
-
-
-def expected_steps(
-    count: int, seed: int, wanted: Sequence[int], forbidden: Sequence[int] = ()
-) -> float:
-    """Return the mean of `goal_distances` over random boards on which the goal can be reached."""
-    steps: IntArray = goal_distances(
-        board.sample(np.random.default_rng(seed), count), wanted, forbidden
-    ).astype(np.int64)
-    return float(steps[steps < UNREACHABLE].mean())

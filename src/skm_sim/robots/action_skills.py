@@ -99,7 +99,7 @@ class ActionSkills:
         return self.specs[self._wanted].name if self._wanted >= 0 else ""
 
     def given_up(self, now: float) -> tuple[int, ...]:
-        """Return the actions that were tried without success of late."""
+        """Return the actions that were tried without success recently."""
         return tuple(
             sorted(index for index, at in self._given_up.items() if now - at < GIVEN_UP_SECONDS)
         )

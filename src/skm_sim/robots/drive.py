@@ -1,7 +1,7 @@
 """A robot driven through a map: poses and scans come in, states are entered, velocities go out.
 
-This is all of the bridge but its messages: the node calls it once a control period, and so does whoever
-drives a simulated robot faster than life. Whether the robot may move at all is not decided here but by
+This is all of the bridge but its messages: the node calls it once a control period, and so do
+simulations that run faster than real time. Whether the robot may move at all is not decided here but by
 the command gate; here is what it does if it may. Times are of a steady clock, in seconds.
 """
 
@@ -208,6 +208,51 @@ class RobotDrive:
         return self._velocity
 
 
+# Which labels count where a robot is believed to be. A pose errs by centimetres, so an edge that is
+# grazed may be none in truth: a mission must not be said to be done for that. What is to be avoided
+# is another matter: it counts as soon as the pose says so.
+
+
+class SureLabels:
+    """Tells of labels whether they count at a pose: wherever else the robot may be, they hold, too."""
+
+    def __init__(self, building: Building, distance: float = SURE) -> None:
+        """`distance` is how far off a pose may be, in metres."""
+        self._places, self._has_room = building.places, building.has_room
+        self._constraints = frozenset(building.file.constraints)
+        angles = np.arange(8) * math.tau / 8
+        self._around = distance * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        self._distance = distance
+        self.avoid: frozenset[frozenset[str]] | None = None
+        """Label sets that would fail the mission; None where nobody has said: all with a constraint."""
+
+    def count(self, x: float, y: float, labels: frozenset[str], held: frozenset[str]) -> bool:
+        """Tell whether the labels of a pose count where others have held."""
+        if labels == held or self._is_avoided(labels, held):
+            return True
+        ring = self._around + np.array([x, y])
+        ring = ring[self._has_room(ring)]
+        return all(self._places.labels_at(*point) == labels for point in ring.tolist())
+
+    def count_between(
+        self, before: Point, after: Point, labels: frozenset[str], held: frozenset[str]
+    ) -> bool:
+        """Tell whether labels count that have held somewhere on the straight way between two poses."""
+        if labels == held or self._is_avoided(labels, held):
+            return True
+        parts = np.linspace(0.0, 1.0, 2 + math.ceil(math.dist(before, after) / self._distance))
+        points = np.array(before) + parts[1:-1, None] * np.subtract(after, before)
+        return any(
+            self._places.labels_at(x, y) == labels and self.count(x, y, labels, held)
+            for x, y in points.tolist()
+        )
+
+    def _is_avoided(self, labels: frozenset[str], held: frozenset[str]) -> bool:
+        if self.avoid is None:
+            return not self._constraints.isdisjoint(labels - held)
+        return labels in self.avoid
+
+
 # A robot's way through the cells of a map, as the states that a mission is judged on.
 #
 # A state is a cell and the labels that hold, and a new one is entered in two cases. First, the
@@ -235,21 +280,24 @@ class CellWalk:
         horizon: float,
         arrival: float = 0.05,
         exact: bool = False,
+        sure: SureLabels | None = None,
     ) -> None:
         """`arrival` is how near to a cell's point the robot has reached it, if its labels hold.
 
         `exact`: a cell does not count as reached before that where its place is entered.
+        `sure` tells which labels count at a pose; None: those of the pose, as if it never erred.
         """
         self._floor = floor
         self._places = places
         self._ways = ways
         self._horizon = horizon
         self._arrival, self._exact = arrival, exact
+        self.sure = sure
         self._target = NO_CELL
         self.cell = NO_CELL
         self.labels: frozenset[str] = frozenset()
         self.path: list[Point] = []
-        """What is left to follow, from where the robot was of late to where it is to go."""
+        """What is left to follow, from the robot's recent position to its goal."""
         self._place: Point = (0.0, 0.0)
 
     def begin(self, x: float, y: float) -> Entered:
@@ -302,19 +350,31 @@ class CellWalk:
         if math.dist(self._place, (x, y)) > LEAP:
             return [self.begin(x, y)]
         sets = self._places.label_sets_along(*self._place, x, y)
-        self._place = x, y
+        before, self._place = self._place, (x, y)
         self.path = remaining(self._place, self.path)
         entered = []
         for labels in sets[:-1]:
-            if labels != self.labels:
+            if labels == self.labels:
+                continue
+            if self.sure is None or self.sure.count_between(before, (x, y), labels, self.labels):
                 self.labels = labels
                 entered.append(Entered(self.cell, labels))
-        changed = sets[-1] != self.labels
-        self.labels = sets[-1]
+        changed = sets[-1] != self.labels and self._counts(x, y, sets[-1])
+        if changed:
+            self.labels = sets[-1]
         soon = changed and not self._exact
         if self._advance(x, y, math.inf if soon else self._horizon) or changed:
             entered.append(Entered(self.cell, self.labels))
         return entered
+
+    def _counts(self, x: float, y: float, labels: frozenset[str]) -> bool:
+        """Tell whether the labels of the robot's place count: where its cell's point is, they do."""
+        if self.sure is None or self.sure.count(x, y, labels, self.labels):
+            return True
+        if self._target == NO_CELL:
+            return False
+        there = math.dist((x, y), self._point(self._target)) <= END
+        return there and labels == self._labels_of(self._target)
 
     @property
     def away(self) -> float:
@@ -442,13 +502,8 @@ EDGE: Final = 0.05
 """Metres beyond a cell's edge at which a robot has left it: noise must not make it go to and fro."""
 
 
-AROUND: Final = SURE * np.array([(math.cos(a), math.sin(a)) for a in np.arange(8) * math.tau / 8])
-
-
 class GoalDrive(RobotDrive):
     """A robot that others drive, such as a navigation stack: its states are where it is.
-
-    Where it comes to, it is once it is there for sure; but in what is to be avoided it is at once.
 
     Actions are only a sign that it may move; where to is said by legs (`skm_sim.robots.navigation`).
     """
@@ -463,9 +518,8 @@ class GoalDrive(RobotDrive):
     ) -> None:
         super().__init__(chassis, limits, config, known, localisation_in(building, chassis))
         self._floor, self._places = building.floor, building.places
+        self.sure = SureLabels(building)
         self._place: Point = (0.0, 0.0)
-        self.avoid: frozenset[frozenset[str]] = frozenset()
-        """Label sets that would fail the mission."""
         self._stays = False
         """Whether the mission asks for another state where the robot is."""
         self.cell = NO_CELL
@@ -494,35 +548,18 @@ class GoalDrive(RobotDrive):
         sets = self._places.label_sets_along(*before, x, y)
         entered = []
         for labels in sets[:-1]:
-            if labels != self.labels and self._was_sure(before, (x, y), labels):
+            if labels == self.labels:
+                continue
+            if self.sure.count_between(before, (x, y), labels, self.labels):
                 self.labels = labels
                 entered.append(Entered(self.cell, labels))
         cell = self._cell(x, y)
-        known = sets[-1] if self._is_sure(x, y, sets[-1]) else self.labels
+        known = sets[-1] if self.sure.count(x, y, sets[-1], self.labels) else self.labels
         if known != self.labels or cell != self.cell or self._stays:
             self._stays = False
             self.cell, self.labels = cell, known
             entered.append(Entered(self.cell, self.labels))
         return entered
-
-    def _is_sure(self, x: float, y: float, labels: frozenset[str]) -> bool:
-        """Tell whether labels count: the same hold all around, walls left out, or they are avoided."""
-        if labels == self.labels or labels in self.avoid:
-            return True
-        ring = AROUND + np.array([x, y])
-        ring = ring[self._floor.cells_at(ring) != NO_CELL]
-        return all(self._places.labels_at(*point) == labels for point in ring.tolist())
-
-    def _was_sure(self, before: Point, after: Point, labels: frozenset[str]) -> bool:
-        """Tell whether labels that held between two poses count: an edge that is grazed may be noise."""
-        if labels in self.avoid:
-            return True
-        parts = np.linspace(0.0, 1.0, 2 + math.ceil(math.dist(before, after) / SURE))
-        points = np.array(before) + parts[1:-1, None] * np.subtract(after, before)
-        return any(
-            self._places.labels_at(x, y) == labels and self._is_sure(x, y, labels)
-            for x, y in points.tolist()
-        )
 
     def _cell(self, x: float, y: float) -> int:
         inside = self._floor.frame.to_inner(np.array([[x, y], self._floor.centres[self.cell]]))
@@ -546,7 +583,8 @@ def drive_in(building: Building, chassis: Chassis, limits: Limits, config: Drive
         margin=config.margin,
         walls=(building.occupancy, chassis.radius),
     )
-    walk = CellWalk(floor, places, ways, horizon=config.horizon, exact=config.exact)
+    sure = SureLabels(building)
+    walk = CellWalk(floor, places, ways, horizon=config.horizon, exact=config.exact, sure=sure)
     known = known_walls(building)
     return Drive(walk, chassis, limits, config, known, localisation_in(building, chassis))
 

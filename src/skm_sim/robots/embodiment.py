@@ -163,8 +163,10 @@ class EmbodimentDrive(RobotDrive):
         return super().halt()
 
     def velocity(self, now: float) -> Velocity:
-        """Return the command for the next period: to be where the embodiment has it, when it has it
-        there."""
+        """Return the command for the next period.
+
+        To be where the embodiment has it, when it has it there.
+        """
         if self._aim is None:
             return self._commanded(REST)
         x, y, heading = self.tracker.at(now)
@@ -219,7 +221,7 @@ def make_drive_context(
 ) -> DriveContext:
     """Return the stage of a domain: a folder of `skm map`, or one whose robot can be played.
 
-    `objects` is a file that says where things are, for the latter; `radius` 0 is the domain's own.
+    `objects` is a file that says where objects are, for the latter; `radius` 0 is the domain's own.
     `goals`: the robot is not driven by velocities but by goals, on a map.
     """
     if not domain:
@@ -244,7 +246,7 @@ def make_drive_context(
     if not objects:
         raise SkmError(
             f"on a robot, the domain '{domain}' needs the parameter objects: a file that says where"
-            " things are; docs/how-to/robots.md shows one"
+            " objects are; docs/how-to/robots.md shows one"
         )
     embodiment: Embodiment = get_domain(domain).part("embodiment")(Path(objects))
     drive = EmbodimentDrive(embodiment, Chassis(axle, radius or USUAL_RADIUS), limits, config)

@@ -1,11 +1,12 @@
-"""A leg of a mission as goals for a navigation stack: few, in places where arriving counts, by safe
-ways.
+"""A leg of a mission as goals for a navigation stack.
 
-A leg is the way until the mission's machine moves next. A navigation stack such as Nav2 plans on its own
-from goal to goal, so it is given as few as possible: only the end, where nothing is to be avoided; else
-the bends of the way, as a string that is pulled tight around what is to be avoided, between which the
-straight line is free. It succeeds anywhere within its tolerance of a goal, so the end is chosen that
-deep inside of where the machine moves, if there is room. There is no ROS here.
+Few, in places where arriving counts, by safe ways.
+
+A leg is the way until the mission's machine moves next. A navigation stack such as Nav2 plans on
+its own from goal to goal, so it is given as few as possible: only the end, where nothing is to be
+avoided; else the bends of the way, as a string that is pulled tight around what is to be avoided,
+between which the straight line is free. It succeeds anywhere within its tolerance of a goal, so the
+end is chosen that deep inside of where the machine moves, if there is room. There is no ROS here.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MASK_MARGIN: Final = 0.2
 """Metres around what is to be avoided that a keep-out mask takes in: a controller strays from its path
 by 0.1 m, and Nav2's path may end as far as a cell beside the mask."""
 SAMPLE: Final = 0.05
-"""Metres between two points at which a way is looked at; half of the thinnest thing that is drawn on
+"""Metres between two points at which a way is looked at; half of the thinnest object that is drawn on
 maps."""
 MOST_DEPTH: Final = 40
 """Cells around the end of a way in which the goal is looked for."""
@@ -79,7 +80,7 @@ class LegPlanner:
 
     def __init__(self, building: Building, tolerance: float) -> None:
         self._floor, self._places, self.tolerance = building.floor, building.places, tolerance
-        self._occupancy = building.occupancy
+        self._occupancy, self._has_room = building.occupancy, building.has_room
         names = self._places.names
         self._bits: IntArray = 1 << np.arange(len(names), dtype=np.int64)
         self._near: dict[tuple[frozenset[frozenset[str]], float], BoolArray] = {}
@@ -191,8 +192,10 @@ class LegPlanner:
     # The end
 
     def _to_good_end(self, leg: Leg) -> tuple[tuple[int, ...], Point, float]:
-        """Return the way to where a goal is best, that point, and the room around it: deep in what the
-        last cell shows."""
+        """Return the way to where a goal is best, that point, and the room around it.
+
+        Deep in what the last cell shows.
+        """
         last = leg.cells[-1]
         wanted = self._labels([last])[0]
         came_from, queue, room = {last: last}, [last], {}
@@ -224,7 +227,7 @@ class LegPlanner:
             ring = centre + part * self.tolerance * CIRCLE
             shown = self._places.labels_of(ring) @ self._bits
             # In walls nobody stops, so it does not matter what is shown there.
-            open_ = self._floor.cells_at(ring) != NO_CELL
+            open_ = self._has_room(ring)
             if (shown[open_] == wanted).all() and not self._shows(ring[open_], avoid).any():
                 return part * self.tolerance
         return 0.0
@@ -242,9 +245,10 @@ class LegPlanner:
         avoid: Collection[frozenset[str]],
         attempt: int,
     ) -> list[Point]:
-        """Return a goal on the straight way to which the robot is where the machine moves for sure,
-        however early the stack says that it has arrived; with a place to start from before it, if there
-        is none from here. Empty: there is none.
+        """Return a goal on the straight way to which the robot surely is where the machine moves.
+
+        That is so however early the stack says that it has arrived. If there is none from here, a
+        place to start from comes before it. Empty: there is none.
 
         With each attempt the stack is taken to arrive earlier: it may err, too.
         """
@@ -270,8 +274,10 @@ class LegPlanner:
         wanted: int,
         avoid: Collection[frozenset[str]],
     ) -> Point | None:
-        """Return the goal with the longest way through where the machine moves, before it is so near
-        that the stack may stop."""
+        """Return the goal with the longest way through where the machine moves.
+
+        Only the way counts that comes before the stack may stop.
+        """
         lengths = np.hypot(*(goals - start).T)
         goals, lengths = goals[lengths > early], lengths[lengths > early]
         if not len(goals):
@@ -297,11 +303,11 @@ class LegPlanner:
         return x, y
 
     def is_sure(self, points: FloatArray, wanted: int) -> BoolArray:
-        """Tell at which points some labels hold, and all around on the floor, too: a localiser errs."""
+        """Tell at which points some labels hold, and wherever else the robot may be in truth."""
         right = (self._places.labels_of(points) @ self._bits) == wanted
         around = (points[right][:, None] + SURE * CIRCLE).reshape(-1, 2)
         fits = (self._places.labels_of(around) @ self._bits) == wanted
-        fits |= self._floor.cells_at(around) == NO_CELL
+        fits |= ~self._has_room(around)
         right[right] = fits.reshape(-1, len(CIRCLE)).all(axis=1)
         return np.asarray(right)
 

@@ -91,8 +91,10 @@ class Navigation:
         blockages: Blockages,
         patience: float = 30.0,
     ) -> None:
-        """`patience` is for how many seconds the robot may stand while a goal is under way, without a
-        recovery of the stack."""
+        """`patience`: seconds that the robot may stand while a goal is under way.
+
+        A recovery of the stack is no standing.
+        """
         self._stack, self.planner, self._floor = stack, planner, floor
         self._blockages, self.patience = blockages, patience
         self._leg: Leg | None = None
@@ -105,7 +107,7 @@ class Navigation:
         self._arrived_at: float | None = None
         self._place = (0.0, 0.0)
         self._track: deque[tuple[float, Point]] = deque()
-        """Where the robot was of late."""
+        """The robot's recent positions."""
         self._kept_away = False
         """Whether the robot has been away from what is to be avoided since the goal was sent: one that
         begins close to it may leave."""
@@ -139,7 +141,7 @@ class Navigation:
         """Tell whether a leg asks for nothing but the present one: then its goal is as good.
 
         A robot that leaves the planned cells gets a new way, often to another cell of the same place; a
-        goal that is replaced each time would have the stack plan for ever.
+        goal that is replaced each time would have the stack plan forever.
         """
         assert self._leg is not None
         same = self.planner.same_end(self._leg, leg) and self._leg.avoid == leg.avoid

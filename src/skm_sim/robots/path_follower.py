@@ -138,8 +138,10 @@ def turn_towards(off: float, limits: Limits) -> Velocity:
 def follow(
     pose: Pose, path: Sequence[Point], chassis: Chassis, limits: Limits, lookahead_distance: float
 ) -> Velocity:
-    """Return the velocity with which to follow a path; `lookahead_distance` is how far ahead on it
-    to aim."""
+    """Return the velocity with which to follow a path.
+
+    `lookahead_distance` is how far ahead on it to aim.
+    """
     x, y, heading = pose
     point = x, y
     on_path = project(point, path)

@@ -98,8 +98,7 @@ class PoseTracker:
     """The estimate of a pose; `latency` is how old readings are when they arrive."""
 
     def __init__(self, filter_gain: float = 0.3, latency: float = 0.0) -> None:
-        """`filter_gain` is the part of a difference by which a reading pulls the estimate over, 0
-        to 1."""
+        """`filter_gain` is the part of a difference that a reading pulls the estimate over, 0 to 1."""
         self.filter_gain = filter_gain
         self.latency = latency
         self._pose: Pose | None = None

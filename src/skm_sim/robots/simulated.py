@@ -149,7 +149,7 @@ def chassis_of(name: str) -> Chassis:
 # of the package is run. Around it stand the walls of a map. The driver is what such a robot would
 # have: speeds asked for become speeds of the two wheels, and a controller turns the wheels. What
 # the robot then does is another matter: the wheels slip; it goes nine tenths of the way straight
-# on, and turns half as far as asked or less. Whoever commands it must look at where it is.
+# on, and turns half as far as asked or less. Its driver must use its measured pose.
 
 
 PACKAGE: Final = "safety_gymnasium"

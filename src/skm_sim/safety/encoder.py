@@ -196,7 +196,7 @@ def _mended(random: np.random.Generator, layout: Layout) -> Layout:
     return layout
 
 
-# The point robot as a learner sees it that has to avoid each kind of thing: lidars told
+# The point robot as a learner sees it that has to avoid each kind of object: lidars told
 # exactly.
 
 

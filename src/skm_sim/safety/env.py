@@ -36,7 +36,7 @@ from skm_sim.spec import DomainError
 
 # The physics of the Safety domain: a batch of Safety Gym's point robots in MuJoCo, as arrays.
 #
-# Two things are left out of the model since they change nothing, which `test_safety_oracle.py`
+# Two effects are left out of the model since they change nothing, which `test_safety_oracle.py`
 # checks against safety-gymnasium: regions and cylinder (nothing collides with them), and contacts
 # with the floor (the robot has no vertical joint, so the floor cannot push it, and nothing rubs).
 
@@ -45,7 +45,7 @@ TIMESTEP = 0.01
 """Seconds of one physics step."""
 _BUTTON_RADIUS = 0.1
 _OUT_OF_REACH = 10.0
-_THINGS = "".join(
+_OBJECTS = "".join(
     f'<body name="button{i}" mocap="true"><geom type="sphere" size="{_BUTTON_RADIUS}"/></body>'
     for i in range(BUTTONS)
 )
@@ -59,7 +59,7 @@ class SafetyPhysics(PointRobots):
             "safety",
             count,
             timestep,
-            things=_THINGS,
+            objects=_OBJECTS,
             width=CONTROLS + 3 * BUTTONS,
             control_spec=CONTROL | int(mujoco.mjtState.mjSTATE_MOCAP_POS),
         )

@@ -1,6 +1,6 @@
 """The real safety-gymnasium as a simulator of the Safety domain (`skm/SafetyGymnasium-v0`).
 
-Its own engine, agent, objects and lidars run; only where things stand and what the labels are comes
+Its own engine, agent, objects and lidars run; only where objects stand and what the labels are comes
 from skm. It is slow (a reset compiles a model), and there to compare with: `skm/Safety-v0` is the
 same robot. safety-gymnasium 1.0.0 pins old packages and does not import on Python 3.11; it is
 installed without its pins (the README has the command), and imported here in a way that works:

@@ -1,4 +1,4 @@
-"""Where things stand in the Safety domain: layouts drawn at random, given, or the authors' own.
+"""Where objects stand in the Safety domain: layouts drawn at random, given, or the authors' own.
 
 One `Layout` holds one arena or a batch of them: every array has the same leading shape.
 """
@@ -202,7 +202,7 @@ def _from_mapping(value: object) -> Layout:
 # - no label is true where the robot starts;
 # - some cell shows the wanted labels with 5 cm to spare, is not inside a button, and is connected
 #   to the start by cells that are not inside a button;
-# - where things are to be avoided, the path keeps 5 cm from where they show, and what is wanted
+# - where objects are to be avoided, the path keeps 5 cm from where they show, and what is wanted
 #   has its centre more than 0.3 m from theirs; a button under a wanted cylinder is not avoided.
 # A mission is a sequence of such skills, each from wherever the one before may have ended.
 
@@ -252,7 +252,7 @@ AVOID_SKILLS: dict[str, Arrival] = {
     "button, no cylinder": Arrival({"button": True}, avoid=("cylinder",)),
     "cylinder, no other button": Arrival({"cylinder": True}, avoid=("button",)),
 }
-"""Those besides, of primitives that know every kind of thing as a constraint."""
+"""Those besides, of primitives that know every kind of object as a constraint."""
 
 STAGES: dict[str, tuple[Arrival, ...]] = {
     "1": (SKILLS["button"], SKILLS["cylinder"]),
@@ -290,7 +290,7 @@ def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:
     """Tell whether the skills can be done one after the other in a single arena."""
     if layout.labels(layout.robot[:2]).any():
         return False
-    things = {
+    objects = {
         "button": layout.buttons,
         "cylinder": layout.cylinder_position[None],
         "region": layout.regions,
@@ -298,7 +298,7 @@ def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:
     free = _distance(layout.buttons) >= BUTTON_REACH
     here = _start(layout.robot)
     for skill in stages:
-        avoided = [things[name] for name in skill.avoid]
+        avoided = [objects[name] for name in skill.avoid]
         if skill.wanted.get("cylinder") and "button" in skill.avoid:
             others = np.arange(len(layout.buttons)) != layout.cylinder
             avoided[skill.avoid.index("button")] = layout.buttons[others]
@@ -308,9 +308,9 @@ def feasible(layout: Layout, stages: Sequence[Arrival]) -> bool:
         goal = open_cells.copy()
         for name, value in skill.wanted.items():
             if value:
-                goal &= _distance(_clear_of(things[name], avoided)) <= LABEL_RADIUS - SPARE
+                goal &= _distance(_clear_of(objects[name], avoided)) <= LABEL_RADIUS - SPARE
             else:
-                goal &= _distance(things[name]) >= LABEL_RADIUS + SPARE
+                goal &= _distance(objects[name]) >= LABEL_RADIUS + SPARE
         here = _connected(here, open_cells) & goal
         if not here.any():
             return False

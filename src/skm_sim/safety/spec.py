@@ -33,7 +33,7 @@ _ALLOWED = tuple(
     for region in ((), ("region",))
     for others in ((), ("button",), ("button", "cylinder"))
 )
-"""What a goal may allow to be touched: whoever touches the cylinder touches the button under it."""
+"""What a goal may allow to be touched: a robot that touches the cylinder touches the button under it."""
 
 SAFETY = DomainSpec(
     name="safety",
@@ -67,7 +67,7 @@ SAFETY = DomainSpec(
     ),
     validation="skm_sim.safety.trials:SKILL_TRIALS",
     trials="skm_sim.safety.trials:TRIALS",
-    brake="skm_sim.safety.brake:brake",
+    brake="skm_sim.safety_gym.brake:brake",
     embodiment="skm_sim.safety.robot:SafetyEmbodiment",
     settings={"horizon": 1_280_000, "batch": 512, "validation_layouts": 128},
     figures={"trajectories": "skm_sim.safety.drawing:SafetyPaths"},

@@ -40,7 +40,7 @@ def shown_in_bins(pose: FloatArray, objects: FloatArray) -> tuple[FloatArray, Fl
 def objects_seen(
     angle: Float32Array, distance: Float32Array, near: Float32Array, radius: float, there: BoolArray
 ) -> Float32Array:
-    """Return 7 features for each of `(n, kinds, things)` that lidars show, as `(n, kinds · things · 7)`.
+    """Return 7 features for each of `(n, kinds, objects)` seen, as `(n, kinds · objects · 7)`.
 
     That it is there; where it is; how near, and in which direction; how far within `radius` of it the
     robot is. All are 0 for what is not `there`.

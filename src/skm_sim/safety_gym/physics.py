@@ -104,7 +104,7 @@ class RobotBatch:
 
 # Safety Gym's point robot in MuJoCo, as a batch of arrays: what the domains that use it share.
 #
-# There is one compiled model for all. What differs between robots (pose, velocity, where things
+# There is one compiled model for all. What differs between robots (pose, velocity, where objects
 # are) is state or control, not model, so a reset is a few assignments. All robots advance in one
 # call to MuJoCo's native `rollout`.
 
@@ -127,7 +127,7 @@ _MODEL = """
       <geom name="nose" type="box" size="0.05 0.05 0.05" pos="0.1 0 0"/>
       <site name="centre"/>
     </body>
-    {things}
+    {objects}
   </worldbody>
   <sensor>
     <accelerometer site="centre"/>
@@ -153,12 +153,12 @@ class PointRobots(RobotBatch):
         timestep: float,
         *,
         steps: int = SUBSTEPS,
-        things: str = "",
+        objects: str = "",
         width: int = CONTROLS,
         control_spec: int = CONTROL,
     ) -> None:
         self.timestep = timestep
-        text = _MODEL.format(name=name, timestep=timestep, things=things)
+        text = _MODEL.format(name=name, timestep=timestep, objects=objects)
         model = mujoco.MjModel.from_xml_string(text)
         super().__init__(model, count, steps, width=width, control_spec=control_spec)
 

@@ -81,7 +81,7 @@ class ZonesEncoder:
 
 
 class RawZonesEncoder(ZonesEncoder):
-    """The same with the lidars' bins as they are: a colour is one thing, with its brightest bin last."""
+    """The same with raw lidar bins: a colour is one object, with its brightest bin last."""
 
     def __init__(self) -> None:
         super().__init__()

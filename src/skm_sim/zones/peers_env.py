@@ -1,12 +1,12 @@
 """A ZoneEnv of the peers' own code as an environment of the Zones domain, to run our skills in it.
 
-LTL2Action, DeepLTL and GenZ-LTL each bring a ZoneEnv on a safety-gymnasium of their own. Whoever has a
-checkout of one makes its environment, and hands it over:
+LTL2Action, DeepLTL and GenZ-LTL each bring a ZoneEnv on a safety-gymnasium of their own. With a
+checkout of one, make its environment and pass it on:
 
     env = PeersZonesEnv(SafetyGymWrapper(safety_gymnasium.make("PointLtlSafety2-v0")))
     run_episode(env, load_primitives(get_domain("zones")), policy, max_steps=1000, seed=0)
 
-It is told from its observations: a dictionary with the four sensors, `wall_sensor`, and a lidar
+The state is read from its observations: a dictionary with the four sensors, `wall_sensor`, and a lidar
 `COLOUR_zones_lidar` for each colour; `info["propositions"]` names the colours that the robot is in.
 Nothing of theirs is imported here. They pin an older gymnasium than skm needs.
 """
@@ -68,12 +68,12 @@ class PeersZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
             raise DomainError(f"the peers' environment takes no option '{next(iter(options))}'.")
         super().reset(seed=seed)
         seen, info = self._env.reset(seed=seed)
-        return self._numbers(seen), self._told(info)
+        return self._numbers(seen), self._with_labels(info)
 
     def step(self, action: ArrayLike) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Let them simulate one step; rewards are 0: they come from the reward machine."""
         seen, _, ended, cut, info = self._env.step(check_actions(action, (2,)))
-        return self._numbers(seen), 0.0, bool(ended), bool(cut), self._told(info)
+        return self._numbers(seen), 0.0, bool(ended), bool(cut), self._with_labels(info)
 
     def _numbers(self, seen: Mapping[str, Any]) -> FloatArray:
         """Return their observation in our order."""
@@ -89,6 +89,6 @@ class PeersZonesEnv(gymnasium.Env[FloatArray, FloatArray]):
             )
         return numbers
 
-    def _told(self, info: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_labels(self, info: Mapping[str, Any]) -> dict[str, Any]:
         self._labels = frozenset(info["propositions"]) & frozenset(self.propositions)
         return {"labels": self._labels}

@@ -79,7 +79,8 @@ ZONES = DomainSpec(
     objects=objects(len(COLOURS_OF_TASKS)),
     validation="skm_sim.zones.trials:SKILL_TRIALS",
     trials="skm_sim.zones.trials:TRIALS",
-    brake="skm_sim.safety.brake:brake",
+    brake="skm_sim.safety_gym.brake:brake",
+    team="skm_sim.zones.team:ZonesTeam",
     checkpoint="skm_primitives:checkpoints/zones",
     settings={
         "horizon": 1_280_000,

@@ -62,6 +62,7 @@ ZONES_TEN = replace(
     objects=objects(len(TEN)),
     validation="skm_sim.zones.trials:TEN_SKILL_TRIALS",
     trials="skm_sim.zones.trials:TEN_TRIALS",
+    team="",
     checkpoint="skm_primitives:checkpoints/zones_ten",
     settings={**ZONES.settings, "horizon": 640_000},
     propositions=TEN,

@@ -6,9 +6,10 @@ import torch
 
 from skm_primitives.learning.graph_backup import KEPT
 from skm_primitives.learning.moving_targets.learner import PixelTargets, left, loss
-from skm_primitives.learning.moving_targets.networks import Outputs, PixelGoals
+from skm_primitives.learning.moving_targets.networks import Outputs
 from skm_primitives.learning.moving_targets.sweeps import StateReplay, sweep
 from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.moving_targets import PixelGoals
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances

@@ -10,29 +10,26 @@ from hypothesis import strategies as st
 
 from skm_machine.errors import SkmError
 from skm_primitives.evaluation.moving_targets.skill_report import skill_rates
-from skm_primitives.learning.moving_targets import skills as pixel_serving
 from skm_primitives.learning.moving_targets.learner import PixelLearner, left
 from skm_primitives.learning.moving_targets.networks import (
-    PIXELS,
-    SMALL,
     Heads,
     NatureNetwork,
-    PixelGoals,
     TileNetwork,
     dictionary,
     parts,
-    patches,
 )
 from skm_primitives.learning.moving_targets.sweeps import SWEEP_STEPS, StateReplay, sweep
 from skm_primitives.learning.moving_targets.validation import group_scores, success
 from skm_primitives.learning.training import learner_class
+from skm_primitives.skills import moving_targets as pixel_serving
 from skm_primitives.skills.checkpoint import WrongDomainError, load
 from skm_primitives.skills.encoders import averaging
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.loading import load_primitives
+from skm_primitives.skills.moving_targets import SMALL, PixelGoals, patches
 from skm_primitives.skills.network_skills import ObservationError
 from skm_sim.moving_targets import env as board
-from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS, render
+from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, NOTHING, OBJECTS, PIXELS, render
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
 from skm_sim.moving_targets.trials import skill_tests
 from skm_sim.registry import get_domain
@@ -293,6 +290,20 @@ def test_served_values_are_those_of_the_learned_network(served):
     assert np.allclose(values.continuation, continuation**power, atol=0.02)
     assert values.move.max() <= SPEC.gamma
     assert ((values.stop == 0) | (values.stop > (1 + SPEC.gamma) / 2)).all()
+
+
+def test_the_papers_network_is_served_in_numpy_as_torch_has_it():
+    heads = Heads(len(GOALS.label_sets), len(GOALS), 4)
+    network = NatureNetwork(heads, (16, 8))
+    arrays = {f"network.{name}": value.numpy() for name, value in network.state_dict().items()}
+    frames = render(boards(3))
+    with torch.no_grad():
+        outputs = network(frames)
+    serve = pixel_serving.on_frames(arrays, {"network": "nature", "hidden": (16, 8)}, GOALS)
+    values, continuation = serve(frames)
+    np.testing.assert_allclose(values, outputs.action_values().numpy(), rtol=1e-4, atol=1e-5)
+    expected = torch.sigmoid(outputs.continuation).numpy()
+    np.testing.assert_allclose(continuation, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_goals_ruled_out_by_what_was_violated_are_worth_nothing(served):

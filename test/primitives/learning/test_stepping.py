@@ -1,5 +1,7 @@
-"""Pictures whose labels are of single steps: tiles, whole episodes, continuation values; stepping
-alone."""
+"""Pictures whose labels are of single steps.
+
+Tiles, whole episodes, continuation values; stepping alone.
+"""
 
 import itertools
 

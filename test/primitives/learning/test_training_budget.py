@@ -57,7 +57,7 @@ def test_a_slow_world_is_learned_from_more_often():
     assert learner.settings.horizon == 6250, "16 s for what took 10"
     learner.world_seconds = 1000.0
     learner.plan(10_000)
-    assert learner.settings.update_every == 4, "but not for ever"
+    assert learner.settings.update_every == 4, "but not forever"
     quick = started(update_every=32)
     quick.world_seconds, quick.learning_seconds = 1.0, 2.0
     quick.plan(10_000)

@@ -101,7 +101,7 @@ class Search:
         }  # fmt: skip
 
     def region(self, quantifier):
-        """Return from where rewards come for ever: whatever happens (all), or if events help (any)."""
+        """Return from where rewards come forever: whatever happens (all), or if events help (any)."""
         again = set(self.nodes)
         while True:
             reached = set(self.done)
@@ -257,7 +257,7 @@ class Case:
                 self.is_lost(steps, len(counterexample.forever))
 
     def is_lost(self, steps, forever):
-        """Check that a counterexample ends in failure, or goes on for ever without a reward."""
+        """Check that a counterexample ends in failure, or goes on forever without a reward."""
         state, rewards = self.machine.initial, []
         for labels in steps:
             state, reward = self.machine.step(state, labels)

@@ -153,7 +153,7 @@ def test_what_an_event_would_help_far_away_is_waited_for():
 
 
 def test_rewards_that_come_to_an_end_keep_no_mission_without_end():
-    """Three cells show d, then there is none: from there `G d` cannot be kept for ever."""
+    """Three cells show d, then there is none: from there `G d` cannot be kept forever."""
     chain = np.array([[1], [2], [3], [3], [4]])
     shown = np.array([0, 0, 0, 1, 0])
     sets = (frozenset("d"), frozenset())

@@ -17,7 +17,7 @@ from skm_sim import get_domain
         ("safety", "F(button & X F cylinder) & G !region", (), ""),
         ("office", "F coffee & G !mail", (), ""),
         ("office", "F(coffee & office)", (), "satisfies 'coffee & office'"),
-        ("office", "F G office", (), "keeps 'office' for ever"),
+        ("office", "F G office", (), "keeps 'office' forever"),
     ],
 )
 def test_what_no_skill_was_learned_for(domain, text, unlearned, blocked):

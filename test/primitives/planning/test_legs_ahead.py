@@ -44,11 +44,11 @@ def test_of_two_orders_the_one_is_worth_more_whose_legs_are_short_here():
     start = machine.initial
     assert ahead.label_sets(start).tolist() == [False, True, True, True]
     unknown = np.full((4, 4), np.nan)
-    alike = ahead.onward(start, unknown)
+    alike = ahead.continuation(start, unknown)
     assert alike[1, 2] == pytest.approx(alike[1, 3])
     steps = np.full((4, 4), 5.0)
     steps[1, 2] = steps[2, 3] = 1.0  # a, then b, then c lie in a row; c to b is far.
-    here = ahead.onward(start, steps * math.log(GAMMA))
+    here = ahead.continuation(start, steps * math.log(GAMMA))
     # What is left once b was shown after a is the way to c; beside the value of both legs.
     assert here[1, 2] - here[1, 3] == pytest.approx(4.0 * -math.log(GAMMA))
     assert here[1, 2] == pytest.approx((1 + 1) * math.log(GAMMA))
@@ -58,11 +58,11 @@ def test_of_two_orders_the_one_is_worth_more_whose_legs_are_short_here():
 def test_the_avoided_makes_later_legs_dearer_in_its_own_machine_state_only():
     machine = compile_mission("F(a & (!c U b))", propositions="abc").machine
     pursued = pursued_by(machine)
-    plain = legs_ahead(machine, pursued).onward(machine.initial, np.zeros((4, 4)))
+    plain = legs_ahead(machine, pursued).continuation(machine.initial, np.zeros((4, 4)))
     costs = np.zeros((machine.num_states, 4, 4))
     after = machine.step(machine.initial, SETS[1])[0]
     costs[after, 1, 2] = math.log(0.5)
     ahead = legs_ahead(machine, pursued)
     dear = LegsAhead(machine, SETS, ahead._weights, ahead._means, costs, math.log(GAMMA))
-    found = dear.onward(machine.initial, np.zeros((4, 4)))
+    found = dear.continuation(machine.initial, np.zeros((4, 4)))
     assert found[1, 2] == pytest.approx(plain[1, 2] + math.log(0.5))

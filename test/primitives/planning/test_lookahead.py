@@ -124,7 +124,7 @@ def test_missions_that_end_are_worth_no_more_after_it():
     assert weights == pytest.approx([GAMMA * 0.7, 0, 0])
 
 
-def test_the_policy_uses_onward_values_where_they_are_served():
+def test_the_policy_uses_continuation_values_where_they_are_served():
     served = primitives("")
     mission = compile_mission("F((a | b) & X F c)", propositions=NAMES, repeat=True)
     policy = make_policy(mission, served)

@@ -124,7 +124,7 @@ def test_where_something_must_be_avoided_no_action_is_held():
     options, taken = Options(GAMMA), []
     for step in range(SLACK + LATE):
         values = values_of(0.0, 1.0, 0.0)
-        values.detour[1] = step
+        values.near_best[1] = step
         taken.append(float(options.choose(values, ALL, hold=False).action[0, 0]))
     assert taken == [1] * SLACK + list(range(SLACK, SLACK + LATE))
 
@@ -227,7 +227,7 @@ def test_every_try_counts_as_steps_further_away():
 
 
 def test_a_forbidden_action_is_not_taken_for_want_of_others():
-    """Worth next to nothing, it is beaten by an action that was tried in vain many times."""
+    """Worth next to nothing, it is beaten by an action that was tried without success many times."""
     options, worth = DiscreteOptions(GAMMA, 2), np.log([[0.4, 1e-5]])
     options.arrive(picture(0), moved=True)
     assert {options.choose(worth, worth[:, 0])[1] for _ in range(10)} == {0}

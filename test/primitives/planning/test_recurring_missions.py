@@ -119,7 +119,7 @@ def test_a_persistence_goes_in_and_stays():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("F G office", "nothing that the robot can do keeps 'office' for ever"),
+        ("F G office", "nothing that the robot can do keeps 'office' forever"),
         ("G F(coffee & office)", "nothing that the robot can reach satisfies 'coffee & office'"),
         ("F G A & F G B", "satisfies 'A & B'"),
     ],
@@ -190,8 +190,10 @@ def test_no_action_is_taken_that_an_event_could_turn_into_failure():
 
 
 def test_a_promise_that_events_can_break_is_not_planned_on_where_none_is_needed():
-    """The plan was to commitment that nobody calls, which the robot then did not dare: it did
-    nothing."""
+    """The plan was to commitment that nobody calls, which the robot then did not dare.
+
+    It did nothing.
+    """
     mission = compile_mission(
         "F A | F G !call", propositions=OFFICE.propositions, horizon="infinite", events=["call"]
     )

@@ -21,7 +21,7 @@ from skm_primitives.execution.team_run import (
     team_of,
 )
 from skm_primitives.planning.place_graph import Cells
-from skm_primitives.planning.teams import Team, TeamPlanner, _Schedules, collisions
+from skm_primitives.planning.teams import Team, TeamPlanner, _MapSchedules, collisions
 
 DATA = Path(__file__).parents[2] / "data"
 ORACLE = [json.loads(line) for line in (DATA / "teams.jsonl").read_text().splitlines()]
@@ -167,7 +167,7 @@ def test_a_robot_that_is_needed_twice_in_a_place_waits_there():
     text = "F(r2.b & X F(r1.a & r2.b))"
     corridor = Corridor(text, [1, 4])
     planner = TeamPlanner(corridor.run.machine, corridor.run.team)
-    plan = _Schedules(planner, [1, 4], planner.machine.start, 0.0, 1e9).best()
+    plan = _MapSchedules(planner, [1, 4], planner.machine.start, 0.0, 1e9).best()
     assert plan.steps == 2
     trace = [corridor.run.team.labels(cells) for cells in zip(*plan.paths, strict=True)][1:]
     assert holds(parse(text), trace)

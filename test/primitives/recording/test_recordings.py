@@ -1,4 +1,4 @@
-"""Recordings without ROS: written, killed, mended, read; and what they say is what happened."""
+"""Recordings without ROS: written, killed, repaired, read; and what they say is what happened."""
 
 import resource
 
@@ -78,8 +78,8 @@ def test_a_file_without_its_end_holds_all_that_was_written(tmp_path):
     assert (len(cut.recorded), cut.complete) == (49, False)
     assert 0 < cut.lost_bytes < 200
     compact(path)
-    mended = read_recording(path)
-    assert [m.value.step for m in mended.messages("labels")] == list(range(49))
+    repaired = read_recording(path)
+    assert [m.value.step for m in repaired.messages("labels")] == list(range(49))
     path.write_bytes(whole)
     writer.close()
     assert len(read_recording(path).recorded) == 50

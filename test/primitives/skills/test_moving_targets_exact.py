@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skm_cli.main import main
-from skm_primitives.learning.moving_targets.skills import ExactPixelPrimitives
 from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.moving_targets import ExactPixelPrimitives
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, OBJECTS, render
 from skm_sim.moving_targets.reference import UNREACHABLE, goal_distances
@@ -36,7 +36,7 @@ def test_values_are_discounted_true_distances(state):
         assert best[index] == pytest.approx(0 if steps == UNREACHABLE else 0.99 ** (steps - 1))
 
 
-def test_onward_values_are_those_at_the_next_object():
+def test_continuation_values_are_those_at_the_next_object():
     state = STATES[0]
     continuation = EXACT.values(render(state[None])[0]).continuation
     for kind, cell in enumerate(state[OBJECTS]):

@@ -57,7 +57,7 @@ def test_every_goal_has_an_action_a_value_and_a_detour(saved):
     primitives = load_primitives(SAFETY, saved)
     values = primitives.values(observations(1)[0], frozenset())
     count = len(primitives.goals)
-    assert values.action.shape == values.detour.shape == (count, 2)
+    assert values.action.shape == values.near_best.shape == (count, 2)
     assert values.value.shape == values.spread.shape == (count,)
     assert ((values.value > 0) & (values.value <= 1)).all()
     assert primitives.action_space.contains(values.action[0].astype(np.float64))

@@ -7,7 +7,7 @@ from gymnasium import Env
 from gymnasium.spaces import Box, Discrete
 
 from skm_machine.errors import SkmError
-from skm_primitives import PolicySkills
+from skm_primitives import PolicySkills, make_goal_env
 from skm_sim.spec import DomainSpec
 
 NAMES = ("left", "wet", "right")
@@ -88,3 +88,24 @@ def test_a_policy_that_never_arrives_or_touches_a_constraint_is_named():
     assert never == "the policy for 'left' never arrived in 4 episodes of 30 steps"
     assert len(touched) == 2
     assert all("touched 'wet' on its way in 4 of 4 episodes" in note for note in touched)
+
+
+def test_a_policy_learns_in_an_environment_that_ends_on_arrival_with_a_reward_of_1():
+    env = make_goal_env(spec_of(TURNS), "left")
+    env.reset()
+    assert env.step(0)[1:4] == (0.0, False, False)
+    assert env.step(0)[1:4] == (1.0, True, False)
+
+
+def test_an_episode_of_learning_is_cut_off_where_the_goal_is_not_met():
+    for limit, steps in ((0, 30), (7, 7)):
+        env = make_goal_env(spec_of(TURNS), "left right", max_steps=limit)
+        env.reset()
+        ends = [env.step(0)[1:4] for _ in range(steps)]
+        assert ends[-1] == (0.0, False, True)
+        assert set(ends[:-1]) == {(0.0, False, False)}
+
+
+def test_what_a_policy_is_learned_for_must_be_in_the_domain():
+    with pytest.raises(SkmError, match="no proposition 'lefd'; did you mean 'left'"):
+        make_goal_env(spec_of(TURNS), "lefd")

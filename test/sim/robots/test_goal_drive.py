@@ -26,7 +26,7 @@ def test_a_place_counts_once_the_robot_is_in_it_for_sure() -> None:
     assert labels_at(drive, EDGE - 0.07, 0.4) == {"dock"}
     assert labels_at(drive, EDGE + 0.02, 0.6) == {"dock"}
     assert labels_at(drive, EDGE + 0.07, 0.8) == frozenset()
-    drive.avoid = frozenset({frozenset({"dock"})})
+    drive.sure.avoid = frozenset({frozenset({"dock"})})
     assert labels_at(drive, EDGE - 0.01, 1.0) == {"dock"}, "what is to be avoided counts at once"
 
 

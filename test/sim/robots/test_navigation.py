@@ -1,5 +1,7 @@
-"""Legs as goals of a navigation stack: few, safe, tried again with limits, and given up with a
-reason."""
+"""Legs as goals of a navigation stack.
+
+Few, safe, tried again with limits, and given up with a reason.
+"""
 
 import math
 from collections import deque

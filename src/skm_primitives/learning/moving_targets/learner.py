@@ -10,17 +10,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.learning.dqn import TINY, Arrays, optimiser_arrays, restore_optimiser
+from skm_primitives.learning.dqn import TINY, Arrays
 from skm_primitives.learning.graph_backup import KEPT, ExperienceGraph, backed_up, widened
 from skm_primitives.learning.moving_targets.networks import (
     Heads,
     OnStates,
     Outputs,
-    PixelGoals,
     make_network,
 )
 from skm_primitives.learning.moving_targets.sweeps import (
@@ -35,9 +34,10 @@ from skm_primitives.learning.moving_targets.validation import (
     group_scores,
     success,
 )
-from skm_primitives.learning.networks import from_arrays, to_arrays
+from skm_primitives.learning.networks import TrainedNetwork, to_arrays
 from skm_primitives.learning.trainer import DeepLearner, ScoreCurve, TrainerSettings
 from skm_primitives.skills.checkpoint import Card
+from skm_primitives.skills.moving_targets import PixelGoals, goal_to_goal
 from skm_sim.arrays import BoolArray, IntArray
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import COLLECTED, KINDS, MOVES, NOTHING, States
@@ -277,11 +277,8 @@ class PixelLearner(DeepLearner):
         self.goals = PixelGoals(spec.constraints, [frozenset(kind) for kind in KINDS])
         heads = Heads(len(KINDS), len(self.goals), len(MOVES))
         self.network = make_network(self.options, heads)
-        self.target = make_network(self.options, heads)
-        self.target.load_state_dict(self.network.state_dict())
-        self.target.requires_grad_(False)
-        self._on_target: OnStates = self.target.on_states()
-        self.optimiser = torch.optim.Adam(self.network.parameters(), fused=True)
+        self._trained = TrainedNetwork(self.network, ("network", "target", "adam"), fused=True)
+        self._on_target: OnStates = self._trained.average.on_states()
         self.updates = 0
         self.replay = StateReplay(settings.replay if settings.experience == "replay" else 1)
         self.goal_seen = np.zeros(len(self.goals), np.int64)
@@ -351,12 +348,9 @@ class PixelLearner(DeepLearner):
 
     def _descend(self, error: Tensor, achieved: BoolArray) -> None:
         """Take one step downhill, and count the goals that the steps learned from achieved."""
-        self.optimiser.zero_grad()
-        (error * math.sqrt(len(self.goals))).backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self._learning_rate()
-        self.optimiser.step()
+        # The mean over goals is scaled up: with it, step sizes fit any number of goals.
+        scaled = error * math.sqrt(len(self.goals))
+        self._trained.descend(scaled, self._learning_rate(), most_norm=CLIP)
         self.updates += 1
         self.goal_seen += achieved.sum(axis=0)
         if self.updates % self.settings.copy_every == 0:
@@ -372,8 +366,8 @@ class PixelLearner(DeepLearner):
         )
 
     def _copy(self) -> None:
-        self.target.load_state_dict(self.network.state_dict())
-        self._on_target = self.target.on_states()
+        self._trained.follow(1.0)
+        self._on_target = self._trained.average.on_states()
 
     def log_values(self) -> LogValues:
         """Return the logarithms of the action values of states, by the network as it is now."""
@@ -417,8 +411,6 @@ class PixelLearner(DeepLearner):
         """Add the mean values of every goal from where every other has just been achieved."""
         if "goal_to_goal" in arrays:
             return arrays
-        from skm_primitives.learning.moving_targets.skills import goal_to_goal  # noqa: PLC0415
-
         return {**arrays, "goal_to_goal": goal_to_goal(arrays, card.details, self.goals)}
 
     def save(self, path: str | Path, command: str) -> Card:
@@ -430,19 +422,15 @@ class PixelLearner(DeepLearner):
     def training_arrays(self) -> Arrays:
         """Return both networks, the optimiser, the replay memory and the counts."""
         return {
-            **to_arrays("network", self.network.state_dict()),
-            **to_arrays("target", self.target.state_dict()),
-            **optimiser_arrays("adam", self.optimiser),
+            **self._trained.arrays(),
             **self.replay.arrays(),
             "seen": self.goal_seen,
         }
 
     def restore(self, arrays: Arrays, details: Mapping[str, Any]) -> None:
         """Take back what was saved."""
-        self.network.load_state_dict(from_arrays("network", arrays))
-        self.target.load_state_dict(from_arrays("target", arrays))
-        self._on_target = self.target.on_states()
-        restore_optimiser("adam", self.optimiser, arrays)
+        self._trained.restore(arrays)
+        self._on_target = self._trained.average.on_states()
         self.replay.restore(arrays)
         self.goal_seen = np.array(arrays["seen"])
         self.updates = details["updates"]

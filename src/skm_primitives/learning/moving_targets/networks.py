@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skm_primitives.skills.encoders import averaging
-from skm_primitives.skills.goals import Goal
-from skm_sim.arrays import BoolArray, Float32Array, IntArray
+from skm_primitives.skills.moving_targets import PATCH_INPUTS, PATCHES, patches
+from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.moving_targets.env import (
     AGENT,
     FLOOR,
@@ -30,63 +29,6 @@ from skm_sim.moving_targets.env import (
     render,
 )
 
-# Goals of the learner from pixels: every kind of object, with what may be touched on the way.
-#
-# `Goal(labels=l, violated=V)` means: collect an object with exactly the labels l, with *at most*
-# the constraints V violated before. Skills only ever ask that constraints be *not* violated, so a
-# mask that admits V admits every smaller set. A few sets V will therefore do: all constraints
-# (don't care), none (touch nothing else), and all but one. A mission that forbids more than one
-# proposition at a time is served by "none", more careful than need be, and sound. Sets of all but
-# two would more than double the heads; the one run that had them did worse, but it differed in
-# other settings too, so what they cost is not known.
-#
-# What stopping would have given is known at every transition, for every goal at once:
-#
-#     target = 1                            if the object collected has the labels of the goal
-#            = 0                            if it has a label that V does not allow
-#            = γ · value of the next state  otherwise
-
-
-class PixelGoals:
-    """All goals, in the order of the networks' heads, and what each thing touched means for them.
-
-    `label_sets` are those of the objects, one each; one more index stands for touching nothing.
-    """
-
-    def __init__(self, constraints: tuple[str, ...], label_sets: Sequence[frozenset[str]]) -> None:
-        self.label_sets = tuple(label_sets)
-        self.allowances = _allowances(constraints)
-        """The sets V."""
-        self.goals = tuple(
-            Goal(labels, violated) for labels in self.label_sets for violated in self.allowances
-        )
-        touched = [*self.label_sets, frozenset[str]()]
-        self.achieved: BoolArray = np.array(
-            [[bool(labels) and goal.labels == labels for goal in self.goals] for labels in touched]
-        )
-        """`achieved[touched, goal]`: touching that achieves the goal."""
-        self.alive: BoolArray = ~self.achieved & np.array(
-            [
-                [labels & set(constraints) <= goal.violated for goal in self.goals]
-                for labels in touched
-            ]
-        )
-        """`alive[touched, goal]`: after touching that, the goal can still be achieved."""
-
-    def __len__(self) -> int:
-        return len(self.goals)
-
-    def masked(self, violated: frozenset[str]) -> BoolArray:
-        """Return which goals are still possible with these constraints violated."""
-        return np.array([violated <= goal.violated for goal in self.goals])
-
-
-def _allowances(constraints: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    everything = frozenset(constraints)
-    candidates = [everything, frozenset[str](), *(everything - {name} for name in constraints)]
-    return tuple(dict.fromkeys(candidates))
-
-
 # Frames as sums of parts, so that a linear layer can be applied to the parts once and for all.
 #
 # A frame of Moving Targets is the view of the empty board from the agent's cell, plus a change
@@ -95,40 +37,14 @@ def _allowances(constraints: tuple[str, ...]) -> tuple[frozenset[str], ...]:
 # is a sum of seven rows of a table with 658 rows, and the table costs as much as a few hundred
 # frames. Values and gradients are those of the network on the frames (`test_deep_pixel.py`
 # compares them); drawing is what is saved.
-#
-# Networks get frames averaged from 84 × 84 to 30 × 30 and cut into patches of 3 × 3.
-
-
-SMALL = 30
-"""Pixels per direction after averaging."""
-PATCH = 3
-PATCHES = (SMALL // PATCH) ** 2
-PATCH_INPUTS = PATCH * PATCH * 3
-
-
-_DOWN = averaging(PIXELS, SMALL)
-_ACROSS = np.kron(_DOWN.T, np.eye(3, dtype=np.float32))
-"""Averages the columns of all three colours at once."""
-
-
-def patches(frames: Frames) -> Float32Array:
-    """Return the networks' inputs `(n, PATCHES, PATCH_INPUTS)` for frames `(n, 84, 84, 3)`.
-
-    Colours are centred and scaled so that they are of the order of 1.
-    """
-    count = len(frames)
-    rows = _DOWN @ frames.reshape(count, PIXELS, -1).astype(np.float32)
-    small = rows.reshape(count * SMALL, -1) @ _ACROSS
-    cut = small.reshape(count, SMALL // PATCH, PATCH, SMALL // PATCH, PATCH, 3)
-    flat = cut.transpose(0, 1, 3, 2, 4, 5).reshape(count, PATCHES, PATCH_INPUTS)
-    scaled: Float32Array = flat * np.float32(4 / 255) - np.float32(1)
-    return scaled
 
 
 @cache
 def dictionary() -> tuple[Float32Array, Float32Array]:
-    """Return the parts: views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object
-    adds to the patch that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
+    """Return what views are added up from.
+
+    Views of the empty board `(58, PATCHES, PATCH_INPUTS)`, and what an object adds to the patch
+    that it is in, `(PATCHES, kinds, PATCH_INPUTS)`.
     """
     tables = picture_tables()
     floor = np.tile(np.array(FLOOR, np.uint8), (SIZE * SIZE, PIXELS * PIXELS))

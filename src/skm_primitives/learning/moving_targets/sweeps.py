@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skm_primitives.learning.graph_backup import ExperienceGraph
-from skm_primitives.learning.moving_targets.networks import PixelGoals
+from skm_primitives.skills.moving_targets import PixelGoals
 from skm_sim.arrays import IntArray
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import (

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from skm_primitives.learning.moving_targets.networks import PixelGoals
 from skm_primitives.planning.options import REPEAT_STEPS
 from skm_primitives.skills.goals import Goal
+from skm_primitives.skills.moving_targets import PixelGoals
 from skm_sim.arrays import BoolArray, Float32Array
 from skm_sim.moving_targets import env as board
 from skm_sim.moving_targets.env import AGENT, COLLECTED, KINDS, MOVES, NOTHING, NUM_CELLS, States

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,10 +11,11 @@ from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from skm_machine.errors import SkmError, did_you_mean
-from skm_primitives.learning.moving_targets.networks import PixelGoals, patches
 from skm_primitives.skills.checkpoint import Card, WrongDomainError, expect_shape
+from skm_primitives.skills.encoders import averaging
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.network_skills import ObservationError
+from skm_primitives.skills.networks import windows
 from skm_primitives.skills.values import GoalToGoal, GoalValues
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.moving_targets import env as board
@@ -36,10 +37,95 @@ from skm_sim.moving_targets.reference import UNREACHABLE, distances
 from skm_sim.registry import get_domain
 from skm_sim.spec import DomainSpec
 
+# Goals of the learner from pixels: every kind of object, with what may be touched on the way.
+#
+# `Goal(labels=l, violated=V)` means: collect an object with exactly the labels l, with *at most*
+# the constraints V violated before. Skills only ever ask that constraints be *not* violated, so a
+# mask that admits V admits every smaller set. A few sets V will therefore do: all constraints
+# (don't care), none (touch nothing else), and all but one. A mission that forbids more than one
+# proposition at a time is served by "none", more careful than need be, and sound. Sets of all but
+# two would more than double the heads; the one run that had them did worse, but it differed in
+# other settings too, so what they cost is not known.
+#
+# What stopping would have given is known at every transition, for every goal at once:
+#
+#     target = 1                            if the object collected has the labels of the goal
+#            = 0                            if it has a label that V does not allow
+#            = γ · value of the next state  otherwise
+
+
+class PixelGoals:
+    """All goals, in the order of the networks' heads, and what each object touched means for them.
+
+    `label_sets` are those of the objects, one each; one more index stands for touching nothing.
+    """
+
+    def __init__(self, constraints: tuple[str, ...], label_sets: Sequence[frozenset[str]]) -> None:
+        self.label_sets = tuple(label_sets)
+        self.allowances = _allowances(constraints)
+        """The sets V."""
+        self.goals = tuple(
+            Goal(labels, violated) for labels in self.label_sets for violated in self.allowances
+        )
+        touched = [*self.label_sets, frozenset[str]()]
+        self.achieved: BoolArray = np.array(
+            [[bool(labels) and goal.labels == labels for goal in self.goals] for labels in touched]
+        )
+        """`achieved[touched, goal]`: touching that achieves the goal."""
+        self.alive: BoolArray = ~self.achieved & np.array(
+            [
+                [labels & set(constraints) <= goal.violated for goal in self.goals]
+                for labels in touched
+            ]
+        )
+        """`alive[touched, goal]`: after touching that, the goal can still be achieved."""
+
+    def __len__(self) -> int:
+        return len(self.goals)
+
+    def masked(self, violated: frozenset[str]) -> BoolArray:
+        """Return which goals are still possible with these constraints violated."""
+        return np.array([violated <= goal.violated for goal in self.goals])
+
+
+def _allowances(constraints: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    everything = frozenset(constraints)
+    candidates = [everything, frozenset[str](), *(everything - {name} for name in constraints)]
+    return tuple(dict.fromkeys(candidates))
+
+
+# Networks of the preset `cpu` get frames averaged from 84 × 84 to 30 × 30 and cut into patches of 3 × 3.
+
+
+SMALL = 30
+"""Pixels per direction after averaging."""
+PATCH = 3
+PATCHES = (SMALL // PATCH) ** 2
+PATCH_INPUTS = PATCH * PATCH * 3
+
+
+_DOWN = averaging(PIXELS, SMALL)
+_ACROSS = np.kron(_DOWN.T, np.eye(3, dtype=np.float32))
+"""Averages the columns of all three colours at once."""
+
+
+def patches(frames: Frames) -> Float32Array:
+    """Return the networks' inputs `(n, PATCHES, PATCH_INPUTS)` for frames `(n, 84, 84, 3)`.
+
+    Colours are centred and scaled so that they are of the order of 1.
+    """
+    count = len(frames)
+    rows = _DOWN @ frames.reshape(count, PIXELS, -1).astype(np.float32)
+    small = rows.reshape(count * SMALL, -1) @ _ACROSS
+    cut = small.reshape(count, SMALL // PATCH, PATCH, SMALL // PATCH, PATCH, 3)
+    flat = cut.transpose(0, 1, 3, 2, 4, 5).reshape(count, PATCHES, PATCH_INPUTS)
+    scaled: Float32Array = flat * np.float32(4 / 255) - np.float32(1)
+    return scaled
+
+
 # Primitives from pictures: one forward pass gives the values of all goals and actions.
 #
-# Networks of the preset `cpu` are served in plain NumPy, without torch; those of `paper` with
-# torch.
+# Networks of both presets are served in plain NumPy.
 
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -48,6 +134,8 @@ OnFrames: TypeAlias = Callable[[Frames], tuple[Float32Array, Float32Array]]
 `(n, 84, 84, 3)`, in the discount of learning."""
 
 _SHAPE = (PIXELS, PIXELS, 3)
+NATURE_STRIDES = {0: 4, 2: 2, 4: 1}
+"""Layers of the convolutions of Mnih et al. (2015), by their number among ReLUs: their strides."""
 MEASURE_BOARDS = 100
 """Boards for each kind of object when goal-to-goal values are measured."""
 _MEASURE_SEED = 90_002
@@ -139,18 +227,16 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
         for name, value in arrays.items()
         if name.startswith("network.")
     }
-    if details["network"] != "tiles":
-        return _on_frames_torch(named, details, goals)
-    depth = len(details["hidden"])
+    nature = details["network"] == "nature"
+    # The first hidden layer of `tiles` comes before these: its inputs are arranged by patch.
+    depth = len(details["hidden"]) + nature
     matrix = [np.ascontiguousarray(named[f"layers.{i}.weight"].T) for i in range(depth)]
     bias = [named[f"layers.{i}.bias"] for i in range(depth)]
-    patch, patch_bias = np.ascontiguousarray(named["patch.weight"].T), named["patch.bias"]
-    first, first_bias = named["first"], named["first_bias"]
+    first = _convolutions(named) if nature else _first_of_tiles(named)
     ends = np.cumsum([len(goals), len(goals) * len(MOVES)])
 
     def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
-        features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
-        hidden: NDArray[Any] = features @ first + first_bias
+        hidden: NDArray[Any] = first(frames)
         for weight, shift in zip(matrix, bias, strict=True):
             hidden = np.maximum(hidden, np.float32(0)) @ weight + shift
         sigmoid = np.float32(1) / (np.float32(1) + np.exp(-hidden))
@@ -162,22 +248,37 @@ def on_frames(arrays: Arrays, details: Mapping[str, Any], goals: PixelGoals) -> 
     return outputs
 
 
-def _on_frames_torch(
-    named: Mapping[str, Float32Array], details: Mapping[str, Any], goals: PixelGoals
-) -> OnFrames:
-    import torch  # noqa: PLC0415 (only where it is needed)
+def _first_of_tiles(named: Mapping[str, Float32Array]) -> Callable[[Frames], Float32Array]:
+    """Return the first hidden layer of a `TileNetwork`, before its ReLU."""
+    patch, patch_bias = np.ascontiguousarray(named["patch.weight"].T), named["patch.bias"]
+    first, first_bias = named["first"], named["first_bias"]
 
-    from skm_primitives.learning.moving_targets.networks import Heads, make_network  # noqa: PLC0415
+    def hidden(frames: Frames) -> Float32Array:
+        features = (patches(frames) @ patch + patch_bias).reshape(len(frames), -1)
+        found: NDArray[Any] = features @ first + first_bias
+        return found
 
-    network = make_network(details, Heads(len(goals.label_sets), len(goals), len(MOVES)))
-    network.load_state_dict({name: torch.from_numpy(value) for name, value in named.items()})
+    return hidden
 
-    def outputs(frames: Frames) -> tuple[Float32Array, Float32Array]:
-        with torch.no_grad():
-            found = network(frames)
-            return found.action_values().numpy(), torch.sigmoid(found.continuation).numpy()
 
-    return outputs
+def _convolutions(named: Mapping[str, Float32Array]) -> Callable[[Frames], Float32Array]:
+    """Return the convolutions of a `NatureNetwork`, the last before its ReLU."""
+    layers = []
+    for number, stride in NATURE_STRIDES.items():
+        filters = named[f"convolutions.{number}.weight"]
+        flat = np.ascontiguousarray(filters.reshape(len(filters), -1).T)
+        layers.append((flat, named[f"convolutions.{number}.bias"], filters.shape[-1], stride))
+
+    def features(frames: Frames) -> Float32Array:
+        seen: Float32Array = frames.astype(np.float32) * np.float32(4 / 255) - np.float32(1)
+        for number, (filters, offsets, side, stride) in enumerate(layers):
+            if number:
+                seen = np.maximum(seen, np.float32(0))
+            seen = windows(seen, side, stride) @ filters + offsets
+        # The perceptron was trained on planes first, as torch flattens them.
+        return seen.transpose(0, 3, 1, 2).reshape(len(frames), -1)
+
+    return features
 
 
 def _power(details: Mapping[str, Any]) -> np.float32:
@@ -221,7 +322,7 @@ def load(arrays: Arrays, card: Card, spec: DomainSpec | None) -> PixelPrimitives
 
 # Exact skills for Moving Targets: what perfect primitives would say, read off the true state.
 #
-# They tell what a planner alone can do, and so how much of a result is owed to what was learned.
+# They tell what a planner alone can do, and so how much of a result comes from learning.
 # Values are γ^(steps − 1) along shortest ways that touch nothing that the goal forbids.
 
 

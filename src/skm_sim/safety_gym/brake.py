@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from skm_sim.arrays import FloatArray
-from skm_sim.safety_gym.physics import SUBSTEPS
+from skm_sim.safety_gym.physics import SUBSTEPS, PointRobots
 
 MASS: Final = 4 / 3 * math.pi * 0.1**3 + 0.1**3
 """Of ball and nose, with the model's density of 1."""
@@ -29,8 +29,12 @@ chatters about its axis without moving it."""
 
 def brake(env: gymnasium.Env[Any, Any]) -> FloatArray:
     """Return the action that brings the robot to rest as fast as its motor can."""
-    physics = env.world.physics  # type: ignore[attr-defined]
-    _, _, _, heading, vx, vy, _ = physics.state[0].tolist()
+    return braking(env.world.physics)  # type: ignore[attr-defined]
+
+
+def braking(physics: PointRobots, robot: int = 0) -> FloatArray:
+    """Return the same for one of a batch."""
+    _, _, _, heading, vx, vy, _ = physics.state[robot].tolist()
     ahead, aside = math.cos(heading), math.sin(heading)
     forward, left = vx * ahead + vy * aside, vy * ahead - vx * aside
     decay = math.exp(-DAMPING * SUBSTEPS * physics.timestep / MASS)
