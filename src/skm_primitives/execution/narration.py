@@ -535,8 +535,9 @@ class Narrator:
             return said + phrases("not controlled", goal=goal)
         if any(not self._is_fatal(outcome) for outcome in self._outcomes(move.source)):
             said += phrases("instead", goal=goal)
-        said += "" if end.shielded else phrases("no shield")
-        return said if self._learned is None else said + self._mistaken(goal, named, end, phrases)
+        if self._learned is None:
+            return said + ("" if end.shielded else phrases("no shield"))
+        return said + self._mistaken(goal, named, end, phrases)
 
     def _too_late(self, move: Transition, phrases: Phrases) -> str:
         """Return what was not done in time, where a clock has failed the mission; else nothing."""

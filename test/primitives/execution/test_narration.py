@@ -264,7 +264,7 @@ def test_a_failure_of_learned_skills_says_what_they_believed_or_never_learned(le
     assert told.ended(end) == (
         "Failed after 1 step (0.1 s): region at step 1, which G !region forbids. "
         "Any step without region would have kept it possible. "
-        "Here skills are learned, and can be wrong: they took region to be about 9 steps away."
+        "Just before, the learned skills took region to be about 9 steps away."
     )
     assert "expect of region can be wrong" in told.ended(
         Ending("failed", 1, moves=tracker.transitions)
