@@ -45,8 +45,8 @@ LEAST_GAIN: Final = 0.01
 PENALTY: Final = math.log(0.5)
 """What each missed deadline adds to the logarithm of a goal's worth.
 
-`python benchmarks/ablations.py --tasks 5 --runs 1000 --seed 6001 --without penalty`: 3 lost and 64.6 steps as
-it is, 12 and 59.5 without."""
+`python benchmarks/ablations.py --tasks 5 --runs 1000 --seed 6001 --without penalty`: 3 lost and 64.6
+steps as it is, 12 and 59.5 without."""
 LATE: Final = 6
 """Steps for which a robot that is late takes actions that are nearly as good.
 
@@ -302,8 +302,8 @@ REPEAT_STEPS: Final = 10
 """How many steps further away a goal counts for each time that the action was tried here before.
 
 Without this memory the mean ratio of Moving Targets falls from 0.985 to 0.929.
-`python benchmarks/ablations.py --domain moving_targets --tasks 2 --runs 340 --seed 6102 --without memory`: 3.491
-rounds as it is, 3.303 without, and 4 runs without any."""
+`python benchmarks/ablations.py --domain moving_targets --tasks 2 --runs 340 --seed 6102 --without
+memory`: 3.491 rounds as it is, 3.303 without, and 4 runs without any."""
 KEPT_OBSERVATIONS: Final = 1000
 """How many observations are remembered: those that were seen last."""
 
