@@ -39,7 +39,11 @@ def load(browser: Any, url: str, round_trip: float) -> tuple[float, float, int]:
         if round_trip:
             session = context.new_cdp_session(page)
             session.send("Network.enable")
-            limits = {"latency": round_trip, "downloadThroughput": 1.25e6, "uploadThroughput": 1.25e6}
+            limits = {
+                "latency": round_trip,
+                "downloadThroughput": 1.25e6,
+                "uploadThroughput": 1.25e6,
+            }
             session.send("Network.emulateNetworkConditions", {"offline": False, **limits})
         page.goto(url, wait_until="commit")
         while not page.evaluate(SHOWN):
