@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +36,10 @@ from skm_sim.finite_world import FiniteWorld
 from skm_sim.maps.building import Building, make_building
 from skm_sim.maps.occupancy import read_map
 from skm_sim.maps.places import Circle, Places, PlacesFile
+
+if TYPE_CHECKING:
+    from skm_ros.client.mission_goal import MissionGoal
+    from skm_ros.client.ros_client import RosClient
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall" / "hall.yaml"
 CLAUSES = (
@@ -232,11 +237,11 @@ def through_nodes(count: int) -> None:
                 name = list(ROUNDS)[number % 2]
                 request = ExecuteMission.Goal(mission=ROUNDS[name], reset=True, seed=number)
                 goal = MissionGoal(client, request)
-                goal.wait_ready(60.0)
+                goal.wait_ready(180.0)
                 first.clear()
                 sent = time.monotonic()
                 goal.send(60.0)
-                client.spin_until(lambda goal=goal: goal.done, 60.0)
+                _wait_for_end(client, goal)
                 result = goal.result
                 goal.close()
                 if result.outcome != result.ACCEPTED:
@@ -253,6 +258,10 @@ def through_nodes(count: int) -> None:
             f" {np.median(waits):.2f} s (worst {waits.max():.2f}); a step takes"
             f" {np.median(steps):.2f} ms (fastest run {steps.min():.2f})"
         )
+
+
+def _wait_for_end(client: "RosClient", goal: "MissionGoal") -> None:
+    client.spin_until(lambda: goal.done, 120.0)
 
 
 def _note(first: list[float], kind: int) -> None:
