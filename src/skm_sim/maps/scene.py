@@ -12,7 +12,7 @@ from skm_sim.arrays import BoolArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.places import Circle
 from skm_sim.maps.places import Shape as PlaceShape
-from skm_sim.scene import Shape
+from skm_sim.scene import ROBOT_NAME, Shape
 
 COLOURS: Final = (
     (0.36, 0.61, 0.84), (0.93, 0.68, 0.34), (0.49, 0.74, 0.52), (0.65, 0.53, 0.78),
@@ -65,7 +65,7 @@ def team_scene(
             Shape("robot", "cylinder", (x, y, 0.15), (2 * radius, 2 * radius, 0.3), (*colour, 1.0))
         )
         text = (0.0, 0.0, 1.2 * radius)
-        names.append(Shape("name", "text", (x, y, 0.4), text, (0.1, 0.1, 0.1, 1.0), text=name))
+        names.append(Shape(ROBOT_NAME, "text", (x, y, 0.4), text, (0.1, 0.1, 0.1, 1.0), text=name))
         size = (0.5 * radius, 0.5 * radius, 0.02)
         for place in ways.get(name, ())[:MOST_DOTS]:
             plans.append(Shape(f"way of {name}", "cylinder", (*place, 0.02), size, (*colour, 0.6)))
