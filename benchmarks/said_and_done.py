@@ -69,7 +69,9 @@ def main() -> None:
     parser.add_argument("domains", nargs="+")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--show", type=int, default=0, help="sentences to print, every so many steps")
+    parser.add_argument(
+        "--show", type=int, default=0, help="sentences to print, every so many steps"
+    )
     args = parser.parse_args()
     for name in args.domains:
         spec = get_domain(name)

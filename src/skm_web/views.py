@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +21,15 @@ from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_machine.tracker import Transition
-from skm_primitives.execution.narration import Approach, Ending, Narrator, Situation, steps_away
+from skm_primitives.execution.german import in_german
+from skm_primitives.execution.narration import (
+    Approach,
+    Ending,
+    Narrator,
+    Situation,
+    Standing,
+    steps_away,
+)
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.recording.cdr import (
     ADD,
@@ -36,7 +45,6 @@ from skm_primitives.recording.cdr import (
 from skm_primitives.recording.pictures import png
 from skm_primitives.skills.values import Skills
 from skm_sim.scene import ROBOT_NAME, WAY
-from skm_web.german import in_german
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -345,6 +353,14 @@ def _number(value: float) -> float:
 MOST_EVENT_SETS: Final = 64
 """Label sets are multiplied by what events may be true beside them, up to so many times."""
 
+SAID_IN_WORDS: Final = re.compile(
+    r"the mission is accomplished.*|the mission cannot be satisfied any more: [^;]*(; )?"
+    r"|a newer mission took its place|the client took the mission back"
+)
+"""What reasons say of an end that the words about it say, too."""
+RESUME: Final = "`skm resume`"
+ON_PAGE: Final = f"Resume mission, or {RESUME},"
+"""Reasons name the command that goes on; a page has a button for it."""
 FEW_STEPS: Final = 3
 """Steps that say how long the next ones take."""
 MOST_WAY: Final = 200
@@ -416,6 +432,8 @@ class RunView:
         self._nearest: tuple[int, int | None] = -1, None
         """The machine state in which the nearest danger was last reported, and how far it was."""
         self._approach = Approach()
+        self._standing: tuple[str, Standing] = "", Standing()
+        """Of the mission of this id."""
         self._learned: tuple[str, ...] | None = None
         """What the skills have learned to avoid, where they are all that is known of the world."""
         self._moves: list[Transition] = []
@@ -538,13 +556,20 @@ class RunView:
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
         stamp = state.header.stamp
-        self._pace.note(goal_id, int(state.mission_steps), stamp.sec + stamp.nanosec / 1e9)
+        at = stamp.sec + stamp.nanosec / 1e9
+        self._pace.note(goal_id, int(state.mission_steps), at)
+        if self._standing[0] != goal_id:
+            self._standing = goal_id, Standing()
+        stopped = word(PHASES, int(state.phase)) == "stopped"
+        self._standing[1].note(state.reason if stopped else "", at)
         self._state = int(state.state)
         if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
             self._way.append(self._state)
         wanted = list(state.goal.labels) if int(state.goal_index) >= 0 else []
         active = word(PHASES, int(state.phase)) in ("running", "stopped")
         self.world.on_wanted(wanted if active else (), self.context.propositions or ())
+        # The words say it better, and in every language.
+        reason = str(state.reason) if not state.outcome else SAID_IN_WORDS.sub("", state.reason)
         self.hub.put(
             "mission",
             {
@@ -553,8 +578,8 @@ class RunView:
                 "phase": word(PHASES, int(state.phase)),
                 "waiting_for": state.waiting_for,
                 "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
-                "reason": state.reason,
-                "reason_de": in_german(state.reason),
+                "reason": reason.replace(RESUME, ON_PAGE),
+                "reason_de": in_german(reason),
                 "planner": state.planner,
                 "state": self._state,
                 "states": int(state.states),
@@ -642,6 +667,8 @@ class RunView:
             text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
             last = self._pursued[1] if self._pursued[0] == goal_id else None
+            standing = self._standing[1] if self._standing[0] == goal_id else Standing()
+            stamp = entry.header.stamp
             self._ending = Ending(
                 outcome=outcome,
                 steps=step,
@@ -653,6 +680,7 @@ class RunView:
                 nearest=self._nearest[1],
                 pursued=(last["state"], last["goal"]) if last else None,
                 overdue=last["overdue"] if last else 0,
+                stood=standing.told(stamp.sec + stamp.nanosec / 1e9),
             )
             line = {"at": at, "kind": "ended", "step": step, "text": text}
             self._log_ending(goal_id, self._ending, line)

@@ -83,8 +83,11 @@ def at(message, seconds):
 
 @pytest.mark.parametrize("lead", [0.0, 0.05, 0.3])
 def test_a_robot_that_turns_is_found_where_it_was_between_two_readings(lead):
-    """Odometry at 10 Hz of a robot that turns by 2 rad/s; the localiser's pose comes `lead` s before, or
-    after, the readings around it. The nearest reading would be out by a tenth of a radian."""
+    """The nearest reading would be out by a tenth of a radian.
+
+    Odometry at 10 Hz of a robot that turns by 2 rad/s; the localiser's pose comes `lead` s before, or
+    after, the readings around it.
+    """
     node = Listener()
     OdometrySource(node, node.heard, "odom", "amcl_pose")
     found = at(localised(5.0, 5.0, 1.0 + 2 * 0.45), 100.45)

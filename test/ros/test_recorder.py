@@ -108,6 +108,17 @@ def one_duration(path, found, result):
     )
 
 
+def published_pictures(node):
+    """A picture for people, and one of depths, from somebody's cameras."""
+    pictures = (
+        Image(width=40, height=30, encoding="rgb8", step=120, data=bytes(range(200)) * 18),
+        Image(width=1, height=1, encoding="32FC1", step=4, data=b"1234"),
+    )
+    for name, picture in zip(("camera", "depth"), pictures, strict=True):
+        node.create_publisher(Image, name, qos.LATCHED).publish(picture)
+    return pictures
+
+
 def packed_pictures(file, camera, depth):
     """Pixels are kept as PNG files, under the topic's name; what is no picture for people, as it is."""
     (picture,) = {bytes(message.data) for message in file.messages("camera")}
@@ -120,16 +131,25 @@ def packed_pictures(file, camera, depth):
     assert file.topics()["/skm/depth/raw"] == "sensor_msgs/Image"
 
 
+def recorded_by_command(domain_id, folder):
+    """`skm mission --record` leaves a file of its own."""
+    command = skm_process(domain_id, "mission", "F mail", "--record", folder, "--json")
+    command.wait_for(lambda: command.returncode is not None, "the mission's end", timeout=60)
+    assert command.stop() == 0, command.transcript()
+    (own,) = folder.glob("*.mcap")
+    assert verify_file(own, None, recover=False).result == "agrees"
+    assert verify_file(own, "G !mail", recover=False).verdict == "violated"
+    (mission,) = recorded_missions(read_recording(own))
+    assert mission.text == "F mail"
+
+
 def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorded, tmp_path):
     system, folder = recorded
     for node in ("recorder", "monitor"):
         for kind, right in BY_NODE:
             check_policy(system.client.node, system.wait_until, node, kind, right)
     verdicts = Topic(system.client, Verdict, "verdict", qos.LATCHED)
-    pictures = [Image(width=40, height=30, encoding="rgb8", step=120, data=bytes(range(200)) * 18)]
-    pictures += [Image(width=1, height=1, encoding="32FC1", step=4, data=b"1234")]
-    for name, picture in zip(("camera", "depth"), pictures, strict=True):
-        system.client.node.create_publisher(Image, name, qos.LATCHED).publish(picture)
+    pictures = published_pictures(system.client.node)
     result = system.run(COFFEE, reset=True, seed=3)
     assert result.outcome == ExecuteMission.Result.ACCEPTED
 
@@ -181,16 +201,7 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     assert found.steps >= 15
     assert read_recording(killed).complete
 
-    command = skm_process(
-        system.domain_id, "mission", "F mail", "--record", tmp_path / "one", "--json"
-    )
-    command.wait_for(lambda: command.returncode is not None, "the mission's end", timeout=60)
-    assert command.stop() == 0, command.transcript()
-    (own,) = (tmp_path / "one").glob("*.mcap")
-    assert verify_file(own, None, recover=False).result == "agrees"
-    assert verify_file(own, "G !mail", recover=False).verdict == "violated"
-    (mission,) = recorded_missions(read_recording(own))
-    assert mission.text == "F mail"
+    recorded_by_command(system.domain_id, tmp_path / "one")
 
 
 def test_a_monitor_judges_labels_of_whoever_publishes_them(systems, domain_id):

@@ -470,8 +470,9 @@ class Execution:
         if self.outcome == Result.UNKNOWN:
             return self._narrator.where
         if not self._ending:
-            seconds = time.monotonic() - self.began_at
-            self._ending = self._narrator.ended(OUTCOMES[self.outcome], seconds)
+            now, outcome = time.monotonic(), OUTCOMES[self.outcome]
+            stood = self.steps.standing.told(now)
+            self._ending = self._narrator.ended(outcome, now - self.began_at, stood)
         return self._ending
 
     @property

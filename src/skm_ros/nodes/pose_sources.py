@@ -188,8 +188,7 @@ class OdometrySource:
         self._frame = combined(found, inverse(then))
 
     def _odometry_at(self, when: float) -> Pose:
-        """Return where the robot was by its odometry, between two readings: it may turn by much from one
-        to the next."""
+        """Return where the robot was by its odometry; between two readings it may turn by much."""
         later: tuple[float, Pose] | None = None
         for kept in reversed(self._odometry):
             if kept[0] <= when:

@@ -177,7 +177,7 @@ class PageCommands:
         handle = await self._asked(lambda: self._missions.send_goal_async(goal))
         if not handle.accepted:
             return {"ok": False, "message": "the machine takes no mission now"}
-        return {"ok": True, "message": "the machine has taken the mission"}
+        return {"ok": True, "message": "the robot has taken the mission"}
 
     async def _on_cancel(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         wanted = CancelGoal.Request()  # no goal's id and no time: every goal, of any client
