@@ -22,8 +22,13 @@ import numpy as np
 
 from skm_machine import compile_mission, holds
 from skm_primitives import load_primitives, make_policy, run_episode
-from skm_primitives.execution.learned_team_run import LearnedTeamRun, learned_team_mission
+from skm_primitives.execution.learned_team_run import (
+    LearnedTeamRun,
+    TeamSkills,
+    learned_team_mission,
+)
 from skm_sim import get_domain
+from skm_sim.spec import DomainSpec
 
 MISSIONS: Final = {
     "any_four": "F blue & F green & F magenta & F yellow",
@@ -40,8 +45,8 @@ MOST_STEPS: Final = 1000
 
 
 def run_one(
-    name: str, robots: int, seed: int, domain: Any, skills: Any, blind: bool
-) -> dict[str, Any]:  # noqa: ANN401
+    name: str, robots: int, seed: int, domain: DomainSpec, skills: TeamSkills, *, blind: bool
+) -> dict[str, Any]:
     """Run one mission in one arena."""
     names = tuple(f"r{number + 1}" for number in range(max(2, robots)))
     world = domain.part("team")(names)
@@ -104,7 +109,7 @@ def main() -> None:
                 for robots in args.robots:
                     if (name, robots, seed, args.blind) in done or (robots == 1 and "r1." in text):
                         continue
-                    rows.append(run_one(name, robots, seed, domain, skills, args.blind))
+                    rows.append(run_one(name, robots, seed, domain, skills, blind=args.blind))
                     file.write(json.dumps(rows[-1]) + "\n")
                     file.flush()
     groups: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)

@@ -53,6 +53,8 @@ def scene_of(spec: DomainSpec, env: gymnasium.Env[Any, Any]) -> Sequence[Shape]:
 
 WAY: Final = "way"
 """The group of the shapes that show the way that is planned."""
+ROBOT_NAME: Final = "robot name"
+"""The group of the names of robots, where there are several."""
 WAY_COLOUR: Final = (0.07, 0.07, 0.07, 0.7)
 MOST_DOTS: Final = 200
 """Of a longer way only every second, third, … place is shown."""

@@ -44,7 +44,7 @@ from skm_primitives.recording.cdr import (
 )
 from skm_primitives.recording.pictures import png
 from skm_primitives.skills.values import Skills
-from skm_sim.scene import WAY
+from skm_sim.scene import ROBOT_NAME, WAY
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -234,13 +234,17 @@ class WorldView:
             else:
                 self._shapes.pop((marker.ns, marker.id), None)
         robot = [shape for shape in self._shapes.values() if shape["group"] == "robot"]
-        objects = [s for s in self._shapes.values() if s["group"] not in ("robot", WAY)]
+        names = [shape for shape in self._shapes.values() if shape["group"] == ROBOT_NAME]
+        others = ("robot", ROBOT_NAME, WAY)
+        objects = [s for s in self._shapes.values() if s["group"] not in others]
         numbered = sorted(number for group, number in self._shapes if group == WAY)
         way = [self._shapes[WAY, number] for number in numbered]
         self._hub.put("scene", {"shapes": objects})
         self._hub.put("way", [[dot["x"], dot["y"]] for dot in way])
-        self._hub.put("robot", {"shapes": robot})
-        self._place = (robot[0]["x"], robot[0]["y"]) if robot else None
+        self._hub.put("robot", {"shapes": [*robot, *names]})
+        self._place = None
+        if robot and len(names) < 2:  # of several robots none is the one whose path is shown
+            self._place = robot[0]["x"], robot[0]["y"]
         self._show_destinations()
 
     @property
@@ -305,7 +309,9 @@ def _outlines(shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def robot_place(message: Any) -> tuple[float, float] | None:  # noqa: ANN401 - a MarkerArray
-    """Return where the robot is; None if no marker shows it."""
+    """Return where the robot is; None if no marker shows it, or several robots are shown."""
+    if sum(marker.ns == ROBOT_NAME for marker in message.markers) > 1:
+        return None
     for marker in message.markers:
         if marker.ns == "robot" and marker.action == ADD:
             return float(marker.pose.position.x), float(marker.pose.position.y)

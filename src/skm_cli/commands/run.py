@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
             events=events,
             recorder=recorder,
         )
-    film.save(env, mission, primitives.gamma, episode)
+    film.save(env, mission, primitives, episode)
     env.close()
     document = {
         "domain": args.domain,

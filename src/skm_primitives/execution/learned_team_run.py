@@ -31,7 +31,7 @@ AGAIN: Final = 20
 nearer, than their values had it."""
 NEAR: Final = 12.0
 """Radii between two centres within which robots are shown to each other."""
-YIELD: Final = 2.5
+YIELD: Final = 2.2
 """Radii between two centres that are kept: a robot with less right of way brakes before that."""
 AHEAD: Final = 10.0
 """Decisions that are looked ahead for that, as if robots kept their velocities."""
@@ -204,7 +204,8 @@ class LearnedTeamRun:
                 self.outcome, self.reason = "impossible", str(error)
                 return
             self.plans, self._age = self.plans + 1, 0
-        legs = list(self._planner.legs(self._first, self.parts, labels))
+        gone = [self.world.names.index(name) for name in self._gone]
+        legs = list(self._planner.legs(self._first, self.parts, labels, gone))
         others = [""] * len(legs)
         if self._shown:
             others = self._shown_as(legs, labels)

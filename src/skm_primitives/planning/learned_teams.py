@@ -126,11 +126,16 @@ class LearnedTeamPlanner:
         return [self.asks.shown_by(robot, shown) for robot, shown in enumerate(labels)]
 
     def legs(
-        self, first: Mapping[int, str], parts: Parts, labels: Sequence[frozenset[str]]
+        self,
+        first: Mapping[int, str],
+        parts: Parts,
+        labels: Sequence[frozenset[str]],
+        gone: Collection[int] = (),
     ) -> tuple[Leg, ...]:
         """Return what robots do by what each has to show next, the most urgent first.
 
-        A robot heeds what the others show now, and what those before it are about to show.
+        A robot heeds what the others show now, and what those before it are about to show. One that has
+        no work, and stands where another must not find it, steps aside.
         """
         standing = self.standing(labels)
         legs = [Leg() for _ in self.names]
@@ -147,7 +152,36 @@ class LearnedTeamPlanner:
             legs[robot] = Leg(place, not fine, goals)
             if fine:
                 shown[robot] = shown[robot] | arriving
+        for robot in range(len(legs)):
+            if (
+                robot not in first
+                and robot not in gone
+                and self._blocks(robot, legs, parts, standing)
+            ):
+                legs[robot] = Leg("", goals=self._aside(robot, parts, standing))
         return tuple(legs)
+
+    def _blocks(
+        self, robot: int, legs: Sequence[Leg], parts: Parts, standing: Sequence[frozenset[str]]
+    ) -> bool:
+        """Tell whether a robot waits for this one, which has no work, to be elsewhere."""
+        for other, leg in enumerate(legs):
+            if leg.waits and standing[robot]:
+                rest = [s for r, s in enumerate(standing) if r not in (robot, other)]
+                arriving = self.asks.shown_by(other, [leg.target]).union(*rest)
+                if self.asks.advance(parts, arriving)[0] is not None:
+                    return True
+        return False
+
+    def _aside(self, robot: int, parts: Parts, standing: Sequence[frozenset[str]]) -> BoolArray:
+        """Return the goals that lead out of where a robot is, and do no harm."""
+        others = frozenset[str]().union(*(s for r, s in enumerate(standing) if r != robot))
+        found: BoolArray = np.zeros(len(self.skills.goals), np.bool_)
+        for name in self.skills.propositions:
+            arriving = self.asks.shown_by(robot, [name])
+            if arriving != standing[robot] and self.asks.is_harmless(parts, others | arriving):
+                found |= self.suitable(robot, name, parts, others)
+        return found
 
     def _check(self, parts: Parts, robots: Sequence[int], labels: Sequence[frozenset[str]]) -> None:
         """Refuse what provably cannot be done: what only robots can show that are gone."""

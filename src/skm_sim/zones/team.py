@@ -22,6 +22,9 @@ from skm_sim.zones.layout import EACH, ZoneLayout, sample_layouts
 
 RADIUS: Final = 0.1
 """Of Safety Gym's point robot."""
+KEPT: Final = 0.22
+"""Metres between centres at which the zone begins as which a robot is shown: zones are larger than
+robots. Whoever is nearer sees it no more: a skill that is inside of what it avoids knows no way."""
 MOST: Final = EACH + 1
 """Robots: the lidar of a colour shows as many others as there are zones of it."""
 TRIES: Final = 10_000
@@ -79,8 +82,12 @@ class ZonesTeam:
         where, names = self.positions, self._world.arena.names
         for robot, colour in enumerate(shown_as):
             if colour:
-                others = np.delete(where, robot, axis=0)
-                zones[robot, names.index(colour)] = others[np.arange(EACH) % len(others)]
+                gap = np.delete(where, robot, axis=0) - where[robot]
+                away = np.maximum(np.hypot(*gap.T), 1e-9)[:, None]
+                shown = where[robot] + gap * (1 + (self._world.arena.radius - KEPT) / away)
+                shown = shown[away[:, 0] > KEPT]
+                if len(shown):
+                    zones[robot, names.index(colour)] = shown[np.arange(EACH) % len(shown)]
         lidar = zone_lidar(self._world.physics.pose, zones)
         seen[:, -lidar.shape[1] :] = lidar
         return seen

@@ -51,7 +51,8 @@ export class World {
 
   robot({ shapes }) {
     this.robotAt = shapes.length ? [shapes[0].x, shapes[0].y] : null;
-    this.layers[4].replaceChildren(...shapes.map((each) => this.drawn(each)));
+    const bodies = shapes.filter((each) => each.kind !== "text"), names = shapes.filter((each) => each.kind === "text");
+    this.layers[4].replaceChildren(...bodies.map((each) => this.drawn(each)), ...names.map((each) => this.drawn(each, bodies)));
     this.point();
   }
 
@@ -162,21 +163,21 @@ export class World {
   }
 
   /** Return by how much a name is moved down: below the thing that it is written on, if it is wider. */
-  below(name, size) {
-    const near = this.things.filter((each) => Math.hypot(each.x - name.x, each.y - name.y) < 0.05);
+  below(name, size, things) {
+    const near = things.filter((each) => Math.hypot(each.x - name.x, each.y - name.y) < 0.05);
     const widest = Math.max(0, ...near.map((each) => each.width));
     if (!near.length || widest > 0.62 * size * name.text.length) return 0;
     return Math.max(...near.map((each) => each.height)) / 2 + 0.62 * size;
   }
 
-  drawn(each) {
+  drawn(each, things = this.things) {
     const [red, green, blue, opacity] = each.colour;
     const fill = `rgb(${[red, green, blue].map((part) => Math.round(255 * part)).join(" ")})`;
     const place = [each.group, each.text].find((name) => this.places.has(name));
     const look = { fill, "fill-opacity": opacity, transform: turned(each), "data-place": place };
     if (each.kind === "text") {
       const size = Math.max(1.2 * each.letter, this.size / 48, LETTER / this.scale());
-      return shape("text", { x: each.x, y: -each.y + this.below(each, size), fill, "font-size": size, class: "name", "data-place": place }, each.text);
+      return shape("text", { x: each.x, y: -each.y + this.below(each, size, things), fill, "font-size": size, class: "name", "data-place": place }, each.text);
     }
     if (each.kind === "cube") {
       return shape("rect", { x: each.x - each.width / 2, y: -each.y - each.height / 2, width: each.width, height: each.height, ...look });
