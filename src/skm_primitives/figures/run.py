@@ -166,7 +166,7 @@ def _machine(run: RecordedRun) -> Canvas | None:
     colours = {state: state_colour(run, state) for state in range(machine.num_states)}
     if not run.label_sets or run.mission.clocks is not None:
         return machine_canvas(machine, plan_paper(machine, run.gamma).skills, outlines=colours)
-    happened = {move.labels for move in run.moves}
+    happened = {frozenset(move.labels) for move in run.moves}
     shown = shown_everywhere(
         machine, [*run.label_sets, *happened, frozenset()], subsets(run.mission.events)
     )

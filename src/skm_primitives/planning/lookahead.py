@@ -216,7 +216,13 @@ DEPTH: Final = 4
 LARGEST: Final = 600.0
 """The logarithm of the largest number of units: more would be no number."""
 CARELESS_STEPS: Final = 0.5
-"""By how many steps a way counts as longer for each label set needed later that it may touch."""
+"""By how many steps a way counts as longer for each label set needed later that it may touch.
+
+It decides between ways that exact values do not tell apart: with perfect skills, `skm eval
+moving_targets --task 2 --exact --episodes 200 --seed 13` has 0.987 of the reference's rounds with it,
+0.949 without. With learned skills 1,000 boards do not tell them apart, 3.498 rounds as it is and 3.494
+without: `python benchmarks/ablations.py --domain moving_targets --tasks 2 --runs 660 --seed 6103
+--without "careless steps"`, and 340 boards of seed 6102."""
 
 
 @dataclass(frozen=True)
