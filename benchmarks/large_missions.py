@@ -2,18 +2,25 @@
 
     python benchmarks/large_missions.py random --count 500 [--first 120] [--maps A.yaml B.yaml]
     python benchmarks/large_missions.py places --count 50 --seconds 10 --long 600
+    python benchmarks/large_missions.py nodes --count 20
 
 `random` draws conjunctions of 3 to 12 clauses on three maps (of map_server; those that are not given are
 the hall, with other places and cells) and compares each plan with the shortest way in machine × cells,
 where that product fits; each mission has its own seed, so that a run that was broken off goes on with
 `--first`. `places` visits many places on the hall in cells of 0.1 m (about 11,000), and
-compares a plan with the best that a long search finds.
+compares a plan with the best that a long search finds. `nodes` runs twelve stations and back through
+the nodes, in lock-step, in turn with three stations, which are one machine: how long it takes from the
+goal's being sent to the first action, and how long a step takes.
 """
 
 import argparse
+import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +36,10 @@ from skm_sim.finite_world import FiniteWorld
 from skm_sim.maps.building import Building, make_building
 from skm_sim.maps.occupancy import read_map
 from skm_sim.maps.places import Circle, Places, PlacesFile
+
+if TYPE_CHECKING:
+    from skm_ros.client.mission_goal import MissionGoal
+    from skm_ros.client.ros_client import RosClient
 
 HALL = Path(skm_sim.maps.__file__).parent / "hall" / "hall.yaml"
 CLAUSES = (
@@ -179,9 +190,88 @@ def many_places(count: int, seconds: float, long: float) -> None:
         )
 
 
+STATIONS = (
+    (-7, -4), (-5, -3), (-2, -3), (0, -4), (2, -3), (5, -2),
+    (6, 2), (4, 3), (1, 3), (-1, 2), (-5, 3), (-7, 2),
+)  # fmt: skip
+ROUNDS = {
+    "twelve stations and back": " & ".join(f"F(s{i} & X F s0)" for i in range(1, 12)),
+    "three stations and back": " & ".join(f"F(s{i} & X F s0)" for i in (1, 4, 7)),
+}
+
+
+def through_nodes(count: int) -> None:
+    """Run missions through the nodes; ROS is imported here only."""
+    from skm.action import ExecuteMission  # noqa: PLC0415
+    from skm.msg import Action  # noqa: PLC0415
+
+    from skm_bench.captured_process import CapturedProcess  # noqa: PLC0415
+    from skm_primitives.planning.map_domains import make_map_domain  # noqa: PLC0415
+    from skm_ros import qos  # noqa: PLC0415
+    from skm_ros.client.mission_goal import MissionGoal  # noqa: PLC0415
+    from skm_ros.client.private_domain import (  # noqa: PLC0415
+        private_domain_id,
+        private_environment,
+    )
+    from skm_ros.client.ros_client import RosClient  # noqa: PLC0415
+
+    first: list[float] = []
+    seen: dict[str, list[tuple[float, float, int]]] = {name: [] for name in ROUNDS}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        private_domain_id() as domain_id,
+        RosClient(domain_id=domain_id) as client,
+    ):
+        places = [f"  s{i}: [{{circle: [{x}, {y}, 0.4]}}]" for i, (x, y) in enumerate(STATIONS)]
+        file = Path(folder) / "places.yaml"
+        file.write_text("\n".join(["places:", *places, "cell: 0.25", "neighbours: 8"]))
+        make_map_domain(HALL, file, Path(folder) / "stations", picture=False)
+        up = [sys.executable, "-m", "skm_cli.main", "up", "demo", "--domain", f"{folder}/stations"]
+        quiet = ["--mission", "none", "--render", "none", "--mode", "lockstep"]
+        process = CapturedProcess([*up, *quiet], private_environment(domain_id))
+        client.node.create_subscription(
+            Action, "action", lambda action: _note(first, action.kind), qos.COMMAND
+        )
+        try:
+            for number in range(2 * (count + 1)):
+                name = list(ROUNDS)[number % 2]
+                request = ExecuteMission.Goal(mission=ROUNDS[name], reset=True, seed=number)
+                goal = MissionGoal(client, request)
+                goal.wait_ready(180.0)
+                first.clear()
+                sent = time.monotonic()
+                goal.send(60.0)
+                _wait_for_end(client, goal)
+                result = goal.result
+                goal.close()
+                if result.outcome != result.ACCEPTED:
+                    raise SystemExit(f"{name}: {result.reason}")
+                if number >= 2:  # the first of each warms up
+                    row = first[0] - sent, 1000 * result.seconds / result.steps, result.steps
+                    seen[name].append(row)
+        finally:
+            process.stop()
+    for name, rows in seen.items():
+        waits, steps, lengths = np.array(rows).T
+        print(
+            f"{name}: {len(rows)} runs of {lengths.mean():.0f} steps; first action after"
+            f" {np.median(waits):.2f} s (worst {waits.max():.2f}); a step takes"
+            f" {np.median(steps):.2f} ms (fastest run {steps.min():.2f})"
+        )
+
+
+def _wait_for_end(client: "RosClient", goal: "MissionGoal") -> None:
+    client.spin_until(lambda: goal.done, 120.0)
+
+
+def _note(first: list[float], kind: int) -> None:
+    if kind == 1:  # a discrete action, not a stop
+        first.append(time.monotonic())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("random", "places"))
+    parser.add_argument("what", choices=("random", "places", "nodes"))
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--first", type=int, default=0, help="the first of the random missions")
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -190,5 +280,7 @@ if __name__ == "__main__":
     args = parser.parse_args()
     if args.what == "random":
         random_conjunctions(args.first, args.count, args.seconds, args.maps)
+    elif args.what == "nodes":
+        through_nodes(args.count)
     else:
         many_places(args.count, args.seconds, args.long)

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from skm_machine import compile_mission, holds
+from skm_machine.factored import FactoredMachine
 from skm_primitives import load_primitives, make_policy, run_episode
 from skm_primitives.execution.learned_team_run import (
     LearnedTeamRun,
@@ -67,9 +68,12 @@ def run_one(
         found = {"outcome": single.outcome, "steps": single.steps, "collisions": 0, "closest": None}
     else:
         team_mission = learned_team_mission(MISSIONS[name], names, domain.propositions)
-        run = LearnedTeamRun(team_mission.machine, world, skills, shown=not blind, yields=not blind)
+        machine, formula = team_mission.machine, team_mission.formula
+        assert isinstance(machine, FactoredMachine)
+        assert formula is not None
+        run = LearnedTeamRun(machine, world, skills, shown=not blind, yields=not blind)
         episode = run.run(MOST_STEPS)
-        if (episode.outcome == "accepted") != holds(team_mission.formula, episode.labels):
+        if (episode.outcome == "accepted") != holds(formula, episode.labels):
             raise AssertionError(f"{name}, arena {seed}: the labels do not say {episode.outcome}")
         found = {
             "outcome": episode.outcome,
@@ -98,7 +102,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     domain = get_domain("zones")
-    skills = load_primitives(domain)
+    skills: Any = load_primitives(domain)
     rows = []
     if args.out.exists():
         rows = [json.loads(line) for line in args.out.read_text().splitlines()]

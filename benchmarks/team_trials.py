@@ -437,6 +437,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--robots", type=int, nargs="+", default=[2, 3, 4], choices=(2, 3, 4))
     parser.add_argument("--speed-up", type=float, default=20.0)
     parser.add_argument("--real", action="store_true", help="bridges, at the speed of life")
     parser.add_argument("--out", type=Path, required=True)
@@ -451,7 +452,7 @@ def main() -> None:
         hall = Path(folder) / "hall"
         make_map_domain(HALL / "hall.yaml", HALL / "places.yaml", hall, picture=False)
         wanted = range(args.first, args.first + args.count)
-        for robots in (2, 3, 4):
+        for robots in args.robots:
             numbers = [n for n in wanted if n % 3 + 2 == robots and n not in done]
             if not numbers:
                 continue

@@ -43,7 +43,8 @@ from skm_primitives.recording.cdr import (
     word,
 )
 from skm_primitives.recording.pictures import png
-from skm_primitives.skills.values import Skills
+from skm_primitives.skills.values import Skills, hold_of
+from skm_sim.registry import get_domain
 from skm_sim.scene import ROBOT_NAME, WAY
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
@@ -166,17 +167,17 @@ class MachineView:
 # Why this action, for the page: what the machine weighed, from the message that says so.
 
 
-def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a Decision
+def why_document(decision: Any, gamma: float, hold: int = 1) -> dict[str, Any]:  # noqa: ANN401 - a Decision
     """Return the goals in play, the dangers and the shield's veto."""
     return {
         "goal": bytes(decision.goal_id.uuid).hex(),
         "step": int(decision.mission_steps),
         "state": int(decision.state),
         "target": decision.target,
-        "goals": [_goal(goal, gamma) for goal in decision.goals],
+        "goals": [_goal(goal, gamma, hold) for goal in decision.goals],
         "others": int(decision.other_goals),
         "avoid": decision.avoid,
-        "dangers": [_goal(goal, gamma) for goal in decision.dangers],
+        "dangers": [_goal(goal, gamma, hold) for goal in decision.dangers],
         "waiting": bool(decision.waiting),
         "veto": decision.veto,
         "vetoes": int(decision.vetoes),
@@ -184,7 +185,7 @@ def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
-def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalInPlay
+def _goal(entry: Any, gamma: float, hold: int) -> dict[str, Any]:  # noqa: ANN401 - a GoalInPlay
     value, weight = float(entry.value), float(entry.weight)
     return {
         "labels": list(entry.goal.labels),
@@ -192,7 +193,7 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
         "value": round(value, 4),
         "weight": round(weight, 4),
         "worth": round(value * weight, 4),
-        "steps": steps_away(value, gamma),
+        "steps": steps_away(value, gamma, hold),
         "leads_to": int(entry.leads_to),
         "pursued": bool(entry.pursued),
     }
@@ -405,7 +406,7 @@ class RunView:
         """What the page shows of the world."""
         self.context = MissionContext()
         """What the page shows of the mission."""
-        self._gamma = 0.9
+        self._gamma, self._hold = 0.9, 1
         self._goal_labels: list[list[str]] = []
         self._lock = threading.Lock()
         self._machine: MachineView | None = None
@@ -461,7 +462,7 @@ class RunView:
 
     def on_primitives(self, info: Any, skills: Skills | None = None) -> None:  # noqa: ANN401
         """Take what is known of the world and the skills."""
-        self._gamma = float(info.gamma)
+        self._gamma, self._hold = float(info.gamma), _held_for(str(info.domain), skills)
         self._goal_labels = [list(goal.labels) for goal in info.goals]
         known = len(info.place_labels) or len(getattr(info, "state_successors", ()))
         self._learned = None if known else tuple(info.constraints)
@@ -597,7 +598,10 @@ class RunView:
             "state": self._state,
             "goal": frozenset(wanted) if wanted else None,
             # Older recordings have the value alone.
-            "steps": (getattr(state, "goal_steps", 0) or steps_away(state.goal_value, self._gamma))
+            "steps": (
+                getattr(state, "goal_steps", 0)
+                or steps_away(state.goal_value, self._gamma, self._hold)
+            )
             if wanted
             else None,
             "events": frozenset(getattr(state, "true_events", ())),
@@ -784,7 +788,7 @@ class RunView:
         self._next = None
         if pursued is not None and int(pursued.leads_to) != int(decision.state):
             self._next = int(decision.state), int(pursued.leads_to)
-        why = why_document(decision, self._gamma)
+        why = why_document(decision, self._gamma, self._hold)
         self._nearest = why["state"], why["dangers"][0]["steps"] if why["dangers"] else None
         self.hub.put("why", why)
         self._tell()
@@ -840,6 +844,16 @@ class RunView:
                     "at": round(at, 1),
                 }
         self.hub.put("health", nodes)
+
+
+def _held_for(domain: str, skills: Skills | None) -> int:
+    """Return for how many steps a decision is held; of a recording, if the domain is known by name."""
+    if skills is not None:
+        return hold_of(skills)
+    try:  # a recording may name anything: no module is imported, and no folder is read for it
+        return 1 if {":", "/", "."} & set(domain) else get_domain(domain).hold
+    except SkmError:
+        return 1
 
 
 def _said(narrator: Narrator, about: Situation | Ending, language: str) -> str:

@@ -1,9 +1,11 @@
 """The recorder on real nodes: what it leaves verifies, also when it is killed; the monitor beside it."""
 
 import io
+import json
+from contextlib import contextmanager
 
 import pytest
-from harness import Topic, skm_process
+from harness import Topic, node_process, skm_process
 from PIL import Image as PIL
 from policy_check import BY_NODE, check_policy
 from rclpy.serialization import deserialize_message, serialize_message
@@ -20,6 +22,8 @@ from skm.msg import (
     Verdict,
 )
 from visualization_msgs.msg import Marker, MarkerArray
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
@@ -29,6 +33,7 @@ from skm_ros import qos
 from skm_ros.graph import find_config
 from skm_web.player import time_line
 
+ASKED = ("check", "run", "fly")
 COFFEE = "F(coffee & X F office) & G !decoration"
 
 
@@ -119,6 +124,27 @@ def published_pictures(node):
     return pictures
 
 
+@contextmanager
+def asked_by_an_assistant(system):
+    """Ask the web node what a mission means, and for one, the way that `skm mcp` does."""
+    web = node_process("web", system.domain_id, port=0)
+    try:
+        address = web.told(r"the page is at (\S+)", "the page's address").rstrip("/")
+        socket = address.replace("http", "ws", 1) + "/assistant/socket"
+        with connect(socket, origin=Origin(address)) as assistant:
+            for number, kind in enumerate(ASKED):
+                assistant.send(json.dumps({"type": kind, "mission": "F mail", "id": number}))
+            answered = (text for text in assistant if "id" in json.loads(text))
+            assert len([next(answered) for _ in ASKED]) == len(ASKED)
+        node = system.client.node
+        heard = lambda: node.count_subscribers(node.resolve_topic_name("assistant"))  # noqa: E731
+        system.wait_until(heard, "the recorder to listen to the assistant's calls")
+        yield
+        web.stop_cleanly()
+    finally:
+        web.stop()
+
+
 def packed_pictures(file, camera, depth):
     """Pixels are kept as PNG files, under the topic's name; what is no picture for people, as it is."""
     (picture,) = {bytes(message.data) for message in file.messages("camera")}
@@ -150,7 +176,8 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
             check_policy(system.client.node, system.wait_until, node, kind, right)
     verdicts = Topic(system.client, Verdict, "verdict", qos.LATCHED)
     pictures = published_pictures(system.client.node)
-    result = system.run(COFFEE, reset=True, seed=3)
+    with asked_by_an_assistant(system):
+        result = system.run(COFFEE, reset=True, seed=3)
     assert result.outcome == ExecuteMission.Result.ACCEPTED
 
     def closed():
@@ -169,6 +196,8 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     ]
     one_duration(path, found, result)
     packed_pictures(read_recording(path), *pictures)
+    calls = [json.loads(m.value.data) for m in read_recording(path).messages("assistant")]
+    assert sorted(call["call"] for call in calls) == sorted(ASKED)  # answered side by side
     assert found.nearest_steps is not None
     assert found.nearest_metres is not None
     about = read_recording(path).metadata

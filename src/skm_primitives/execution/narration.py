@@ -26,7 +26,7 @@ from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.execution.phrases import Phrases
 from skm_primitives.planning.policy import Expectation, best_of_goals
 from skm_primitives.skills.goals import label_sets_of
-from skm_primitives.skills.values import GoalToGoal, Skills
+from skm_primitives.skills.values import GoalToGoal, Skills, hold_of
 from skm_sim.finite_world import FiniteWorld
 
 LabelSet = frozenset[str]
@@ -137,11 +137,14 @@ class Approach:
         return late if late >= OVERDUE else 0
 
 
-def steps_away(value: float, gamma: float) -> int | None:
-    """Return how many steps away a goal of this value is, 1 or more; None: out of reach."""
+def steps_away(value: float, gamma: float, hold: int = 1) -> int | None:
+    """Return how many steps away a goal of this value is, 1 or more; None: out of reach.
+
+    A value is discounted once for each decision, which is held for `hold` steps.
+    """
     if value <= 0 or not 0 < gamma < 1:
         return None
-    return 1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma)))
+    return hold * (1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma))))
 
 
 class Narrator:
@@ -655,16 +658,17 @@ class RunNarrator:
             return None
         if decision.steps:
             return decision.steps
-        gamma, same = run.skills.gamma, self._same_place(run.tracker.state, run.goal)
+        gamma, hold = run.skills.gamma, hold_of(run.skills)
+        same = self._same_place(run.tracker.state, run.goal)
         if len(same) > 1:
             best = best_of_goals(run.values)[1]
-            return steps_away(sum(float(best[alike].max()) for alike in same), gamma)
+            return steps_away(sum(float(best[alike].max()) for alike in same), gamma, hold)
         if isinstance(run.policy, Weighing):
             weights = run.policy.weights_of_goals(run.tracker.state, run.values)
             weight = float(weights[run.goal])
             if weight > 0 and decision.value > 0:
-                return steps_away(decision.value / weight, gamma)
-        return steps_away(run.goal_value, gamma)
+                return steps_away(decision.value / weight, gamma, hold)
+        return steps_away(run.goal_value, gamma, hold)
 
     def _same_place(self, state: int, number: int) -> list[list[int]]:
         """Return the goals of the same place that move the machine as this one does, by label set."""
@@ -694,7 +698,8 @@ class RunNarrator:
         near = self._dangers[state]
         if not near:
             return None
-        return steps_away(float(best_of_goals(run.values)[1][near].max()), run.skills.gamma)
+        nearest = float(best_of_goals(run.values)[1][near].max())
+        return steps_away(nearest, run.skills.gamma, hold_of(run.skills))
 
     def ended(
         self, outcome: str, seconds: float = 0.0, stood: tuple[float, str] = (0.0, "")

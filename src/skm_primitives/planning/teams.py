@@ -32,8 +32,8 @@ from skm_primitives.planning.team_schedules import Event, Schedules, TeamMachine
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 BEST_SECONDS: Final = 10.0
-AGAIN_SECONDS: Final = 2.0
-"""CPU seconds for a plan after a robot has failed."""
+AGAIN_SECONDS: Final = 1.0
+"""CPU seconds for a plan after a robot has failed; as many more, where none is found by then."""
 MOST_JOINT: Final = 200_000
 """Cells to the power of robots up to which all joint states are searched."""
 MOST_ROWS: Final = 6_000_000

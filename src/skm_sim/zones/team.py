@@ -48,16 +48,27 @@ class ZonesTeam:
         random = np.random.default_rng(seed)
         drawn = sample_layouts(random, 1)[0]
         robots = np.tile(drawn.robot, (count, 1))
-        for number in range(1, count):
-            for _ in range(TRIES):
-                place = random.uniform(-arena.robot, arena.robot, 2)
-                gaps = np.hypot(*np.moveaxis(drawn.zones - place, -1, 0))
-                apart = np.hypot(*(robots[:number, :2] - place).T)
-                if gaps.min() >= arena.clearance and apart.min() >= 4 * RADIUS:
-                    break
-            robots[number] = *place, random.uniform(0, 2 * np.pi)
+        placed: list[int] = []
         for name, start in starts.items():
-            robots[self.names.index(name), : len(start)] = start
+            number = self.names.index(name)
+            robots[number, : len(start)] = start
+            for other in placed:
+                if np.hypot(*(robots[number] - robots[other])[:2]) < 2 * RADIUS:
+                    raise DomainError(
+                        f"{self.names[other]} and {name} begin too close to each other"
+                    )
+            placed.append(number)
+        for number in (n for n in range(count) if n not in placed):
+            place, heading = drawn.robot[:2], drawn.robot[2]
+            for _ in range(TRIES):
+                apart = np.hypot(*(robots[placed, :2] - place).T)
+                gaps = np.hypot(*np.moveaxis(drawn.zones - place, -1, 0))
+                if gaps.min() >= arena.clearance and apart.min(initial=np.inf) >= 4 * RADIUS:
+                    break
+                place = random.uniform(-arena.robot, arena.robot, 2)
+                heading = random.uniform(0, 2 * np.pi)
+            robots[number] = *place, heading
+            placed.append(number)
         layout = ZoneLayout(robots, np.tile(drawn.zones, (count, 1, 1, 1)))
         self._world.reset(np.ones(count, np.bool_), layout, random)
         self._out[:] = False

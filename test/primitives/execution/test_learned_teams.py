@@ -117,3 +117,15 @@ def test_a_clause_that_needs_a_robot_that_is_gone_ends_the_mission(skills):
 def test_an_arena_takes_three_robots():
     with pytest.raises(SkmError, match="there are 4 robots; an arena takes 3"):
         ZONES.part("team")(("r1", "r2", "r3", "r4"))
+
+
+def test_robots_begin_apart_or_are_refused():
+    world = ZONES.part("team")(("r1", "r2", "r3"))
+    for seed in range(20):
+        world.reset(seed, {"r2": (-1.0, 2.0)})
+        where = world.positions
+        np.testing.assert_allclose(where[1], (-1.0, 2.0))
+        gaps = [np.hypot(*(where[a] - where[b])) for a, b in ((0, 1), (0, 2), (1, 2))]
+        assert min(gaps) >= 0.4
+    with pytest.raises(SkmError, match="r2 and r3 begin too close"):
+        world.reset(0, {"r2": (-1.0, 2.0), "r3": (-0.9, 2.0)})

@@ -310,3 +310,33 @@ def test_standing_is_counted_by_reason():
         standing.note(reason, at)
     assert standing.told(9) == (5.0, "b")
     assert Standing().told(5) == (0.0, "")
+
+
+def test_decisions_that_are_held_count_as_so_many_steps():
+    assert steps_away(0.9**7, 0.9) == 8
+    assert steps_away(0.9**7, 0.9, hold=5) == 40
+    spec = get_domain("zones")
+    zones = load_primitives(spec)
+    mission = compile_mission("F green & G !blue", propositions=zones.propositions)
+    said, reached = [], []
+
+    class Listener:
+        def begin(self, run, observation, labels):
+            self.narrator = RunNarrator(run)
+
+        def decided(self, run, action):
+            said.append(self.narrator.steps)
+
+        def entered(self, run, observation, labels, *, moved, terminated, truncated):
+            if moved:
+                reached.append(run.tracker.steps)
+
+        def end(self, run, outcome, reason=""):
+            self.ending = self.narrator.ended(outcome)
+
+    listener, env = Listener(), spec.make()
+    policy = make_policy(mission, zones)
+    run_episode(env, zones, policy, max_steps=400, seed=1, recorder=listener)
+    env.close()
+    assert listener.ending.startswith("Done after")
+    assert 0.6 < said[0] / reached[0] < 1.6
