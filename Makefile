@@ -65,7 +65,8 @@ demo: $(VENV)/.demo
 .PHONY: docs
 docs: setup
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "the site is in build/site: open build/site/index.html"
+	@echo "the site is in build/site: open build/site/index.html; with search, too:"
+	@echo "  $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site    then http://127.0.0.1:8000"
 
 # Up to the upload: RELEASING.md.
 .PHONY: release

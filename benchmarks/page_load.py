@@ -1,7 +1,7 @@
 """How soon the page shows something, and what it weighs, in a real Chromium.
 
     python benchmarks/page_load.py --loads 20
-    python benchmarks/page_load.py --loads 20 --round-trip 40      # milliseconds, as over a wireless network
+    python benchmarks/page_load.py --loads 20 --round-trip 40   # milliseconds: a wireless network
 
 Serves the middle of a run in the office as a live page does, and opens it with an empty cache each time.
 First content is Chromium's own first contentful paint; the world and the words come over the WebSocket.
@@ -27,12 +27,14 @@ from skm_web.server import PageServer  # noqa: E402
 
 MISSION = "F(coffee & X F office) & G !decoration"
 FIRST = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
-SHOWN = "document.querySelectorAll('#scene .things > *').length && document.querySelector('#words').textContent"
-WEIGHT = "performance.getEntriesByType('resource').reduce((sum, each) => sum + each.transferSize, 0) + performance.getEntriesByType('navigation')[0].transferSize"
+SHOWN = """document.querySelectorAll('#scene .things > *').length
+  && document.querySelector('#words').textContent"""
+WEIGHT = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
+  .reduce((sum, each) => sum + each.transferSize, 0)"""
 
 
 def load(browser: Any, url: str, round_trip: float) -> tuple[float, float, int]:  # noqa: ANN401
-    """Open the page in a new browser context; return milliseconds to content and to the world, and bytes."""
+    """Open the page in a new context; return milliseconds to content and to the world, and bytes."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     try:
         page = context.new_page()

@@ -68,6 +68,8 @@ BOOSTS: Final = {
     "": 0.001,
 }
 """What the site's search puts first: the first of these that a page's path begins with counts."""
+MOST_TOLD: Final = 1e12
+"""A larger limit is none that anybody meets."""
 LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -165,7 +167,7 @@ def parameters() -> str:
         module = importlib.import_module(f"skm_ros.nodes.{name}_node")
         texts.append(f"\n## {name}\n\n| parameter | default | meaning |\n|---|---|---|\n")
         for setting in module.SETTINGS:
-            limits = f"; {setting.low:g} to {setting.high:g}" if setting.low is not None else ""
+            limits = _limits(setting.low, setting.high)
             limits += f"; one of {', '.join(setting.choices)}" if setting.choices else ""
             limits += "; *fixed*" if setting.fixed else ""
             default = "none" if setting.default == "" else setting.default
@@ -173,6 +175,13 @@ def parameters() -> str:
                 f"| `{setting.name}` | {default} | {_cell(setting.description)}{limits} |\n"
             )
     return "".join(texts)
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    """Return the limits of a number; those that are only what a number can be are not told."""
+    if low is None or high is None:
+        return ""
+    return f"; {low:g} or more" if high > MOST_TOLD else f"; {low:g} to {high:g}"
 
 
 def systems() -> str:

@@ -3,6 +3,7 @@
 
 A part of the goals is rejected, aborts, hangs or lies. Missions are drawn at random and follow each
 other; each is judged on the true pose, from its first state until the robot stands. Prints a line each.
+`--starve 3` holds the bridge up (SIGSTOP) for up to 3 s, again and again, as a busy computer would.
 
     skm map --example --out hall
     python benchmarks/robot/nav2_realtime.py --domain hall --missions 50 --seed 1
@@ -11,14 +12,18 @@ other; each is judged on the true pose, from its first state until the robot sta
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import signal
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test"))
 
+import numpy as np
 import yaml
 from geometry_msgs.msg import PoseStamped
 from skm.action import ExecuteMission
@@ -41,6 +46,10 @@ PATIENCE_SECONDS = 120.0
 MOST_SECONDS = 900.0
 REST_SECONDS = 1.0
 """After a mission's end in which the robot stops: that counts, too."""
+AT_REST = 1e-4
+"""Metres from one true pose to the next that are no motion."""
+MOST_GAP = 0.15
+"""Metres between two poses that were heard beyond which nobody saw where the robot was in truth."""
 KINDS = ("reject", "abort", "hang", "lie_success")
 Result = ExecuteMission.Result
 OUTCOMES = {
@@ -59,17 +68,29 @@ class World:
         self._building = building
         self.judge: TrueJudge | None = None
         self.pose: tuple[float, float, float] | None = None
+        self.moved_at = time.monotonic()
+        self.unseen = 0
+        """How often more than `MOST_GAP` lay between two poses, in the present mission."""
         client.node.create_subscription(PoseStamped, "/ground_truth/pose", self._on_pose, 100)
 
     def _on_pose(self, message: PoseStamped) -> None:
+        before = self.pose
         self.pose = message.pose.position.x, message.pose.position.y, 0.0
+        if before is None or math.dist(before, self.pose) > AT_REST:
+            self.moved_at = time.monotonic()
+        self.unseen += before is not None and math.dist(before, self.pose) > MOST_GAP
         if self.judge is not None:
             self.judge.watch(self.pose)
+
+    @property
+    def rests(self) -> bool:
+        """Whether the robot has stood for a while: what is left of the last mission counts for none."""
+        return self.pose is not None and time.monotonic() - self.moved_at > REST_SECONDS
 
     def begin(self, mission: Mission) -> bool:
         """Judge a mission from here on; tell whether it is not lost already where the robot stands."""
         assert self.pose is not None
-        building = self._building
+        building, self.unseen = self._building, 0
         self.judge = TrueJudge(mission, building.places, building.file.constraints, self.pose)
         return self.judge.tracker.status is Status.RUNNING
 
@@ -120,27 +141,49 @@ def start(folder: Path, args: argparse.Namespace, domain_id: int) -> list[Captur
     return [CapturedProcess(command, environment) for command in commands]
 
 
-def run(client: RosClient, world: World, mission: Mission) -> tuple[str, str, str, float] | None:
+class Hold:
+    """Holds a process up for a while, now and then."""
+
+    def __init__(self, process: CapturedProcess, seconds: float, seed: int) -> None:
+        self._process, self._seconds = process, seconds
+        self._random = np.random.default_rng(seed)
+        self._held, self._next = False, time.monotonic() + 10.0
+
+    def look(self) -> bool:
+        """Stop it, or let it go on, when it is time; False, so that it may be called while waiting."""
+        if self._seconds and time.monotonic() > self._next:
+            self._held = not self._held
+            self._process.signal_group(signal.SIGSTOP if self._held else signal.SIGCONT)
+            least, most = (0.3, self._seconds) if self._held else (2.0, 8.0)
+            self._next = time.monotonic() + float(self._random.uniform(least, most))
+        return False
+
+
+def run(
+    client: RosClient, world: World, mission: Mission, hold: Hold
+) -> tuple[str, str, str, float] | None:
     """Run one mission; return outcome, outcome in truth, reason and seconds.
 
     None where it is over before it begins, where the last one has left the robot.
     """
     goal = MissionGoal(client, ExecuteMission.Goal(mission=mission.text, max_seconds=MOST_SECONDS))
     goal.wait_ready(PATIENCE_SECONDS)
-    client.spin_until(lambda: world.pose is not None, PATIENCE_SECONDS)
+    client.spin_until(lambda: world.rests, PATIENCE_SECONDS)
     if not world.begin(mission):
         goal.close()
         return None
     goal.send(PATIENCE_SECONDS)
-    client.spin_until(lambda: goal.done, MOST_SECONDS + PATIENCE_SECONDS)
-    client.spin_until(lambda: False, REST_SECONDS)
+    client.spin_until(lambda: hold.look() or goal.done, MOST_SECONDS + PATIENCE_SECONDS)
+    client.spin_until(hold.look, REST_SECONDS)
     if not goal.done:
         raise SkmError("it did not come to its end")
     result = goal.result
     goal.close()
     assert world.judge is not None
     outcome = OUTCOMES.get(result.outcome, f"outcome {result.outcome}")
-    return outcome, str(world.judge.tracker.status.value), result.reason, result.seconds
+    truth = str(world.judge.tracker.status.value)
+    truth += f", {world.unseen} gaps" if world.unseen else ""
+    return outcome, truth, result.reason, result.seconds
 
 
 def main() -> int:
@@ -152,6 +195,7 @@ def main() -> int:
     parser.add_argument("--missions", type=int, default=50)
     parser.add_argument("--faults", type=float, default=0.2, help="part of goals with a fault")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--starve", type=float, default=0.0, help="most seconds of a hold-up")
     args = parser.parse_args()
     spec, building = get_domain(args.domain), load_building(Path(args.domain))
     trials = draw_trials(spec, load_primitives(spec), args.missions, 1, args.seed)
@@ -161,8 +205,9 @@ def main() -> int:
         try:
             with RosClient(domain_id=domain_id) as client:
                 world = World(client, building)
+                hold = Hold(processes[-1], args.starve, args.seed)
                 for number, (mission, _, _) in enumerate(trials):
-                    ended = run(client, world, mission)
+                    ended = run(client, world, mission, hold)
                     if ended is None:
                         continue
                     outcome, truth, reason, took = ended
@@ -175,6 +220,7 @@ def main() -> int:
                     )
         finally:
             for process in processes:
+                process.signal_group(signal.SIGCONT)
                 process.stop()
     for (outcome, truth), times in found.items():
         print(f"{times} of {sum(found.values())}: {outcome}, in truth {truth}")

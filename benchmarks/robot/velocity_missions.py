@@ -222,10 +222,10 @@ class Bridge:
             command = drive.halt()
         robot.step(command)
         self.now = robot.model.time
-        for message in robot.localised():
-            self.source._on_pose(message)
         if (odometry := robot.odometry()) is not None:
             self.source._on_odometry(odometry)
+        for message in robot.localised():
+            self.source._on_pose(message)
         self._periods += 1
         if self._periods % SCAN_PERIODS == 0 and drive.tracker.known:
             model = robot.model
@@ -324,7 +324,7 @@ def run_mission(  # noqa: PLR0912, PLR0915 - one loop, as the nodes have it
             outcome, reason = "error", f"nothing is heard from the robot: {bridge.stopped}"
             break
         if now - got_on > STUCK_SECONDS:
-            why = bridge.stopped or bridge.blockages.reason
+            why = bridge.stopped or bridge.blockages.reason or bridge.drive.trouble
             outcome, reason = "no progress", f"not got on for {now - got_on:.0f} s: {why}"
             break
         if bridge.blind:
@@ -374,6 +374,9 @@ def main() -> int:
     )
     parser.add_argument("--domain", required=True, help="folder of skm map")
     parser.add_argument("--missions", type=int, default=100)
+    parser.add_argument(
+        "--most", type=int, help="run up to this number only; the next call goes on"
+    )
     parser.add_argument("--faults", type=float, default=0.2, help="part of legs with a fault")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="JSON lines, a mission each; goes on after them")
@@ -384,7 +387,7 @@ def main() -> int:
     trials = draw_trials(spec, primitives, max(1, args.missions // 5), 5, args.seed)
     cases = [(mission, int(cell)) for mission, _, cells in trials for cell in cells]
     done, began = read_rows(args.out), time.process_time()
-    for number, (mission, cell) in enumerate(cases[: args.missions]):
+    for number, (mission, cell) in enumerate(cases[: args.most or args.missions]):
         if number in done:
             continue
         seed = args.seed * 100_000 + number

@@ -204,7 +204,9 @@ def start_options(start: str | None) -> dict[str, Any] | None:
         return None
     try:
         whole = not any(mark in start for mark in ".eE")
-        first, second = (int(part) if whole else float(part) for part in start.split(","))
+        first, second = (
+            int(part) if whole else float(part) for part in start.replace(",", " ").split()
+        )
     except ValueError:
         raise SkmError(
             f"--start takes a row and a column, such as 2,2, or x,y in metres, not '{start}'"

@@ -25,6 +25,7 @@ from skm_sim.world import draws
 
 if TYPE_CHECKING:
     from skm_primitives.recording.episode_recorder import EpisodeRecorder
+    from skm_primitives.skills.values import Skills
 
 
 # What keeps a run of `skm run` in a file, with all that was asked for.
@@ -146,7 +147,13 @@ class Film:
         elif self.path.suffix == ".gif":
             self._frames.append(_picture(env))
 
-    def save(self, env: Any, mission: Mission, gamma: float, episode: Episode) -> None:  # noqa: ANN401
+    def save(
+        self,
+        env: Any,  # noqa: ANN401
+        mission: Mission,
+        skills: Skills,
+        episode: Episode,
+    ) -> None:
         """Write the file."""
         if self.path is None:
             return
@@ -164,12 +171,13 @@ class Film:
         places = [robot_place(scene) for scene in self._scenes]
         run = RecordedRun(
             mission=mission,
-            gamma=gamma,
+            gamma=skills.gamma,
             outcome=episode.outcome,
             steps=episode.steps,
             scene=self._scenes[-1],
             path=[Place(step, *place) for step, place in enumerate(places) if place is not None],
             moves=episode.transitions,
+            label_sets={goal.labels for goal in skills.goals},
             gone=[shape for pair in pairwise(self._scenes) for shape in _gone(*pair)],
         )
         with written(self.path) as path:

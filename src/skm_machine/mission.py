@@ -16,8 +16,6 @@ from skm_machine.automata.ltlf import MAX_SECONDS, MAX_STATES
 from skm_machine.automata.timed import ClockTable, timed_automaton
 from skm_machine.errors import MissionError, UnsupportedMissionError, did_you_mean
 from skm_machine.factored import ONE_MACHINE, FactoredMachine, factored, factored_recurring
-from skm_machine.formats.hoa import read_hoa
-from skm_machine.formats.reward_machine_file import read_reward_machine
 from skm_machine.logic.bounds import bounded
 from skm_machine.logic.formula import TIMED, Formula
 from skm_machine.logic.parser import parse
@@ -171,6 +169,10 @@ def compile_mission(
         )
         named = _named(events, mission.machine)
         return replace(mission, events=named, step_seconds=step_seconds)
+    # Formulas, which most missions are, need neither.
+    from skm_machine.formats.hoa import read_hoa  # noqa: PLC0415
+    from skm_machine.formats.reward_machine_file import read_reward_machine  # noqa: PLC0415
+
     machine = read_hoa(text) if format == "hoa" else read_reward_machine(text, propositions)
     if propositions is not None:
         for name in machine.propositions:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from skm_machine.automata.dfa import Automaton
 from skm_machine.automata.ldba import clauses
@@ -53,6 +53,10 @@ class Reading:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.why}"
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {"recurring": self.recurring, "why": self.why, "other": self.other}
 
 
 def read_formula(

@@ -318,4 +318,4 @@ def find_config(name: str) -> Path:
         if (root / "config" / name).is_file():
             return root / "config" / name
     looked = ", ".join(str(root / "config") for root in roots)
-    raise GraphError(f"there is no {name} in {looked}; was skm installed with `make setup`?")
+    raise GraphError(f"there is no {name} in {looked}; was skm installed with `make demo`?")

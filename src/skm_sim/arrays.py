@@ -13,3 +13,15 @@ Uint16Array: TypeAlias = NDArray[np.uint16]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
+
+
+def distinct(values: IntArray) -> IntArray:
+    """Return the different numbers in ascending order: `np.unique`, which imports numpy.ma for its check.
+
+    That import takes 35 ms of a command's 600.
+    """
+    ordered = np.sort(values, axis=None)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    found: IntArray = ordered[first]
+    return found

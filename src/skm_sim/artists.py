@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import gymnasium
 from matplotlib.figure import Figure
@@ -16,6 +16,14 @@ from matplotlib.figure import Figure
 from skm_sim.arrays import Float32Array, IntArray
 from skm_sim.spec import Task
 from skm_sim.trials import ResetOptions
+
+STATE_COLOURS: Final = (
+    *("#2f6fd0", "#e08e1b", "#6a4c93", "#1f8a8c", "#8c5a3c", "#b8518f", "#7a8b2a"),
+)
+"""Of the machine's states, and of whatever else comes one after the other: the same in all pictures."""
+WALL: Final = "#3d4653"
+INK: Final = "#26364d"
+ROBOT: Final = "#1d6fd8"
 
 
 @dataclass(frozen=True)

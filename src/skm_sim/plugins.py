@@ -10,6 +10,7 @@ The groups are `skm.domains`, `skm.planners`, `skm.learners` and `skm.skills`: d
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -31,9 +32,36 @@ class PluginError(SkmError):
 
 @cache
 def _entries(group: str) -> dict[str, EntryPoint]:
+    if not _is_mentioned(group):
+        return {}
     from importlib.metadata import entry_points  # noqa: PLC0415 (it reads every package's metadata)
 
     return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def _is_mentioned(group: str) -> bool:
+    """Tell whether any installed package may have entry points of a group.
+
+    Nearly nobody has, and to look at the files takes a tenth of importing `importlib.metadata`, which
+    brings email, csv and zipfile along. Every command asks.
+    """
+    section = f"[{group}]".encode()
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = os.listdir(folder or ".")
+        except NotADirectoryError:
+            return True  # a zip file: only importlib.metadata can tell
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                        if section in file.read():
+                            return True
+                except OSError:
+                    continue
+    return False
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
+from matplotlib.patheffects import Normal, Stroke
 
 from skm_sim.arrays import FloatArray
-from skm_sim.artists import PathsPanel
+from skm_sim.artists import STATE_COLOURS, WALL, PathsPanel
 from skm_sim.scene import Shape, robot_place, scene_of
 from skm_sim.spec import DomainError, DomainSpec, Task
 from skm_sim.trials import ResetOptions
 
 LARGEST_TEXT: Final = 9.0
+SMALLEST_TEXT: Final = 6.5
 POINTS_PER_METRE: Final = 62.0
 """Size of text in an arena of a few metres; wider scenes have smaller text."""
 REFERENCE_WIDTH: Final = 4.5
@@ -30,13 +32,18 @@ FADED: Final = 0.22
 FADED_EDGE: Final = 0.7
 """Its edge is the shape's colour, darker by this factor."""
 FLOOR: Final = "floor"
-WALL: Final = "#3d4653"
+JOINT: Final = "#e4dfd2"
+"""Between the pieces of a floor."""
+JOINT_WIDTH: Final = 0.025
+"""Metres by which it shows around a piece: neighbours meet."""
 WALL_WIDTH: Final = 0.4
 """Metres of wall around a floor in pieces."""
 SYMBOL_SIZE: Final = 0.7
 """Metres up to which an object is drawn by its symbol."""
 OVER_EVERYTHING: Final = 10.0
 """Drawing order of what is above all shapes."""
+NAMES: Final = OVER_EVERYTHING + 0.5
+"""And of names, above paths."""
 
 
 Symbol = Callable[[Axes, str, float, float], None]
@@ -70,6 +77,11 @@ def draw_scene(
         axes.add_patch(
             Rectangle(corner, float(size[0]), float(size[1]), color=WALL, lw=0, zorder=0)
         )
+        for piece in floor:
+            corners = outline_of(piece)
+            middle = corners.mean(axis=0)
+            wider = middle + (corners - middle) * (1 + 2 * JOINT_WIDTH / max(piece.size[:2]))
+            axes.add_patch(Polygon(wider, color=JOINT, lw=0, zorder=0.5))
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     axes.set_aspect("equal")
     axes.axis("off")
@@ -81,11 +93,17 @@ def draw_scene(
         if not is_gone and shape.group in symbols and _is_small(shape.group, scene):
             symbols[shape.group](axes, shape.group, shape.position[0], shape.position[1])
         elif shape.kind == "text":
-            size = min(LARGEST_TEXT, shape.size[2] * scale)
-            x, y, _ = shape.position
-            axes.text(x, y, shape.text, size=size, color=shape.colour, ha="center", va="center")
+            _write(axes, shape, min(LARGEST_TEXT, max(SMALLEST_TEXT, shape.size[2] * scale)))
         else:
             axes.add_patch(_patch(shape, is_gone=is_gone))
+
+
+def _write(axes: Axes, shape: Shape, size: float) -> None:
+    """Write a name over everything but marks, with a halo, so that a path does not hide it."""
+    x, y, _ = shape.position
+    halo = [Stroke(linewidth=2.2, foreground=(1.0, 1.0, 1.0, 0.85)), Normal()]
+    look: dict[str, Any] = {"color": shape.colour, "ha": "center", "va": "center"}
+    axes.text(x, y, shape.text, size=size, zorder=NAMES, path_effects=halo, **look)
 
 
 def _is_small(group: str, scene: Sequence[Shape]) -> bool:
@@ -134,7 +152,6 @@ def outline_of(shape: Shape) -> FloatArray:
 
 COLUMNS: Final = 3
 SIZE: Final = 3.6
-COLOURS: Final = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#8c5a3c", "#4f9d4a")
 
 
 class ScenePaths:
@@ -173,7 +190,7 @@ class ScenePaths:
             run = panel.runs[0]
             path = np.array(run.path)
             for step, state in enumerate(run.machine_states):
-                colour = COLOURS[state % len(COLOURS)]
+                colour = STATE_COLOURS[state % len(STATE_COLOURS)]
                 axes.plot(*path[step : step + 2].T, color=colour, lw=2.4, zorder=OVER_EVERYTHING)
             start: dict[str, Any] = {"mfc": "white", "mec": "#222831", "ms": 7}
             axes.plot(*path[0], "o", zorder=OVER_EVERYTHING + 1, **start)

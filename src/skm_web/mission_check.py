@@ -13,10 +13,10 @@ from skm_machine.logic.formula import quoted
 from skm_machine.logic.patterns import PATTERNS, Pattern
 from skm_machine.mission import Mission, compile_mission
 from skm_machine.possible import Shown, shown_everywhere
+from skm_primitives.execution.german import in_german, translated
 from skm_primitives.planning.outlook import outlook
 from skm_primitives.planning.planners import parts_for
 from skm_primitives.skills.values import Skills
-from skm_web.german import in_german, translated
 
 MOST_CHARACTERS: Final = 4000
 MOST_STATES: Final = 5000

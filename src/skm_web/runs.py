@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from skm_machine.errors import SkmError
+from skm_primitives.execution.german import in_german
 from skm_primitives.recording.files import (
     RunFile,
     has_end,
@@ -25,9 +26,9 @@ from skm_primitives.recording.files import (
 )
 from skm_primitives.recording.retention import QUIET_SECONDS, Retention
 from skm_primitives.recording.verification import verify_mission
-from skm_web.german import in_german
 from skm_web.hub import Hub, OtherHub
 from skm_web.player import Replay, replay_file
+from skm_web.views import SAID_IN_WORDS
 
 RECORDINGS: Final = "recordings/"
 """Below it recordings are downloaded."""
@@ -115,8 +116,10 @@ class RunLibrary:
             except SkmError as error:
                 found = {**dict.fromkeys(SHOWN, ""), "outcome": "unreadable", "reason": str(error)}
             shown = {name: found.get(name) for name in SHOWN}
-            german = in_german(str(found.get("reason") or ""))
-            self._known[key] = {**shown, "reason_de": german, "words": words}
+            reason = str(found.get("reason") or "")
+            reason = SAID_IN_WORDS.sub("", reason) if words else reason
+            both = {"reason": reason, "reason_de": in_german(reason)}
+            self._known[key] = {**shown, **both, "words": words}
         verified = self._verified.get(path.name, "")
         about_file = {"file": path.name, "bytes": about.st_size, "verified": verified}
         return {**self._known[key], **about_file, "started": self._known[key]["started"] or ""}

@@ -29,7 +29,7 @@ from websockets.http11 import Request, Response
 
 from skm_machine.documents import read_json
 from skm_machine.errors import SkmError
-from skm_web.german import translated
+from skm_primitives.execution.german import translated
 from skm_web.hub import Hub, Seen
 
 # Who may talk to the page's server: loopback, or a token; and no page from elsewhere, ever.
@@ -579,9 +579,9 @@ class PageServer:
                     answer = await handler(request)
                 except SkmError as error:
                     answer = _problem(error)
-            language = request.get("language")
-            if language and isinstance(answer.get("message"), str):
-                answer = {**answer, "message": translated(answer["message"], str(language))}
+            language, message = request.get("language"), answer.get("message")
+            if language and isinstance(message, str):
+                answer = {**answer, "message": translated(message, str(language))}
             return answer
 
         page = PageConnection(connection, application.hub, on_asked, self._on_alive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +21,15 @@ from skm_machine.possible import shown_everywhere
 from skm_machine.reward_machine import RewardMachine
 from skm_machine.skill_machine import Skill, plan_paper, plan_possible
 from skm_machine.tracker import Transition
-from skm_primitives.execution.narration import Approach, Ending, Narrator, Situation, steps_away
+from skm_primitives.execution.german import in_german
+from skm_primitives.execution.narration import (
+    Approach,
+    Ending,
+    Narrator,
+    Situation,
+    Standing,
+    steps_away,
+)
 from skm_primitives.execution.phrases import LANGUAGES
 from skm_primitives.recording.cdr import (
     ADD,
@@ -34,9 +43,9 @@ from skm_primitives.recording.cdr import (
     word,
 )
 from skm_primitives.recording.pictures import png
-from skm_primitives.skills.values import Skills
+from skm_primitives.skills.values import Skills, hold_of
+from skm_sim.registry import get_domain
 from skm_sim.scene import ROBOT_NAME, WAY
-from skm_web.german import in_german
 from skm_web.hub import Hub
 from skm_web.mission_check import MissionContext, offered
 
@@ -158,17 +167,17 @@ class MachineView:
 # Why this action, for the page: what the machine weighed, from the message that says so.
 
 
-def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a Decision
+def why_document(decision: Any, gamma: float, hold: int = 1) -> dict[str, Any]:  # noqa: ANN401 - a Decision
     """Return the goals in play, the dangers and the shield's veto."""
     return {
         "goal": bytes(decision.goal_id.uuid).hex(),
         "step": int(decision.mission_steps),
         "state": int(decision.state),
         "target": decision.target,
-        "goals": [_goal(goal, gamma) for goal in decision.goals],
+        "goals": [_goal(goal, gamma, hold) for goal in decision.goals],
         "others": int(decision.other_goals),
         "avoid": decision.avoid,
-        "dangers": [_goal(goal, gamma) for goal in decision.dangers],
+        "dangers": [_goal(goal, gamma, hold) for goal in decision.dangers],
         "waiting": bool(decision.waiting),
         "veto": decision.veto,
         "vetoes": int(decision.vetoes),
@@ -176,7 +185,7 @@ def why_document(decision: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
-def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalInPlay
+def _goal(entry: Any, gamma: float, hold: int) -> dict[str, Any]:  # noqa: ANN401 - a GoalInPlay
     value, weight = float(entry.value), float(entry.weight)
     return {
         "labels": list(entry.goal.labels),
@@ -184,7 +193,7 @@ def _goal(entry: Any, gamma: float) -> dict[str, Any]:  # noqa: ANN401 - a GoalI
         "value": round(value, 4),
         "weight": round(weight, 4),
         "worth": round(value * weight, 4),
-        "steps": steps_away(value, gamma),
+        "steps": steps_away(value, gamma, hold),
         "leads_to": int(entry.leads_to),
         "pursued": bool(entry.pursued),
     }
@@ -345,6 +354,14 @@ def _number(value: float) -> float:
 MOST_EVENT_SETS: Final = 64
 """Label sets are multiplied by what events may be true beside them, up to so many times."""
 
+SAID_IN_WORDS: Final = re.compile(
+    r"the mission is accomplished.*|the mission cannot be satisfied any more: [^;]*(; )?"
+    r"|a newer mission took its place|the client took the mission back"
+)
+"""What reasons say of an end that the words about it say, too."""
+RESUME: Final = "`skm resume`"
+ON_PAGE: Final = f"Resume mission, or {RESUME},"
+"""Reasons name the command that goes on; a page has a button for it."""
 FEW_STEPS: Final = 3
 """Steps that say how long the next ones take."""
 MOST_WAY: Final = 200
@@ -389,7 +406,7 @@ class RunView:
         """What the page shows of the world."""
         self.context = MissionContext()
         """What the page shows of the mission."""
-        self._gamma = 0.9
+        self._gamma, self._hold = 0.9, 1
         self._goal_labels: list[list[str]] = []
         self._lock = threading.Lock()
         self._machine: MachineView | None = None
@@ -416,6 +433,8 @@ class RunView:
         self._nearest: tuple[int, int | None] = -1, None
         """The machine state in which the nearest danger was last reported, and how far it was."""
         self._approach = Approach()
+        self._standing: tuple[str, Standing] = "", Standing()
+        """Of the mission of this id."""
         self._learned: tuple[str, ...] | None = None
         """What the skills have learned to avoid, where they are all that is known of the world."""
         self._moves: list[Transition] = []
@@ -443,7 +462,7 @@ class RunView:
 
     def on_primitives(self, info: Any, skills: Skills | None = None) -> None:  # noqa: ANN401
         """Take what is known of the world and the skills."""
-        self._gamma = float(info.gamma)
+        self._gamma, self._hold = float(info.gamma), _held_for(str(info.domain), skills)
         self._goal_labels = [list(goal.labels) for goal in info.goals]
         known = len(info.place_labels) or len(getattr(info, "state_successors", ()))
         self._learned = None if known else tuple(info.constraints)
@@ -538,13 +557,20 @@ class RunView:
             self._take_mission((goal_id, state.mission, "auto", "auto", False, None, ()))
         self._on_events(state)
         stamp = state.header.stamp
-        self._pace.note(goal_id, int(state.mission_steps), stamp.sec + stamp.nanosec / 1e9)
+        at = stamp.sec + stamp.nanosec / 1e9
+        self._pace.note(goal_id, int(state.mission_steps), at)
+        if self._standing[0] != goal_id:
+            self._standing = goal_id, Standing()
+        stopped = word(PHASES, int(state.phase)) == "stopped"
+        self._standing[1].note(state.reason if stopped else "", at)
         self._state = int(state.state)
         if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
             self._way.append(self._state)
         wanted = list(state.goal.labels) if int(state.goal_index) >= 0 else []
         active = word(PHASES, int(state.phase)) in ("running", "stopped")
         self.world.on_wanted(wanted if active else (), self.context.propositions or ())
+        # The words say it better, and in every language.
+        reason = str(state.reason) if not state.outcome else SAID_IN_WORDS.sub("", state.reason)
         self.hub.put(
             "mission",
             {
@@ -553,8 +579,8 @@ class RunView:
                 "phase": word(PHASES, int(state.phase)),
                 "waiting_for": state.waiting_for,
                 "outcome": word(OUTCOMES, int(state.outcome)) if state.outcome else "",
-                "reason": state.reason,
-                "reason_de": in_german(state.reason),
+                "reason": reason.replace(RESUME, ON_PAGE),
+                "reason_de": in_german(reason),
                 "planner": state.planner,
                 "state": self._state,
                 "states": int(state.states),
@@ -572,7 +598,10 @@ class RunView:
             "state": self._state,
             "goal": frozenset(wanted) if wanted else None,
             # Older recordings have the value alone.
-            "steps": (getattr(state, "goal_steps", 0) or steps_away(state.goal_value, self._gamma))
+            "steps": (
+                getattr(state, "goal_steps", 0)
+                or steps_away(state.goal_value, self._gamma, self._hold)
+            )
             if wanted
             else None,
             "events": frozenset(getattr(state, "true_events", ())),
@@ -642,6 +671,8 @@ class RunView:
             text = f"{outcome}: {entry.reason}" if entry.reason else outcome
             step = int(entry.mission_steps)
             last = self._pursued[1] if self._pursued[0] == goal_id else None
+            standing = self._standing[1] if self._standing[0] == goal_id else Standing()
+            stamp = entry.header.stamp
             self._ending = Ending(
                 outcome=outcome,
                 steps=step,
@@ -653,6 +684,7 @@ class RunView:
                 nearest=self._nearest[1],
                 pursued=(last["state"], last["goal"]) if last else None,
                 overdue=last["overdue"] if last else 0,
+                stood=standing.told(stamp.sec + stamp.nanosec / 1e9),
             )
             line = {"at": at, "kind": "ended", "step": step, "text": text}
             self._log_ending(goal_id, self._ending, line)
@@ -756,7 +788,7 @@ class RunView:
         self._next = None
         if pursued is not None and int(pursued.leads_to) != int(decision.state):
             self._next = int(decision.state), int(pursued.leads_to)
-        why = why_document(decision, self._gamma)
+        why = why_document(decision, self._gamma, self._hold)
         self._nearest = why["state"], why["dangers"][0]["steps"] if why["dangers"] else None
         self.hub.put("why", why)
         self._tell()
@@ -812,6 +844,16 @@ class RunView:
                     "at": round(at, 1),
                 }
         self.hub.put("health", nodes)
+
+
+def _held_for(domain: str, skills: Skills | None) -> int:
+    """Return for how many steps a decision is held; of a recording, if the domain is known by name."""
+    if skills is not None:
+        return hold_of(skills)
+    try:  # a recording may name anything: no module is imported, and no folder is read for it
+        return 1 if {":", "/", "."} & set(domain) else get_domain(domain).hold
+    except SkmError:
+        return 1
 
 
 def _said(narrator: Narrator, about: Situation | Ending, language: str) -> str:

@@ -18,11 +18,11 @@ from skm_ros.client import private_domain
 )
 @pytest.mark.parametrize("missing", ["rclpy", "skm.msg"])
 def test_without_ros_the_way_out_is_named(command, missing, monkeypatch, capsys):
-    """Exit code 2 and `make setup`, whether ROS itself or skm's own interfaces are missing."""
+    """Exit code 2 and `make demo`, whether ROS itself or skm's own interfaces are missing."""
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(command) == 2
     captured = capsys.readouterr()
-    assert "make setup" in captured.err
+    assert "make demo" in captured.err
     assert captured.out == ""
 
 

@@ -90,6 +90,8 @@ def test_python_examples(block, tmp_path, monkeypatch):
 def test_links_and_pictures_exist():
     made = {ROOT / "docs" / uri for uri in re.findall(r'"(reference/\w+\.md)"', SITE.read_text())}
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
+        text = page.read_text()
+        links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+        for target in [*links, *re.findall(r'<img src="([^"]+)"', text)]:
             found = (page.parent / target).resolve()
             assert found.exists() or found in made, f"{page.name} names {target}"

@@ -75,6 +75,36 @@ def test_a_localiser_that_is_lost_leaves_nobody_knowing_where_the_robot_is():
     assert node.poses[-1][0] == pytest.approx((3.0, 1.0, 0.0))
 
 
+def at(message, seconds):
+    message.header.stamp.sec = int(seconds)
+    message.header.stamp.nanosec = round((seconds - int(seconds)) * 1e9)
+    return message
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.05, 0.3])
+def test_a_robot_that_turns_is_found_where_it_was_between_two_readings(lead):
+    """The nearest reading would be out by a tenth of a radian.
+
+    Odometry at 10 Hz of a robot that turns by 2 rad/s; the localiser's pose comes `lead` s before, or
+    after, the readings around it.
+    """
+    node = Listener()
+    OdometrySource(node, node.heard, "odom", "amcl_pose")
+    found = at(localised(5.0, 5.0, 1.0 + 2 * 0.45), 100.45)
+    node.callbacks["amcl_pose"](at(localised(5.0, 5.0, 1.0), 100.0))
+    said = False
+    for number in range(20):
+        stamp = 100 + number / 10
+        if not said and stamp > 100.4 + lead:
+            node.callbacks["amcl_pose"](found)
+            said = True
+        node.callbacks["odom"](at(odometry(1.0, 0.0, 2 * number / 10), stamp))
+        assert node.poses[-1][0] == pytest.approx(
+            (5.0, 5.0, math.remainder(1.0 + 2 * number / 10, math.tau)), abs=1e-6
+        ), number
+    assert said
+
+
 def transform(parent, child, x, y, heading):
     message = TransformStamped()
     message.header.frame_id, message.child_frame_id = parent, child

@@ -1,9 +1,11 @@
 """The recorder on real nodes: what it leaves verifies, also when it is killed; the monitor beside it."""
 
 import io
+import json
+from contextlib import contextmanager
 
 import pytest
-from harness import Topic, skm_process
+from harness import Topic, node_process, skm_process
 from PIL import Image as PIL
 from policy_check import BY_NODE, check_policy
 from rclpy.serialization import deserialize_message, serialize_message
@@ -20,6 +22,8 @@ from skm.msg import (
     Verdict,
 )
 from visualization_msgs.msg import Marker, MarkerArray
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from skm_cli.commands.verify import verify_file
 from skm_machine.errors import SkmError
@@ -29,6 +33,7 @@ from skm_ros import qos
 from skm_ros.graph import find_config
 from skm_web.player import time_line
 
+ASKED = ("check", "run", "fly")
 COFFEE = "F(coffee & X F office) & G !decoration"
 
 
@@ -108,6 +113,38 @@ def one_duration(path, found, result):
     )
 
 
+def published_pictures(node):
+    """A picture for people, and one of depths, from somebody's cameras."""
+    pictures = (
+        Image(width=40, height=30, encoding="rgb8", step=120, data=bytes(range(200)) * 18),
+        Image(width=1, height=1, encoding="32FC1", step=4, data=b"1234"),
+    )
+    for name, picture in zip(("camera", "depth"), pictures, strict=True):
+        node.create_publisher(Image, name, qos.LATCHED).publish(picture)
+    return pictures
+
+
+@contextmanager
+def asked_by_an_assistant(system):
+    """Ask the web node what a mission means, and for one, the way that `skm mcp` does."""
+    web = node_process("web", system.domain_id, port=0)
+    try:
+        address = web.told(r"the page is at (\S+)", "the page's address").rstrip("/")
+        socket = address.replace("http", "ws", 1) + "/assistant/socket"
+        with connect(socket, origin=Origin(address)) as assistant:
+            for number, kind in enumerate(ASKED):
+                assistant.send(json.dumps({"type": kind, "mission": "F mail", "id": number}))
+            answered = (text for text in assistant if "id" in json.loads(text))
+            assert len([next(answered) for _ in ASKED]) == len(ASKED)
+        node = system.client.node
+        heard = lambda: node.count_subscribers(node.resolve_topic_name("assistant"))  # noqa: E731
+        system.wait_until(heard, "the recorder to listen to the assistant's calls")
+        yield
+        web.stop_cleanly()
+    finally:
+        web.stop()
+
+
 def packed_pictures(file, camera, depth):
     """Pixels are kept as PNG files, under the topic's name; what is no picture for people, as it is."""
     (picture,) = {bytes(message.data) for message in file.messages("camera")}
@@ -120,17 +157,27 @@ def packed_pictures(file, camera, depth):
     assert file.topics()["/skm/depth/raw"] == "sensor_msgs/Image"
 
 
+def recorded_by_command(domain_id, folder):
+    """`skm mission --record` leaves a file of its own."""
+    command = skm_process(domain_id, "mission", "F mail", "--record", folder, "--json")
+    command.wait_for(lambda: command.returncode is not None, "the mission's end", timeout=60)
+    assert command.stop() == 0, command.transcript()
+    (own,) = folder.glob("*.mcap")
+    assert verify_file(own, None, recover=False).result == "agrees"
+    assert verify_file(own, "G !mail", recover=False).verdict == "violated"
+    (mission,) = recorded_missions(read_recording(own))
+    assert mission.text == "F mail"
+
+
 def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorded, tmp_path):
     system, folder = recorded
     for node in ("recorder", "monitor"):
         for kind, right in BY_NODE:
             check_policy(system.client.node, system.wait_until, node, kind, right)
     verdicts = Topic(system.client, Verdict, "verdict", qos.LATCHED)
-    pictures = [Image(width=40, height=30, encoding="rgb8", step=120, data=bytes(range(200)) * 18)]
-    pictures += [Image(width=1, height=1, encoding="32FC1", step=4, data=b"1234")]
-    for name, picture in zip(("camera", "depth"), pictures, strict=True):
-        system.client.node.create_publisher(Image, name, qos.LATCHED).publish(picture)
-    result = system.run(COFFEE, reset=True, seed=3)
+    pictures = published_pictures(system.client.node)
+    with asked_by_an_assistant(system):
+        result = system.run(COFFEE, reset=True, seed=3)
     assert result.outcome == ExecuteMission.Result.ACCEPTED
 
     def closed():
@@ -149,6 +196,8 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     ]
     one_duration(path, found, result)
     packed_pictures(read_recording(path), *pictures)
+    calls = [json.loads(m.value.data) for m in read_recording(path).messages("assistant")]
+    assert sorted(call["call"] for call in calls) == sorted(ASKED)  # answered side by side
     assert found.nearest_steps is not None
     assert found.nearest_metres is not None
     about = read_recording(path).metadata
@@ -181,16 +230,7 @@ def test_a_mission_is_recorded_verified_and_survives_the_recorders_death(recorde
     assert found.steps >= 15
     assert read_recording(killed).complete
 
-    command = skm_process(
-        system.domain_id, "mission", "F mail", "--record", tmp_path / "one", "--json"
-    )
-    command.wait_for(lambda: command.returncode is not None, "the mission's end", timeout=60)
-    assert command.stop() == 0, command.transcript()
-    (own,) = (tmp_path / "one").glob("*.mcap")
-    assert verify_file(own, None, recover=False).result == "agrees"
-    assert verify_file(own, "G !mail", recover=False).verdict == "violated"
-    (mission,) = recorded_missions(read_recording(own))
-    assert mission.text == "F mail"
+    recorded_by_command(system.domain_id, tmp_path / "one")
 
 
 def test_a_monitor_judges_labels_of_whoever_publishes_them(systems, domain_id):

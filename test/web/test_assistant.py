@@ -40,7 +40,7 @@ class Robot:
             return {"ok": True, "verdict": check_mission(request["text"], CONTEXT)}
         if request["type"] == "send":
             self.sent.append(request["mission"])
-            return {"ok": True, "message": "the machine has taken the mission"}
+            return {"ok": True, "message": "the robot has taken the mission"}
         if request["type"] == "proposal":
             try:
                 return await self.assistant.decide(request)

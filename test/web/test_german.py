@@ -1,4 +1,4 @@
-"""German on the page: what `skm check` says, why a mission cannot be read or done, why the robot stops."""
+"""German on the page: what a check says, why a mission cannot be read or done, why the robot stops."""
 
 import ast
 import string
@@ -8,10 +8,10 @@ import pytest
 
 import skm_machine.logic
 from skm_machine.logic.patterns import PATTERNS
+from skm_primitives.execution.german import GAP, SENTENCES, in_german
 from skm_primitives.skills.goals import label_sets_of
 from skm_primitives.skills.loading import load_primitives
 from skm_sim.registry import get_domain
-from skm_web.german import GAP, SENTENCES, in_german
 from skm_web.mission_check import MissionContext, check_mission
 
 LOGIC = Path(skm_machine.logic.__file__).parent

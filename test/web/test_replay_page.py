@@ -1,6 +1,7 @@
 """A recording on the page, in a real Chromium; and a machine of hundreds of states that stays usable."""
 
 import asyncio
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -152,3 +153,31 @@ def test_what_a_mission_says_never_becomes_markup(browser):
         until_text(page, "#labels", evil)
         until_text(page, "#where", evil)
         assert page.locator("img[src=x]").count() == 0
+
+
+GUESS = """() => {
+  const line = document.querySelector("#scene .guess").getAttribute("points").split(" ");
+  return line.map((point) => point.split(",").map(Number));
+}"""
+RINGS = """[...document.querySelectorAll("#scene .shunned")].map((ring) =>
+  ["cx", "cy", "rx"].map((name) => Number(ring.getAttribute(name))))"""
+
+
+def test_a_way_that_learned_skills_will_choose_is_a_guess_around_what_is_avoided(browser, tmp_path):
+    path = tmp_path / "safety.mcap"
+    mission = "F(button & X F cylinder) & G !region"
+    assert main(["run", "safety", mission, "--seed", "95", "--record", str(path)]) == 0
+    hub = Hub()
+    replay = replay_file(path, hub)
+    with PageServer(hub, replay.handle) as server, page_at(browser, server.url) as page:
+        replay.seek(3.0)
+        page.wait_for_selector("#scene .guess")
+        until_text(page, "#way-note", "a guess")
+        until_text(page, "#words", "going for cylinder, about ")
+        rings = page.evaluate(RINGS)
+        assert len(rings) == 2, "both regions are marked"
+        way = page.evaluate(GUESS)
+        assert len(way) > 2, "straight ahead lies a region"
+        for x, y in way[1:-1]:
+            assert all(math.hypot(x - cx, y - cy) >= r for cx, cy, r in rings)
+    replay.stop()

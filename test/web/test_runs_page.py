@@ -74,23 +74,31 @@ def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder
     assert not (folder / "one.mcap").exists()
 
 
+def axe_finds_nothing(page):
+    """In both themes."""
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
 def test_two_runs_are_compared_on_one_time_line(folder):
     hub = Hub()
     library = RunLibrary(folder, hub)
     server = PageServer(hub, library.handle, downloads=library.file)
     with server, chromium() as browser, page_at(browser, server.url) as page:
+        page.wait_for_selector("[data-file='one.mcap'] .link")
+        axe_finds_nothing(page)
         page.click("[data-file='one.mcap'] .link")
         until_text(page, "#where", "one.mcap")
+        axe_finds_nothing(page)
         page.click("[data-file='two.mcap'] [title^=compare]")
         until_text(page, "#other-title", "two.mcap")
         until_text(page, "#other-words", "going for mail")
         until_text(page, "#words", "Going for coffee")
         longest = max(library._replay.length, library._other.length)
         until(page, f"Math.abs(document.querySelector('#time').max - {longest}) < 0.02")
-        for theme in ("light", "dark"):
-            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-            found = Axe().run(page)
-            assert found.violations_count == 0, found.generate_report()
+        axe_finds_nothing(page)
         page.focus("#time")
         page.keyboard.press("End")
         until_text(page, "#other-words", "Done after")

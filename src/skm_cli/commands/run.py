@@ -105,7 +105,6 @@ def run(args: argparse.Namespace) -> int:
     from skm_primitives import load_primitives, make_policy, run_episode  # noqa: PLC0415
     from skm_primitives.execution.mission_run import usual_limit  # noqa: PLC0415
     from skm_primitives.planning.feasibility_report import unlearned  # noqa: PLC0415
-    from skm_primitives.planning.outlook import risks_from  # noqa: PLC0415
     from skm_sim import get_domain  # noqa: PLC0415
 
     text = mission_text(args)
@@ -128,6 +127,8 @@ def run(args: argparse.Namespace) -> int:
     options = start_options(args.start)
     risks: tuple[Risk, ...] = ()
     if mission.events:
+        from skm_primitives.planning.outlook import risks_from  # noqa: PLC0415
+
         observation, _ = env.reset(seed=args.seed, options=options)  # as the run will
         risks = risks_from(policy, primitives, observation)
     _tell(risks)
@@ -147,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
             events=events,
             recorder=recorder,
         )
-    film.save(env, mission, primitives.gamma, episode)
+    film.save(env, mission, primitives, episode)
     env.close()
     document = {
         "domain": args.domain,

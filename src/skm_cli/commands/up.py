@@ -110,7 +110,7 @@ def _systems() -> dict[str, System]:
     try:
         from skm_ros.graph import load_systems  # noqa: PLC0415
     except ImportError as error:
-        raise SkmError(f"{error}; `make setup` installs what the nodes need") from error
+        raise SkmError(f"{error}; `make demo` installs what the nodes need") from error
     return dict(load_systems())
 
 

@@ -126,7 +126,7 @@ def mission_document(mission: Mission, analysis: Analysis) -> dict[str, Any]:
         "co_safe": machine.co_safe,
         "can_fail": analysis.can_fail,
         "infinite": machine.endless,
-        "reading": reading_document(mission),
+        "reading": None if mission.reading is None else mission.reading.document(),
         "witness": as_lists(analysis.witness),
         "counterexample": as_lists(analysis.counterexample),
     }
@@ -153,14 +153,6 @@ def _steps(span: tuple[int, int] | None) -> str:
         return ""
     least, most = span
     return f"{least}" if least == most else f"{least}–{most}"
-
-
-def reading_document(mission: Mission) -> dict[str, Any] | None:
-    """Return how a mission was read, for programs; None where its file says it."""
-    reading = mission.reading
-    if reading is None:
-        return None
-    return {"recurring": reading.recurring, "why": reading.why, "other": reading.other}
 
 
 def _edges(meant: Meaning) -> Iterator[Edge]:

@@ -7,7 +7,6 @@ from typing import Any
 from rich.markup import escape
 
 from skm_cli.output import console, counted
-from skm_cli.reports.check import reading_document
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
 from skm_primitives import Episode, Policy, Primitives
@@ -17,20 +16,17 @@ from skm_primitives.execution.narration import (
     learned_constraints,
     shown_sets,
 )
-from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
-from skm_primitives.planning.large_missions import Plan
 
 
 def run_document(policy: Policy, primitives: Primitives, episode: Episode) -> dict[str, Any]:
     """Return what happened, for programs."""
     mission = policy.mission
     names = mission.machine.names
-    planned = {}
-    if isinstance(policy, LargeMissionPolicy) and policy.first_plan is not None:
-        planned["plan"] = _plan_document(policy.first_plan)
+    plan = getattr(policy, "first_plan", None)  # of a mission in parts
+    planned = {} if plan is None else {"plan": _plan_document(plan)}
     return {
         **planned,
-        "reading": reading_document(mission),
+        "reading": None if mission.reading is None else mission.reading.document(),
         "outcome": episode.outcome,
         "words": _words(policy, primitives, episode),
         "steps": episode.steps,
@@ -79,7 +75,7 @@ def _pursued(
     return None if goal < 0 else (state, primitives.goals[goal].labels)
 
 
-def _plan_document(plan: Plan) -> dict[str, Any]:
+def _plan_document(plan: Any) -> dict[str, Any]:  # noqa: ANN401 - a `large_missions.Plan`
     """Return how good the plan of a mission in parts is, for programs."""
     return {"steps": plan.steps, "at_least": plan.at_least, "cpu_seconds": plan.seconds}
 

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
-from xml.sax.saxutils import escape, quoteattr
 
 from skm_machine.logic.formula import FLAT, Formula
 from skm_machine.logic.printer import to_text
@@ -122,12 +121,17 @@ def _balanced(text: str) -> bool:
 
 def xml_text(text: str) -> str:
     """Return `text` as the content of an XML element, with what XML cannot hold replaced."""
-    return escape(_NOT_XML.sub("\ufffd", text))
+    # Not `xml.sax.saxutils`: it imports urllib, and with it HTTP and SSL.
+    whole = _NOT_XML.sub("\ufffd", text)
+    return whole.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def xml_attribute(text: str) -> str:
     """Return `text` as an XML attribute's value, quotes included."""
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    value = xml_text(text).replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
+    if '"' in value and "'" not in value:
+        return f"'{value}'"
+    return '"' + value.replace('"', "&quot;") + '"'
 
 
 Point: TypeAlias = tuple[float, float]

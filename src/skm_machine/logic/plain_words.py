@@ -369,6 +369,8 @@ class _Reader:
         found = self.tokens[begin : self.index]
         if not found:
             before = f" after '{self.tokens[begin - 1].text}'" if begin else ""
+            if self.token.text == "then" and before == " after ','":
+                raise self._error("'then' comes after a place, without a comma: 'visit A then B'")
             raise self._unexpected(f"expected a place{before}")
         if found[-1].text in JOINS and self.token.kind == "keyword":
             hint = "'then' for what comes after it, ';' for a clause of its own"

@@ -15,16 +15,18 @@ from typing import Final
 
 from skm_machine.events import subsets
 from skm_machine.logic.shortening import telling
+from skm_machine.logic.timed import seconds_text
 from skm_machine.mission import Mission
 from skm_machine.monitor import is_fatal
 from skm_machine.reward_machine import Outcome
 from skm_machine.tracker import Transition
 from skm_primitives.execution.explain import Weighing
+from skm_primitives.execution.german import translated
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.execution.phrases import Phrases
 from skm_primitives.planning.policy import Expectation, best_of_goals
 from skm_primitives.skills.goals import label_sets_of
-from skm_primitives.skills.values import GoalToGoal, Skills
+from skm_primitives.skills.values import GoalToGoal, Skills, hold_of
 from skm_sim.finite_world import FiniteWorld
 
 LabelSet = frozenset[str]
@@ -40,6 +42,8 @@ MOST_NAMES: Final = 5
 MOST_MILESTONES: Final = 6
 MOST_MOVES: Final = 50
 """Moves of the machine, the last ones, among which milestones are looked for."""
+LEAST_STANDING: Final = 1.0
+"""Seconds for which a robot was stopped that are worth a sentence."""
 OVERDUE: Final = 10
 """Steps after which something is said to be overdue: estimates are often wrong by a few."""
 MOST_TOLD: Final = 1000
@@ -86,13 +90,37 @@ class Ending:
     """The machine's state at the end, and what the robot was going for."""
     overdue: int = 0
     """As in `Situation`."""
+    stood: tuple[float, str] = (0.0, "")
+    """See `Standing`."""
+
+
+class Standing:
+    """For how long a robot was stopped during a mission, and for which reason for the longest."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._since: tuple[str, float] = "", 0.0
+
+    def note(self, reason: str, at: float) -> None:
+        """Take why it is stopped at a moment; empty: it is not."""
+        before, since = self._since
+        if before:
+            self._seconds[before] = self._seconds.get(before, 0.0) + max(0.0, at - since)
+        self._since = reason, at
+
+    def told(self, at: float) -> tuple[float, str]:
+        """Return the seconds in all up to a moment, and the reason of most of them."""
+        self.note(self._since[0], at)
+        most = max(self._seconds, key=lambda reason: self._seconds[reason], default="")
+        return sum(self._seconds.values()), most
 
 
 class Approach:
     """When the machine was to move, by what was said of it, and for how long that is over.
 
     Learned skills expect what they have seen in training. Where the world has nothing of the kind,
-    they go on expecting it, and the robot looks for it: then the first expectation tells more than the last.
+    they go on expecting it, and the robot looks for it: then the first expectation tells more than
+    the last.
     """
 
     def __init__(self) -> None:
@@ -109,11 +137,14 @@ class Approach:
         return late if late >= OVERDUE else 0
 
 
-def steps_away(value: float, gamma: float) -> int | None:
-    """Return how many steps away a goal of this value is, 1 or more; None: out of reach."""
+def steps_away(value: float, gamma: float, hold: int = 1) -> int | None:
+    """Return how many steps away a goal of this value is, 1 or more; None: out of reach.
+
+    A value is discounted once for each decision, which is held for `hold` steps.
+    """
     if value <= 0 or not 0 < gamma < 1:
         return None
-    return 1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma)))
+    return hold * (1 + max(0, round(math.log(min(1.0, value)) / math.log(gamma))))
 
 
 class Narrator:
@@ -125,8 +156,9 @@ class Narrator:
         label_sets: Collection[LabelSet],
         learned: Collection[str] | None = None,
     ) -> None:
-        """`learned`: what the skills have learned to avoid, where they are all that is known of the
-        world; their distances are beliefs then, and so they are told. None: ways are planned.
+        """Tell what skills believe as that, where they are all that is known of the world.
+
+        `learned` is what they have learned to avoid then; None: ways are planned.
         """
         self._mission = mission
         self._learned = None if learned is None else frozenset(learned)
@@ -437,6 +469,15 @@ class Narrator:
     def ended(self, end: Ending, language: str = "en") -> str:
         """Return how a mission ended: what was reached and when, or what failed it, and why."""
         phrases = Phrases(language)
+        said = self._told_of_end(end, phrases)
+        seconds, reason = end.stood
+        good = end.outcome in ("accepted", "satisfied so far")
+        if seconds < LEAST_STANDING or good or not end.began:
+            return said
+        reason = translated(reason.removeprefix("the robot is stopped: "), language)
+        return said + phrases("stood", time=phrases.span(seconds), reason=reason)
+
+    def _told_of_end(self, end: Ending, phrases: Phrases) -> str:
         outcome = phrases("outcome failed" if end.outcome == "failed" else end.outcome)
         if not end.began:
             return phrases("never began", outcome=outcome) + "."
@@ -474,6 +515,9 @@ class Narrator:
 
     def _blame(self, move: Transition, end: Ending, visited: list[str], phrases: Phrases) -> str:
         """Return what failed a mission, which clause forbids it, and what would have been better."""
+        late = self._too_late(move, phrases)
+        if late:
+            return late + (phrases("until then", names=", ".join(visited)) if visited else "")
         goal = self._reached(move, phrases)
         if not goal:
             return "."
@@ -494,8 +538,23 @@ class Narrator:
             return said + phrases("not controlled", goal=goal)
         if any(not self._is_fatal(outcome) for outcome in self._outcomes(move.source)):
             said += phrases("instead", goal=goal)
-        said += "" if end.shielded else phrases("no shield")
-        return said if self._learned is None else said + self._mistaken(goal, named, end, phrases)
+        if self._learned is None:
+            return said + ("" if end.shielded else phrases("no shield"))
+        return said + self._mistaken(goal, named, end, phrases)
+
+    def _too_late(self, move: Transition, phrases: Phrases) -> str:
+        """Return what was not done in time, where a clock has failed the mission; else nothing."""
+        clocks, formula = self._mission.clocks, self._mission.formula
+        if clocks is None or formula is None or not move.labels & self._ticks:
+            return ""
+        tick = next(tick for tick in clocks.ticks if tick.name in move.labels)
+        window, clause = clocks.windows[tick.operator], clocks.texts[tick.operator]
+        about = next((sub for sub in formula.subformulas() if str(sub) == clause), None)
+        names = [] if about is None else list(map(_plain, about.propositions()))
+        if window.last is None or not names:
+            return ""
+        time = seconds_text(window.last).replace("s", " s")
+        return phrases("too late", names=phrases.joined(names), time=time, clause=clause) + "."
 
     def _mistaken(self, goal: str, named: frozenset[str], end: Ending, phrases: Phrases) -> str:
         """Return how skills that were learned come to fail a mission, and what can be done about it."""
@@ -599,16 +658,17 @@ class RunNarrator:
             return None
         if decision.steps:
             return decision.steps
-        gamma, same = run.skills.gamma, self._same_place(run.tracker.state, run.goal)
+        gamma, hold = run.skills.gamma, hold_of(run.skills)
+        same = self._same_place(run.tracker.state, run.goal)
         if len(same) > 1:
             best = best_of_goals(run.values)[1]
-            return steps_away(sum(float(best[alike].max()) for alike in same), gamma)
+            return steps_away(sum(float(best[alike].max()) for alike in same), gamma, hold)
         if isinstance(run.policy, Weighing):
             weights = run.policy.weights_of_goals(run.tracker.state, run.values)
             weight = float(weights[run.goal])
             if weight > 0 and decision.value > 0:
-                return steps_away(decision.value / weight, gamma)
-        return steps_away(run.goal_value, gamma)
+                return steps_away(decision.value / weight, gamma, hold)
+        return steps_away(run.goal_value, gamma, hold)
 
     def _same_place(self, state: int, number: int) -> list[list[int]]:
         """Return the goals of the same place that move the machine as this one does, by label set."""
@@ -638,10 +698,13 @@ class RunNarrator:
         near = self._dangers[state]
         if not near:
             return None
-        return steps_away(float(best_of_goals(run.values)[1][near].max()), run.skills.gamma)
+        nearest = float(best_of_goals(run.values)[1][near].max())
+        return steps_away(nearest, run.skills.gamma, hold_of(run.skills))
 
-    def ended(self, outcome: str, seconds: float = 0.0) -> str:
-        """Return how the run ended."""
+    def ended(
+        self, outcome: str, seconds: float = 0.0, stood: tuple[float, str] = (0.0, "")
+    ) -> str:
+        """Return how the run ended; `stood`: see `Standing`."""
         run, tracker = self._run, self._run.tracker
         goal = run.skills.goals[run.goal].labels if run.goal >= 0 else None
         end = Ending(
@@ -654,6 +717,7 @@ class RunNarrator:
             nearest=self._last_nearest,
             pursued=None if goal is None else (tracker.state, goal),
             overdue=self._overdue,
+            stood=stood,
         )
         return self._narrator.ended(end, self._language)
 

@@ -12,10 +12,10 @@ from skm_primitives.figures.options import Drawn, FigureOptions
 from skm_primitives.planning.skill_runs import SkillRuns
 from skm_primitives.skills.loading import load_primitives
 from skm_sim.arrays import FloatArray
+from skm_sim.artists import STATE_COLOURS
 from skm_sim.spec import DomainSpec
 
 BINS = 10
-COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#4f9d4a", "#8c5a3c", "#3d4653")
 
 
 def really(runs: SkillRuns, gamma: float) -> FloatArray:
@@ -51,7 +51,7 @@ def calibration_figure(runs: Mapping[str, SkillRuns], gamma: float) -> Figure:
     figure = Figure(figsize=(6.4, 5.2), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="#c9c2b3", linewidth=1)
-    for colour, (name, run) in zip(COLOURS, runs.items(), strict=False):
+    for colour, (name, run) in zip(STATE_COLOURS, runs.items(), strict=False):
         real = really(run, gamma)
         axes.scatter(run.predicted, real, s=5, color=colour, alpha=0.25, linewidths=0)
         parts = np.array_split(run.predicted.argsort(), 6)

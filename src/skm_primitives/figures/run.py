@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import atan2, degrees, hypot
@@ -27,10 +27,14 @@ from skm_machine.drawing.canvas import Canvas, words_broken
 from skm_machine.drawing.machine import machine_canvas
 from skm_machine.drawing.svg import svg_document
 from skm_machine.errors import SkmError
+from skm_machine.events import subsets
 from skm_machine.logic.printer import labels_text
+from skm_machine.possible import shown_everywhere
+from skm_machine.skill_machine import plan_possible
 from skm_machine.tracker import Transition
 from skm_primitives.figures.machine import machine_figure
 from skm_sim.arrays import FloatArray
+from skm_sim.artists import INK, ROBOT, STATE_COLOURS
 from skm_sim.registry import symbols
 from skm_sim.scene import Shape
 from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene, extent, gone_look, outline_of, top_of
@@ -41,22 +45,23 @@ from skm_sim.scene_drawing import OVER_EVERYTHING, draw_scene, extent, gone_look
 # Made from a recording alone, so that it can be drawn anywhere, with no ROS and no simulator.
 
 
-COLOURS: Final = ("#2f6fd0", "#e08e1b", "#6a4c93", "#1f8a8c", "#8c5a3c", "#b8518f", "#7a8b2a")
 ACCEPTED: Final = "#2f8f63"
 FAILED: Final = "#c0392b"
-INK: Final = "#26364d"
 MUTED: Final = "#5c6878"
-ROBOT: Final = "#1d6fd8"
 GAP: Final = 10.0
 MARKED: Final = 20
 """Most transitions that are marked along the path."""
 MARK_POINTS: Final = 20.0
+MARK_SIZE: Final = 17.0
+"""Points across a number along the path."""
+LEGEND_GAP: Final = 0.08
+"""Inches between the world and what is written below it."""
 PATH_POINTS: Final = 2.6
 PASS_POINTS: Final = 3.0
 """Where a path runs over itself, earlier passes are wider by so much each, so that all are seen."""
 MOST_PASSES: Final = 3
-NEARBY: Final = 8
-"""Steps before and after a transition from whose places its number keeps away."""
+SIDES: Final = 16
+"""Directions in which the number of a transition is tried."""
 GONE_KEY: Final = (0.6, 0.6, 0.6)
 """The colour that stands for all where the list says how what is gone is drawn."""
 SUFFIXES: Final = (".svg", ".png")
@@ -89,6 +94,8 @@ class RecordedRun:
     """The world, the robot where it was at the end."""
     path: Sequence[Place]
     moves: Sequence[Transition]
+    label_sets: Collection[frozenset[str]] = ()
+    """What can be true in the world: the machine is drawn without what cannot; empty: anything can."""
     gone: Sequence[Shape] = ()
     """What was somewhere during the run and then was there no more, as it was."""
 
@@ -156,9 +163,15 @@ def _machine(run: RecordedRun) -> Canvas | None:
     if run.mission.in_parts:
         return None
     machine = run.mission.machine
-    skills = plan_paper(machine, run.gamma).skills
     colours = {state: state_colour(run, state) for state in range(machine.num_states)}
-    return machine_canvas(machine, skills, outlines=colours)
+    if not run.label_sets or run.mission.clocks is not None:
+        return machine_canvas(machine, plan_paper(machine, run.gamma).skills, outlines=colours)
+    happened = {frozenset(move.labels) for move in run.moves}
+    shown = shown_everywhere(
+        machine, [*run.label_sets, *happened, frozenset()], subsets(run.mission.events)
+    )
+    skills = plan_possible(machine, shown, run.gamma, events=run.mission.events).skills
+    return machine_canvas(machine, skills, outlines=colours, shown=shown)
 
 
 def _pixels(figure: Figure, dpi: int) -> Image.Image:
@@ -187,7 +200,7 @@ def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure
     states = list(dict.fromkeys(state_at(run, place.step) for place in run.path[:-1]))
     title = words_broken(run.mission.text.strip(), 11, 440)
     rows = len(moves) + (len(states) + 3) // 4 + bool(run.gone) + (shown is None)
-    head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2
+    head, foot = 0.22 * len(title) + 0.3, 0.2 * rows + 0.2 + LEGEND_GAP
     low, high = extent(run.scene)
     view = 5.8 * min(1.5, float((high[1] - low[1]) / (high[0] - low[0])))
     width, height = 6.0, view + head + foot
@@ -197,8 +210,9 @@ def run_figure(run: RecordedRun, shown: Sequence[Shape] | None = None) -> Figure
         draw_scene(axes, run.scene, run.gone, symbols())
         _draw_path(axes, run)
         _draw_robot(axes, run)
+        taken = _names(axes)
         for number, move in enumerate(moves, start=1):
-            _mark(axes, run, number, move)
+            _mark(axes, run, number, move, taken)
     else:
         draw_scene(axes, shown, (), symbols())
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
@@ -277,16 +291,21 @@ def _ends(stretch: tuple[Place, Place]) -> frozenset[tuple[float, float]]:
     return frozenset((place.x, place.y) for place in stretch)
 
 
-def _mark(axes: Axes, run: RecordedRun, number: int, move: Transition) -> None:
-    """Put a dot where a transition happened, and its number beside the path there."""
+def _names(axes: Axes) -> list[FloatArray]:
+    """Return the corners of all names in the world, `(2, 2)` in pixels: numbers keep off them."""
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    return [text.get_window_extent(renderer).get_points() for text in axes.texts]
+
+
+def _mark(
+    axes: Axes, run: RecordedRun, number: int, move: Transition, taken: list[FloatArray]
+) -> None:
+    """Put a dot where a transition happened, and its number beside it, where there is most room."""
     if not run.path:
         return
     place = min(run.path, key=lambda place: abs(place.step - move.step))
-    near = [other for other in run.path if abs(other.step - place.step) <= NEARBY]
-    across = place.x - sum(other.x for other in near) / len(near)
-    up = place.y - sum(other.y for other in near) / len(near)
-    length = hypot(across, up)
-    aside = (across / length, up / length) if length > 1e-6 else (0.6, 0.8)
     dot: Look = {
         "mfc": _end_colour(run, move),
         "mec": "white",
@@ -294,10 +313,12 @@ def _mark(axes: Axes, run: RecordedRun, number: int, move: Transition) -> None:
         "zorder": OVER_EVERYTHING + 1,
     }
     axes.plot(place.x, place.y, "o", **dot)
+    aside, box = _free_side(axes, run, place, taken)
+    taken.append(box)
     axes.annotate(
         str(number),
         (place.x, place.y),
-        (MARK_POINTS * aside[0], MARK_POINTS * aside[1]),
+        tuple(aside),
         textcoords="offset points",
         size=8,
         weight="bold",
@@ -308,6 +329,35 @@ def _mark(axes: Axes, run: RecordedRun, number: int, move: Transition) -> None:
         arrowprops={"arrowstyle": "-", "color": INK, "lw": 0.8},
         zorder=OVER_EVERYTHING + 2 + number,
     )
+
+
+def _free_side(
+    axes: Axes, run: RecordedRun, place: Place, taken: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return where to put a number beside a place, in points from there, and its box in pixels.
+
+    Of `SIDES` it is the one that is inside the world, covers no name and no other number, and has
+    the path farthest away.
+    """
+    to_pixels: Any = axes.transData
+    per_point = axes.figure.dpi / 72
+    here = to_pixels.transform((place.x, place.y))
+    path = to_pixels.transform([(other.x, other.y) for other in run.path])
+    world = axes.get_window_extent()
+    best, least = None, np.inf
+    for angle in np.linspace(0.0, 2 * np.pi, SIDES, endpoint=False):
+        aside: FloatArray = MARK_POINTS * np.array([np.cos(angle), np.sin(angle)])
+        middle = here + per_point * aside
+        half = per_point * MARK_SIZE / 2
+        box: FloatArray = np.array([middle - half, middle + half])
+        covered = sum(bool((box[0] < b[1]).all() and (b[0] < box[1]).all()) for b in taken)
+        outside = not (world.contains(*box[0]) and world.contains(*box[1]))
+        near = half / max(1.0, float(np.hypot(*(path - middle).T).min()))
+        cost = 4 * covered + 2 * outside + near
+        if cost < least:
+            best, least = (aside, box), cost
+    assert best is not None
+    return best
 
 
 def _list(
@@ -322,7 +372,7 @@ def _list(
     """Write what the colours and numbers mean below the world."""
     names = run.mission.machine.names
     width, height = figure.get_size_inches()
-    y = foot - 0.1
+    y = foot - 0.1 - LEGEND_GAP
     if ends:
         ring: Look = {"marker": "o", "mfc": "white", "mec": INK, "mew": 1.6, "ms": 7, "ls": ""}
         robot: Look = {"marker": (3, 0, -90), "mfc": ROBOT, "mec": "white", "ms": 11, "ls": ""}
@@ -379,7 +429,7 @@ def state_colour(run: RecordedRun, state: int) -> str:
     machine = run.mission.machine
     if state in machine.failure:
         return FAILED
-    return ACCEPTED if state in machine.terminal else COLOURS[state % len(COLOURS)]
+    return ACCEPTED if state in machine.terminal else STATE_COLOURS[state % len(STATE_COLOURS)]
 
 
 # The film of a run: its picture as it grows, frame by frame, in seconds.
@@ -393,6 +443,8 @@ FINER: Final = 2
 """Frames are drawn so much larger, and made smaller then: smooth edges."""
 CORNERS: Final = 40
 """Corners of a circle."""
+ARROW: Final = ((1.0, 0.0), (-0.6, 0.75), (-0.6, -0.75))
+"""The robot's corners: ahead, and to its left."""
 
 ToPixels = Callable[[FloatArray], FloatArray]
 
@@ -441,14 +493,28 @@ class _Pen:
             for start, end, colour in zip(points, points[1:], self._colours, strict=False):
                 draw.line([start, end], fill=colour, width=self._width)
         if points:
-            x, y = points[-1]
-            size = 2 * self._width
-            box = [x - size, y - size, x + size, y + size]
-            draw.ellipse(box, fill=self._colours[number], outline="white", width=3)
+            size = 3 * self._width
+            forward = self._forward(number)
+            corners = [
+                (points[-1][0] + size * x, points[-1][1] + size * y)
+                for x, y in np.array(ARROW) @ np.array([forward, [-forward[1], forward[0]]])
+            ]
+            draw.polygon(corners, fill=ROBOT, outline="white", width=3)
         state = self._run.mission.machine.names[state_at(self._run, number)]
         corner = image.width - 12, 12
         draw.text(corner, f"step {number}, {state}", fill=INK, font=self._font, anchor="ra")
         return image.reduce(FINER)
+
+    def _forward(self, number: int) -> FloatArray:
+        """Return where the robot looks, in pixels: as it has moved last, at first as it moves next."""
+        moved = np.diff(self._path, axis=0)
+        moves = np.flatnonzero(np.hypot(*moved.T) > 1e-6) if len(moved) else np.array([], int)
+        if not len(moves):
+            return np.array([1.0, 0.0])
+        before = moves[moves < number]
+        latest = moved[before[-1] if len(before) else moves[0]]
+        forward: FloatArray = latest / np.hypot(*latest)
+        return forward
 
     def _shape(self, draw: ImageDraw.ImageDraw, shape: Shape) -> None:
         colour = tuple(round(255 * part) for part in shape.colour)

@@ -43,7 +43,10 @@ Not more for goals that are far: of 300 runs of Safety (tasks 3 and 5, seed 777)
 LEAST_GAIN: Final = 0.01
 """Steps that count as nearer: a robot at rest sees its value creep up by rounding forever."""
 PENALTY: Final = math.log(0.5)
-"""What each missed deadline adds to the logarithm of a goal's worth."""
+"""What each missed deadline adds to the logarithm of a goal's worth.
+
+`python benchmarks/ablations.py --tasks 5 --runs 1000 --seed 6001 --without penalty`: 3 lost and 64.6
+steps as it is, 12 and 59.5 without."""
 LATE: Final = 6
 """Steps for which a robot that is late takes actions that are nearly as good.
 
@@ -298,7 +301,9 @@ def _batched(array: Float32Array, dimensions: int) -> Float32Array:
 REPEAT_STEPS: Final = 10
 """How many steps further away a goal counts for each time that the action was tried here before.
 
-Without this memory the mean ratio of Moving Targets falls from 0.985 to 0.929."""
+Without this memory the mean ratio of Moving Targets falls from 0.985 to 0.929.
+`python benchmarks/ablations.py --domain moving_targets --tasks 2 --runs 340 --seed 6102 --without
+memory`: 3.491 rounds as it is, 3.303 without, and 4 runs without any."""
 KEPT_OBSERVATIONS: Final = 1000
 """How many observations are remembered: those that were seen last."""
 

@@ -12,13 +12,9 @@ from gymnasium.spaces import Box
 from skm_machine.errors import SkmError, did_you_mean
 from skm_machine.mission import Mission
 from skm_primitives.planning.base_policy import BasePolicy
-from skm_primitives.planning.label_set_policies import GroundedGoalPolicy, goals_of_mission
-from skm_primitives.planning.large_mission_policy import LargeMissionPolicy
-from skm_primitives.planning.paper import ComposedValuesPolicy, PaperPolicy
 from skm_primitives.planning.place_graph import cells_of
 from skm_primitives.planning.policies import ProductPolicy
 from skm_primitives.planning.policy import Decision, Policy
-from skm_primitives.planning.reach_avoid import ReachAvoidPolicy
 from skm_primitives.skills.values import AnyGoalValues, Skills
 from skm_sim.finite_world import FiniteWorld
 from skm_sim.plugins import PluginError, Plugins
@@ -83,6 +79,10 @@ def make_policy(
     if mission.in_parts:
         cells = cells_of(skills)
         if planner == "product" and cells is not None and not slip:
+            from skm_primitives.planning.large_mission_policy import (  # noqa: PLC0415
+                LargeMissionPolicy,
+            )
+
             return LargeMissionPolicy(mission, skills, cells)
         mission = mission.whole  # refused, if it is too large for one machine
     policy = _make_policy(mission.planned, skills, planner, slip, possible_only=possible_only)
@@ -99,6 +99,12 @@ def _make_policy(
         )
     if planner not in EVERY_PLANNER:
         return _checked(planner, INSTALLED.call(planner, mission, skills), skills)
+    # Each planner is imported where it is asked for: a command that runs one waits for no other.
+    if planner in ("values", "paper", "printed"):
+        from skm_primitives.planning.paper import (  # noqa: PLC0415
+            ComposedValuesPolicy,
+            PaperPolicy,
+        )
     if planner == "values":
         return ComposedValuesPolicy(mission, skills)
     if planner in ("paper", "printed"):
@@ -107,7 +113,14 @@ def _make_policy(
     behind = skills.world_model
     if isinstance(behind, FiniteWorld):
         return ProductPolicy(mission, skills, behind, slip)
+    from skm_primitives.planning.label_set_policies import (  # noqa: PLC0415
+        GroundedGoalPolicy,
+        goals_of_mission,
+    )
+
     if behind.avoiding is not None:
+        from skm_primitives.planning.reach_avoid import ReachAvoidPolicy  # noqa: PLC0415
+
         return ReachAvoidPolicy(mission, skills, behind)
     selected = goals_of_mission(mission, skills)
     fewer = isinstance(skills.action_space, Box) and 0 < len(selected) < len(skills.goals)

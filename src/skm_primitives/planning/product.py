@@ -23,7 +23,7 @@ import numpy as np
 
 from skm_machine.errors import SkmError
 from skm_machine.reward_machine import RewardMachine
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.arrays import BoolArray, FloatArray, IntArray, distinct
 from skm_sim.finite_world import FiniteWorld, Predecessors, expand, inverse
 
 Node = tuple[int, int, int]
@@ -338,7 +338,7 @@ class Product:
             place, counter = np.divmod(rest, counters)
             reached, owner = expand(first, leads, place)
             arrivals = (state[owner] * places + reached) * counters + counter[owner]
-            arrivals = np.unique(arrivals[~arrived[arrivals]])
+            arrivals = distinct(arrivals[~arrived[arrivals]])
             arrived[arrivals] = True
             found = []
             for event in range(len(self.happenings)):
@@ -348,7 +348,7 @@ class Product:
                     committed = [some + (way - promising) * places * counters for way in ways]
                     read += [each[self.keeps(event * self.size + each)] for each in committed]
                 found += [self.lands(event * self.size + each) for each in read]
-            nodes = np.unique(np.concatenate(found))
+            nodes = distinct(np.concatenate(found))
             if self.world.ended is not None:
                 ended = self.world.ended[nodes // counters % places]
                 met[nodes[ended]] = True
@@ -365,7 +365,7 @@ class Product:
         return {
             state: {
                 self.world.label_sets[index]
-                for index in np.unique(self.label_ids[arrivals[state]]).tolist()
+                for index in distinct(self.label_ids[arrivals[state]]).tolist()
             }
             for state in np.flatnonzero(nodes.any(axis=(1, 2))).tolist()
         }

@@ -19,7 +19,6 @@ from skm_machine.errors import SkmError
 from skm_machine.mission import Mission
 from skm_primitives.planning.policy import Decision, Policy, action_ranks
 from skm_primitives.planning.product import mission_product
-from skm_primitives.planning.safety import ValueShield
 from skm_primitives.planning.solvers import lost_arrivals
 from skm_primitives.skills.values import (
     AnyGoalValues,
@@ -127,6 +126,9 @@ def make_shield(mission: Mission, skills: Skills) -> AnyShield | None:
     if mission.machine.epsilon_transitions or mission.in_parts:
         return None
     if isinstance(behind, GoalToGoal):
+        # Brings the networks' side along, which finite worlds do without.
+        from skm_primitives.planning.safety import ValueShield  # noqa: PLC0415
+
         return ValueShield(mission, skills)
     try:
         return Shield(mission, behind)

@@ -28,7 +28,7 @@ from skm_machine.errors import UnsupportedMissionError
 from skm_machine.events import Counterexample, subsets
 from skm_machine.reward_machine import RewardMachine
 from skm_primitives.planning.product import Node, Product, members, mission_product
-from skm_sim.arrays import BoolArray, FloatArray, IntArray
+from skm_sim.arrays import BoolArray, FloatArray, IntArray, distinct
 from skm_sim.finite_world import FiniteWorld
 
 NONE: Final = -1
@@ -76,18 +76,18 @@ def steps_to(
         answers, _ = product.arrivals(readings)
         if every:
             # Several readings may answer the same choice of events; it counts once.
-            answers = np.unique(answers[~answered[answers]])
+            answers = distinct(answers[~answered[answers]])
             answered[answers] = True
             found, count = np.unique(answers % size, return_counts=True)
             unanswered[found] -= count
             found = found[unanswered[found] == 0]
         else:
             found = answers % size
-            found = np.unique(found[arriving[found] == FAR])
+            found = distinct(found[arriving[found] == FAR])
         arriving[found] = level
         nodes, _ = product.sources(found, any_outcome=any_outcome)
         # Breadth first: the first level that a node is found in is its number of steps.
-        nodes = np.unique(nodes[steps[nodes] == FAR])
+        nodes = distinct(nodes[steps[nodes] == FAR])
         if going_on is not None:
             nodes = nodes[going_on[nodes]]
         steps[nodes] = level
@@ -111,10 +111,10 @@ def possible(product: Product, *, endless: bool) -> BoolArray:
     while True:
         found: BoolArray = np.zeros(product.size, np.bool_)
         frontier = product.sources(product.arrivals(paid)[0], any_outcome=True)[0]
-        frontier = np.unique(frontier)
+        frontier = distinct(frontier)
         while len(frontier):
             found[frontier] = True
-            earlier = np.unique(product.one_step_before(frontier)[0])
+            earlier = distinct(product.one_step_before(frontier)[0])
             frontier = earlier[~found[earlier]]
         # Rewards after which none can follow are dropped until nothing changes: the greatest fixed
         # point.
@@ -217,7 +217,7 @@ def settle(
         at = at[best]
         paid[at], steps[at] = pay[best], step[best]
         bucket = np.floor(length[at]).astype(np.int64)
-        for number in np.unique(bucket).tolist():
+        for number in distinct(bucket).tolist():
             waiting.setdefault(number, []).append(at[bucket == number])
 
     for at, found, pay in rewarded:
@@ -226,7 +226,7 @@ def settle(
         number = min(waiting)
         at = np.concatenate(waiting.pop(number))
         # A node is queued anew each time it gets shorter: stale entries are dropped here.
-        at = np.unique(at[~settled[at] & (np.floor(length[at]) == number)])
+        at = distinct(at[~settled[at] & (np.floor(length[at]) == number)])
         settled[at] = True
         if len(at):
             earlier, owner, added = before(at)
@@ -263,7 +263,7 @@ class Lengths:
             rewarded = [(self._sources, found, self._paid[self._owner])]
             ways = settle(product.size, rewarded, product.one_step_before)
             length = ways.length
-            ends = np.unique(ways.paid[ways.paid != NONE])
+            ends = distinct(ways.paid[ways.paid != NONE])
             lands = product.lands(ends)
             # Nothing can be had after any reward, so what lies behind it counts for nothing.
             if not np.isfinite(length[lands]).any():
@@ -430,7 +430,7 @@ def _log_values(product: Product, gamma: float, slip: float) -> Values:
     dense = product.dense()
     per_state = product.shape[1] * product.shape[2]
     targets = [
-        [*np.unique(dense.lands[state] // per_state).tolist(), *product.ways(state)[1:]]
+        [*distinct(dense.lands[state] // per_state).tolist(), *product.ways(state)[1:]]
         for state in range(len(being))
     ]
     flat = being.reshape(-1)
@@ -604,7 +604,7 @@ def doomed(product: Product, exempt: BoolArray | None = None) -> IntArray:
             hopes[answers] -= count
             answers = answers[hopes[answers] == 0]
         found = answers % product.size
-        found = np.unique(found[~(lost_arrival[found] | failed[found])])
+        found = distinct(found[~(lost_arrival[found] | failed[found])])
         lost_arrival[found] = True
         nodes, count = np.unique(freely.sources(found, any_outcome=False)[0], return_counts=True)
         choices[nodes] -= count

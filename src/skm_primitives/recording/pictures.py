@@ -1,8 +1,8 @@
 """Pictures of the world in recordings: as PNG files, not as pixels.
 
-A simulator sends a megabyte of pixels a second. A file grows for as long as its mission is under way, and
-is compacted only after it, so pictures are packed as they come. They keep their topic, and are of the type
-that image tools of ROS, and Foxglove, have for them.
+A simulator sends megabytes of pixels a second. A file grows for as long as its mission is under way,
+and is compacted only after it, so pictures are packed as they come. They keep their topic, and are of
+the type that image tools of ROS, and Foxglove, have for them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def png(message: Any) -> bytes | None:  # noqa: ANN401 - a sensor_msgs/Image
 
 
 def packed(data: bytes) -> bytes | None:
-    """Return a sensor_msgs/Image as a sensor_msgs/CompressedImage, both as bytes; None if it is not packed."""
+    """Return an Image as a CompressedImage, both as bytes; None if it is not packed."""
     message = codec_of(PIXELS).decode(data)
     file = png(message)
     if file is None:

@@ -237,6 +237,11 @@ class _Tried:
                 f"the policy for '{names}' never arrived in {self.episodes} episodes of"
                 f" {self.steps} steps"
             )
+        elif missed := self.episodes - len(self.arrivals):
+            yield (
+                f"the policy for '{names}' did not arrive in {missed} of {self.episodes} episodes of"
+                f" {self.steps} steps: missions end without progress there; learn it for longer"
+            )
         for name in sorted(set(spec.constraints) - goal.labels):
             if count := self.touched.get(name, 0):
                 yield (

@@ -19,6 +19,7 @@ from skm_ros.client.ros_client import RosClient
 from skm_ros.conversions import OUTCOMES
 from skm_ros.markers import scene_of
 from skm_ros.step_time import step_seconds
+from skm_sim.scene import WAY
 
 SETTLE_SECONDS: Final = 5.0
 """How long to wait for the markers of the mission's last state."""
@@ -98,7 +99,7 @@ class Recording:
             gamma=self._primitives.gamma,
             outcome=OUTCOMES[result.outcome],
             steps=int(result.steps),
-            scene=scene_of(scene),
+            scene=[shape for shape in scene_of(scene) if shape.group != WAY],
             path=path,
             moves=[
                 Transition(
@@ -106,6 +107,7 @@ class Recording:
                 )
                 for move in result.transitions
             ],
+            label_sets={frozenset(goal.labels) for goal in self._primitives.goals},
             gone=scene_of(MarkerArray(markers=gone)),
         )
 
@@ -138,12 +140,12 @@ class Recording:
             self._join(stamp)
 
     def _compare(self, message: MarkerArray, stamp: int) -> None:
-        """Note what is no longer where it was; the robot, and names, are not meant."""
+        """Note what is no longer where it was; the robot, its planned way, and names are not meant."""
         before = self._objects
         self._objects = {
             (marker.ns, marker.pose.position.x, marker.pose.position.y): marker
             for marker in message.markers
-            if marker.ns != "robot" and marker.type != Marker.TEXT_VIEW_FACING
+            if marker.ns not in ("robot", WAY) and marker.type != Marker.TEXT_VIEW_FACING
         }
         gone = [marker for shape, marker in before.items() if shape not in self._objects]
         if gone:

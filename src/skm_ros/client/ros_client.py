@@ -31,15 +31,16 @@ def require_ros() -> None:
         import rclpy  # noqa: F401, PLC0415
     except ImportError as error:
         raise NoRosError(
-            f"ROS 2 cannot be imported ({error}). Run `make setup` in skm's folder and use "
+            f"ROS 2 cannot be imported ({error}). Run `make demo` in skm's folder and use "
             ".venv/bin/skm; or source your own ROS 2 and the workspace that skm was built in."
         ) from error
     try:
         import skm.msg  # noqa: F401, PLC0415
     except ImportError as error:
         raise NoRosError(
-            f"skm's ROS interfaces cannot be imported ({error}). Build them with `make setup`, or "
-            "with `colcon build` under your own ROS 2, and source the workspace."
+            f"skm's ROS interfaces cannot be imported ({error}). Build them with "
+            "`python tools/build_interfaces.py` in skm's folder (`make demo` does), or with "
+            "`colcon build` under your own ROS 2, and source the workspace."
         ) from error
 
 

@@ -629,6 +629,7 @@ class BridgeNode(SkmNode):
             status.blocked_by = status.blocked_by or navigation.trouble
         else:
             status.distance_remaining = self._distance(now)
+            status.blocked_by = status.blocked_by or self._drive.trouble
         if self._skills is not None:
             moves = (
                 0

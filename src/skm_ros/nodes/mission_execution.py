@@ -422,9 +422,8 @@ class Execution:
         feedback.navigation_time = duration(time.monotonic() - self.began_at)
         feedback.distance_remaining = status.distance_remaining
         feedback.number_of_recoveries = status.number_of_recoveries
-        if self.run is not None and left and 0 < self.run.goal_value < 1:
-            steps = 1 + math.log(self.run.goal_value) / math.log(self.run.skills.gamma)
-            feedback.estimated_time_remaining = duration(steps * left)
+        if left and self.goal_steps:  # as the words say it
+            feedback.estimated_time_remaining = duration(self.goal_steps * left)
         self.node.missions.feed_back(self._feedback)
 
     # The end
@@ -470,8 +469,9 @@ class Execution:
         if self.outcome == Result.UNKNOWN:
             return self._narrator.where
         if not self._ending:
-            seconds = time.monotonic() - self.began_at
-            self._ending = self._narrator.ended(OUTCOMES[self.outcome], seconds)
+            now, outcome = time.monotonic(), OUTCOMES[self.outcome]
+            stood = self.steps.standing.told(now)
+            self._ending = self._narrator.ended(outcome, now - self.began_at, stood)
         return self._ending
 
     @property

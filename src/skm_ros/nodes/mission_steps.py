@@ -22,6 +22,7 @@ from skm_machine.errors import SkmError
 from skm_machine.logic.printer import labels_text
 from skm_machine.logic.timed import NANOSECONDS
 from skm_primitives.execution.mission_run import MissionRun
+from skm_primitives.execution.narration import Standing
 from skm_primitives.execution.replanning import Plan
 from skm_primitives.planning.policy import Decision, Expectation
 from skm_ros.nodes.mission_interface import MissionNode
@@ -69,6 +70,8 @@ class MissionSteps:
         self.stop_reason = ""
         """Why the robot is stopped while the mission goes on; empty if it is not."""
         self._stopped_since = 0.0
+        self.standing = Standing()
+        """For how long it was stopped, and why."""
         self._waits_for_robot = False
         self.heard_at = self._got_on_at = time.monotonic()
         self._recoveries, self._tried_at = 0, -math.inf
@@ -434,11 +437,13 @@ class MissionSteps:
             self._node.counts["stops in a mission"] += 1
         if reason != self.stop_reason:
             self.stop_reason = reason
+            self.standing.note(reason, time.monotonic())
             self._node.on_stopped(reason)
 
     def _release(self) -> None:
         if self.stop_reason:
             self.stop_reason = ""
+            self.standing.note("", time.monotonic())
             self._node.on_stopped("")
 
     def watch(self, now: float) -> None:

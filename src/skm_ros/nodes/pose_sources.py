@@ -16,7 +16,7 @@ from skm_machine.errors import SkmError
 from skm_ros.conversions import ConversionError
 from skm_ros.nodes.skm_node import SkmNode
 from skm_ros.robot_messages import amcl_spread, amcl_value, odometry_value, transform_value
-from skm_sim.robots.pose import REST, Velocity, combined, inverse
+from skm_sim.robots.pose import REST, Velocity, between, combined, inverse
 from skm_sim.robots.walls import Pose
 
 Listener: TypeAlias = Callable[[Pose, Velocity, float, Any], None]
@@ -87,6 +87,8 @@ class OdometrySource:
         """Stamps, and where the robot was then by its odometry."""
         self._found: tuple[float, Pose] | None = None
         """What the localiser has said, and when it was so."""
+        self._awaited = False
+        """Whether odometry is still to come from when the localiser's last pose was so."""
         self._uncertain = ""
         self._frames = Frames(frames) if frames else None
         self._frame: Pose | None = None if pose else (0.0, 0.0, 0.0)
@@ -132,7 +134,7 @@ class OdometrySource:
             return
         stamp = _seconds(message.header.stamp)
         self._odometry.append((stamp, place))
-        if self._found is not None and self._frame is None:
+        if self._found is not None and (self._frame is None or self._awaited):
             self._align()
         if self._frame is not None:
             pose = combined(self._frame, place)
@@ -174,12 +176,28 @@ class OdometrySource:
         """
         assert self._found is not None
         when, found = self._found
-        then = self._odometry[-1][1]
-        if when and self._odometry[0][0] <= when and self._odometry[-1][0] - when < KEPT_SECONDS:
-            then = min(self._odometry, key=lambda kept: abs(kept[0] - when))[1]
+        then, late = self._odometry[-1][1], self._odometry[-1][0] - when
+        # The robot may have turned since the last reading: the next is waited for, if there is a frame.
+        self._awaited = bool(when) and -KEPT_SECONDS < late < 0
+        if self._awaited and self._frame is not None:
+            return
+        if when and self._odometry[0][0] <= when and late < KEPT_SECONDS:
+            then = self._odometry_at(when)
         elif when and when < self._odometry[0][0]:
             then = self._odometry[0][1]
         self._frame = combined(found, inverse(then))
+
+    def _odometry_at(self, when: float) -> Pose:
+        """Return where the robot was by its odometry; between two readings it may turn by much."""
+        later: tuple[float, Pose] | None = None
+        for kept in reversed(self._odometry):
+            if kept[0] <= when:
+                if later is None or later[0] <= kept[0]:
+                    return kept[1]
+                part = (when - kept[0]) / (later[0] - kept[0])
+                return between(kept[1], later[1], part)
+            later = kept
+        return self._odometry[0][1]
 
 
 def _seconds(stamp: Any) -> float:  # noqa: ANN401 - builtin_interfaces/Time

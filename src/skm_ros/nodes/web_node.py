@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -177,7 +178,7 @@ class PageCommands:
         handle = await self._asked(lambda: self._missions.send_goal_async(goal))
         if not handle.accepted:
             return {"ok": False, "message": "the machine takes no mission now"}
-        return {"ok": True, "message": "the machine has taken the mission"}
+        return {"ok": True, "message": "the robot has taken the mission"}
 
     async def _on_cancel(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         wanted = CancelGoal.Request()  # no goal's id and no time: every goal, of any client
@@ -259,7 +260,7 @@ class PageCommands:
         def ask() -> None:
             begin().add_done_callback(on_done)
 
-        self._node.executor.create_task(ask)
+        self._node.do_soon(ask)
         return await asyncio.wait_for(asyncio.wrap_future(answer), ANSWER_SECONDS)
 
 
@@ -332,6 +333,8 @@ class WebNode(SkmNode):
         self._waiting: dict[str, list[bytes]] = {}
         """Messages that have come and are not read, by topic."""
         self._heard: dict[str, float] = {}
+        self._early: list[Callable[[], Any]] = []
+        """What pages wanted done before the node had an executor."""
         self._updates = 0
         self._places_at = 0.0
         self._library: RunLibrary | None = None
@@ -379,9 +382,19 @@ class WebNode(SkmNode):
             self._deadman = self.create_publisher(Bool, self.setting("deadman"), qos.COMMAND)
             self.create_timer(DEADMAN_SECONDS, self._hold, clock=self.steady_clock)
 
+    def do_soon(self, work: Callable[[], Any]) -> None:
+        """Have something done in the executor's thread; pages may ask before there is one."""
+        with self._lock:
+            self._early.append(work)
+            if self.executor is None:
+                return
+            early, self._early = self._early, []
+        for each in early:
+            self.executor.create_task(each)
+
     def _note_call(self, text: str) -> None:
         """Have a call of an assistant recorded; in the executor's thread, since pages have their own."""
-        self.executor.create_task(self._calls.publish, String(data=text))
+        self.do_soon(partial(self._calls.publish, String(data=text)))
 
     def _recordings(self) -> dict[str, Application]:
         """Return the page of the recordings, where there is a folder of them."""
@@ -411,6 +424,8 @@ class WebNode(SkmNode):
     def _update(self) -> None:
         """Read what has come since the last time."""
         self._updates += 1
+        if self._early:
+            self.do_soon(lambda: None)
         if not self.server.pages and self._updates % UNSEEN_UPDATES:
             return
         with self._lock:

@@ -9,26 +9,27 @@ import gymnasium
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle as Disc
 from matplotlib.patches import Polygon as Outline
 from matplotlib.transforms import Affine2D
 
+from skm_sim import artists
 from skm_sim.arrays import ByteArray, FloatArray
 from skm_sim.artists import ValuePanel
 from skm_sim.maps.building import Building
 from skm_sim.maps.places import Circle, Polygon
-from skm_sim.maps.scene import place_colour
+from skm_sim.maps.scene import place_colour, room_for
 
 # Pictures of a building: the map, its places by name, the cells, and paths over them.
 
 
 LONGEST: Final = 9.0
 """Inches of the picture's longer side."""
-WALL: Final = (0.25, 0.28, 0.32)
+WALL: Final = to_rgb(artists.WALL)
 UNKNOWN: Final = (0.80, 0.81, 0.83)
-PATH: Final = "#1d6fd8"
+PATH: Final = artists.ROBOT
 
 
 def draw_building(axes: Axes, building: Building, *, cells: bool = True) -> None:
@@ -67,9 +68,9 @@ def _draw_place(axes: Axes, building: Building, name: str) -> None:
             axes.add_patch(Disc((shape.x, shape.y), shape.radius, **look))
         elif isinstance(shape, Polygon):
             axes.add_patch(Outline(shape.corners, **look))
-        x0, y0, x1, y1 = shape.bounds
+        x, y = room_for(building, name, shape)
         axes.text(
-            (x0 + x1) / 2, (y0 + y1) / 2, name + unreachable, ha="center", va="center", size=8,
+            x, y, name + unreachable, ha="center", va="center", size=8,
             zorder=6, clip_on=True, bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1},
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 from skm_sim.arrays import BoolArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.places import Circle
+from skm_sim.maps.places import Shape as PlaceShape
 from skm_sim.scene import ROBOT_NAME, Shape
 
 COLOURS: Final = (
@@ -18,7 +19,7 @@ COLOURS: Final = (
     (0.36, 0.72, 0.72), (0.85, 0.56, 0.67), (0.70, 0.70, 0.40), (0.60, 0.48, 0.40),
 )  # fmt: skip
 FORBIDDEN: Final = (0.80, 0.25, 0.22)
-WALL: Final = (0.35, 0.38, 0.42, 1.0)
+WALL: Final = (0.24, 0.27, 0.33, 1.0)
 ROBOT: Final = (0.11, 0.44, 0.85, 1.0)
 ROBOTS: Final = (
     ROBOT[:3], (0.85, 0.37, 0.01), (0.12, 0.55, 0.24), (0.60, 0.20, 0.60), (0.75, 0.60, 0.10),
@@ -28,6 +29,12 @@ ROBOTS: Final = (
 MOST_DOTS: Final = 200
 """Dots of a robot's way that are shown."""
 MOST_WALLS: Final = 600
+NAME_SIZE: Final = (0.12, 0.3)
+"""Metres that a name needs to each side for a letter, and above and below."""
+MOST_TRIED: Final = 500
+"""Cells in which a name is tried."""
+WALL_WIDTH: Final = 0.15
+"""Metres of wall that are drawn around all that is free."""
 
 
 def place_colour(building: Building, name: str) -> tuple[float, float, float]:
@@ -71,7 +78,7 @@ def _fixed(building: Building) -> list[Shape]:
 
 
 def _places(building: Building) -> list[Shape]:
-    """Return discs for circles and, for polygons, the boxes around them."""
+    """Return discs for circles and, for polygons, the boxes around them; each with its name."""
     shapes = []
     for name, parts in building.places.shapes.items():
         colour = (*place_colour(building, name), 0.5)
@@ -80,27 +87,48 @@ def _places(building: Building) -> list[Shape]:
             kind = "cylinder" if isinstance(part, Circle) else "cube"
             middle = (x0 + x1) / 2, (y0 + y1) / 2, 0.01
             shapes.append(Shape(name, kind, middle, (x1 - x0, y1 - y0, 0.02), colour))  # type: ignore[arg-type]
-        text = Shape("name", "text", middle, (0.0, 0.0, 0.3), (0.1, 0.1, 0.1, 1.0), text=name)
-        shapes.append(text)
+            where = (*room_for(building, name, part), 0.01)
+            ink = (0.1, 0.1, 0.1, 1.0)
+            shapes.append(Shape("name", "text", where, (0.0, 0.0, 0.3), ink, text=name))
     return shapes
 
 
+def room_for(building: Building, name: str, part: PlaceShape) -> tuple[float, float]:
+    """Return where in a part of a place its name has most room: free cells, in no other place.
+
+    It is the middle, or else the cell nearest to it of those with more room.
+    """
+    x0, y0, x1, y1 = part.bounds
+    middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    others = [column for column, other in enumerate(building.places.names) if other != name]
+    centres = building.floor.centres
+    free = centres[part.contains(centres) & ~building.labels[:, others].any(axis=1)]
+    if not len(free):
+        return float(middle[0]), float(middle[1])
+    tried = np.vstack([middle, free[:: -(-len(free) // MOST_TRIED)]])
+    box = len(name) * NAME_SIZE[0], NAME_SIZE[1]
+    room = (np.abs(tried[:, None] - free[None]) <= box).all(axis=2).sum(axis=1)
+    best = tried[room == room.max()]
+    x, y = best[np.argmin(np.hypot(*(best - middle).T))].tolist()
+    return x, y
+
+
 def _walls(building: Building) -> list[Shape]:
-    """Return the obstacles next to free floor as boxes: rows of squares, as coarse as it takes."""
+    """Return what is not free as boxes: rectangles of squares, as coarse as it takes."""
     occupancy = building.occupancy
     coarse = 1
     while True:
-        blocked = _edges(~_coarser(occupancy.free, coarse))
-        runs = _runs(blocked)
-        if len(runs) <= MOST_WALLS:
+        blocked = ~_coarser(occupancy.free, coarse)
+        rectangles = _rectangles(blocked & _around(~blocked, WALL_WIDTH / occupancy.resolution))
+        if len(rectangles) <= MOST_WALLS:
             break
         coarse *= 2
     side = occupancy.resolution * coarse
     boxes = []
-    for row, first, last in runs:
-        inner = (first + last) / 2 * side, (row + 0.5) * side
+    for top, bottom, first, last in rectangles:
+        inner = (first + last) / 2 * side, (top + bottom) / 2 * side
         x, y = occupancy.frame.to_frame(inner).tolist()
-        size = (last - first) * side, side, 0.5
+        size = (last - first) * side, (bottom - top) * side, 0.5
         boxes.append(Shape("wall", "cube", (x, y, 0.25), size, WALL, heading=occupancy.frame.yaw))
     return boxes
 
@@ -115,17 +143,28 @@ def _coarser(free: BoolArray, factor: int) -> BoolArray:
     return coarser
 
 
-def _edges(blocked: BoolArray) -> BoolArray:
-    """Return the blocked squares that have a free one beside them."""
-    free = np.pad(~blocked, 1)
-    beside = free[:-2, 1:-1] | free[2:, 1:-1] | free[1:-1, :-2] | free[1:-1, 2:]
-    edges: BoolArray = blocked & beside
-    return edges
+def _around(free: BoolArray, squares: float) -> BoolArray:
+    """Return the squares of the rectangle around all that is free, and of a wall around that."""
+    inside = np.zeros_like(free)
+    rows, columns = np.nonzero(free)
+    if len(rows):
+        wall = max(1, round(squares))
+        low, high = max(0, rows.min() - wall), rows.max() + wall + 1
+        left, right = max(0, columns.min() - wall), columns.max() + wall + 1
+        inside[low:high, left:right] = True
+    return inside
 
 
-def _runs(blocked: BoolArray) -> list[tuple[int, int, int]]:
-    """Return rows of blocked squares as (row, first column, the one after the last)."""
-    change = np.diff(np.pad(blocked, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, first = np.nonzero(change == 1)
-    last = np.nonzero(change == -1)[1]
-    return list(zip(row.tolist(), first.tolist(), last.tolist(), strict=True))
+def _rectangles(blocked: BoolArray) -> list[tuple[int, int, int, int]]:
+    """Return blocked squares as (first row, the one after the last, and the same of columns)."""
+    found = []
+    open_since: dict[tuple[int, int], int] = {}
+    for row in range(len(blocked) + 1):
+        change = np.diff(np.pad(blocked[row : row + 1].any(axis=0), 1).astype(np.int8))
+        ends = np.flatnonzero(change == 1).tolist(), np.flatnonzero(change == -1).tolist()
+        runs = set(zip(*ends, strict=True))
+        for first, last in open_since.keys() - runs:
+            found.append((open_since.pop((first, last)), row, first, last))
+        for run in runs:
+            open_since.setdefault(run, row)
+    return sorted(found)

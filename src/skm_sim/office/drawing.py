@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skm_machine.errors import SkmError
 from skm_sim.arrays import ByteArray, FloatArray
+from skm_sim.artists import STATE_COLOURS, WALL
 from skm_sim.office.env import LEGEND, MOVES, OFFICE_MAP, GridMap, Position
 
 # Small vector drawings of what stands in the office: cup, envelope, desk, plant, room letters.
@@ -239,11 +240,9 @@ def draw_agent(axes: Axes, grid: GridMap, cell: int) -> Circle:
     return ball
 
 
-WALL = "#3d4653"
 FLOOR = "#faf7f0"
 LINES = "#e6e0d4"
 ABSORBING = "#f2b5ab"
-PATH_COLOURS = ("#d1345b", "#1f7a8c", "#e08e1b", "#6a4c93", "#4f9d4a", "#8c5a3c")
 INK = "#222831"
 LUMINANCE = np.array([0.3, 0.59, 0.11])
 CUT = 0.6
@@ -313,7 +312,7 @@ def draw_office(
             draw_icon(axes, proposition, column, row, alpha=1.0 if clear else 0.3)
     _draw_arrows(axes, grid, arrows, floor)
     for index, path in enumerate(paths):
-        colour = PATH_COLOURS[index % len(PATH_COLOURS)]
+        colour = STATE_COLOURS[index % len(STATE_COLOURS)]
         draw_path(axes, grid, path, colour, index)
     if agent is not None:
         draw_agent(axes, grid, agent)
@@ -355,7 +354,7 @@ class OfficeRenderer:
         """Return the map with the path so far and the agent at its end, `(height, width, 3)`."""
         before = set(self._axes.get_children())
         if path:
-            draw_path(self._axes, self._grid, path, PATH_COLOURS[0], end=False)
+            draw_path(self._axes, self._grid, path, STATE_COLOURS[0], end=False)
             draw_agent(self._axes, self._grid, path[-1])
         self._canvas.restore_region(self._background)  # type: ignore[no-untyped-call]
         added = [artist for artist in self._axes.get_children() if artist not in before]

@@ -103,6 +103,11 @@ class Driving(Protocol):
         ...
 
     @property
+    def trouble(self) -> str:
+        """What keeps the robot from getting on although it may move; empty if nothing is known."""
+        ...
+
+    @property
     def stands(self) -> bool:
         """Whether the robot does not move, as far as its readings can tell."""
         ...
@@ -179,6 +184,15 @@ class RobotDrive:
     def obstructed(self, now: float) -> bool:  # noqa: ARG002 - by where it is to go, if that is known
         """Tell whether what stands ahead keeps the robot from going where it is to go."""
         return self.obstacles.blocked
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the robot from getting on although it may move; empty if nothing is known."""
+        if self.obstacles.touching:
+            return (
+                "a wall is closer ahead than the map says: is the robot where it is believed to be?"
+            )
+        return self.motion.trouble
 
     @property
     def stands(self) -> bool:
@@ -492,6 +506,11 @@ class Drive(RobotDrive):
             if abs(off) > FACING:
                 return self._commanded(turn_towards(off, self._limits))
             self.obstacles.blocked = False
+        if self.obstacles.touching:
+            # A curve needs some way ahead, and there is none: beside a wall it turns where it stands.
+            off = self._off_aim(pose)
+            if off is not None and abs(off) > FACING:
+                return self._commanded(turn_towards(off, self._limits))
         wanted = follow(
             pose, self.walk.path, self._chassis, self._allowed, self._config.lookahead_distance
         )

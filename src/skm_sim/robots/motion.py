@@ -55,6 +55,11 @@ class MotionWatch:
         return self._problem if now < self._rests_until else ""
 
     @property
+    def trouble(self) -> str:
+        """That the robot did not move when it was commanded last, also while it is tried again."""
+        return self._problem if self.failures else ""
+
+    @property
     def speed_limit(self) -> float:
         """How fast the robot may be commanded: slowly, after it did not move."""
         return SLOW if self.failures else math.inf

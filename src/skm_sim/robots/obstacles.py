@@ -51,6 +51,11 @@ class ObstacleMonitor:
         self.unknown: FloatArray = np.empty((0, 2))
         """What was seen last that is not on the map, as points of the map frame."""
 
+    @property
+    def touching(self) -> bool:
+        """Whether the robot may not go ahead at all for what is there, on the map or not."""
+        return self.bare_way <= TOUCHING
+
     def look(self, pose: Pose, distances: FloatArray, angles: FloatArray, mount: Pose) -> None:
         """Take a scan, seen from a laser that is mounted there on a robot that is at that pose."""
         usable = np.isfinite(distances) & (distances > 0)
@@ -93,7 +98,7 @@ class ObstacleMonitor:
         be wrong.
         """
         before_walls = 0.0
-        if self.bare_way > TOUCHING:
+        if not self.touching:
             before_walls = max(CREEP, limits.slowing_speed(self.bare_way - REACTION))
         return min(limits.slowing_speed(self.free_way), before_walls)
 

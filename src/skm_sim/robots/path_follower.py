@@ -165,9 +165,9 @@ def follow(
 #
 # A move of a map's floor leads from centre to centre, and may pass a forbidden place by a hair. A
 # robot strays by centimetres. So each cell has a point to go through, near its centre, around
-# which its labels hold and no further constraint does, and a way that passes a constraint too
-# closely bends away from it. Where walls leave no room, the centre and the straight way stay as
-# they are.
+# which its labels hold and no further constraint does, with some room to walls, and a way that
+# passes a constraint too closely bends away from it. Where walls leave no room, the centre and the
+# straight way stay as they are.
 
 
 DIRECTIONS: Final = 8
@@ -175,6 +175,11 @@ RINGS: Final = 3
 """Around a centre, the points that are looked at are on so many circles, `DIRECTIONS` on each."""
 KEPT: Final = 50_000
 ROUNDING: Final = 1e-6
+WALL_ROOM: Final = 0.05
+"""Metres to keep from walls beyond the robot's radius, where there are: a pose errs by half of that."""
+BESIDE_WALL, CONSTRAINED = 3.0, 4.0
+"""What it counts as to be closer to a wall than that, and to have a constraint at a point around: so
+many points around at which only a place's own labels do not hold."""
 PIECES: Final = 8
 """Of a way: as many as are looked at for what is near."""
 
@@ -198,7 +203,8 @@ class ClearancePlanner:
         self._clearance: Clearance | None = None
         if walls is not None:
             occupancy, self._radius = walls
-            self._clearance = Clearance(occupancy, self._radius + 2 * occupancy.resolution)
+            reach = self._radius + WALL_ROOM + 2 * occupancy.resolution
+            self._clearance = Clearance(occupancy, reach)
         angles = np.arange(DIRECTIONS) * math.tau / DIRECTIONS
         self._circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         self.adjust(margin)
@@ -213,34 +219,39 @@ class ClearancePlanner:
         """Return the point by which to go through a cell."""
         centre = self._floor.centres[cell]
         labels = self._places.labels_of(centre[None])[0]
+        if self._is_free(centre[None], WALL_ROOM)[0] and not self._faults(centre[None], labels)[0]:
+            return float(centre[0]), float(centre[1])
         sizes = np.arange(1, RINGS + 1)[:, None, None] / RINGS * self._margin
         tried = np.concatenate([[centre], (centre + sizes * self._circle).reshape(-1, 2)])
         faults = self._faults(tried, labels)
-        if not faults[0]:
-            return float(centre[0]), float(centre[1])
-        best = int(np.where(self._is_free(tried), faults, len(self._circle) + 1.0).argmin())
-        x, y = tried[best]
+        faults += np.where(self._is_free(tried, WALL_ROOM), 0.0, BESIDE_WALL)
+        best = int(np.where(self._is_free(tried), faults, np.inf).argmin())
+        x, y = tried[best] if np.isfinite(faults[best]) else centre
         return float(x), float(y)
 
     def _faults(self, points: FloatArray, labels: BoolArray) -> FloatArray:
         """Return for each point at how many points around it the labels are not as they should be.
 
-        What holds must hold there, and no constraint that does not hold; a point that is wrong
-        itself is as bad as can be.
+        What holds must hold there, and no constraint that does not hold, which counts more; a point that
+        is wrong itself is none.
         """
         around = (points[:, None] + self._margin * self._circle).reshape(-1, 2)
         here, there = self._places.labels_of(points), self._places.labels_of(around)
-        wrong = self._wrong(there, labels).reshape(len(points), -1).sum(axis=1).astype(float)
-        return np.where(self._wrong(here, labels), float(len(self._circle)), wrong)
+        missing, unwanted = (
+            part.reshape(len(points), -1).sum(axis=1) for part in self._wrong(there, labels)
+        )
+        wrong = np.logical_or(*self._wrong(here, labels))
+        return np.where(wrong, np.inf, missing + CONSTRAINED * unwanted)
 
-    def _wrong(self, found: BoolArray, labels: BoolArray) -> BoolArray:
+    def _wrong(self, found: BoolArray, labels: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Tell where labels are missing, and where there are constraints that should not be."""
         missing, unwanted = labels & ~found, found & ~labels & self._forbidden
-        return np.asarray((missing | unwanted).any(axis=1))
+        return np.asarray(missing.any(axis=1)), np.asarray(unwanted.any(axis=1))
 
-    def _is_free(self, points: FloatArray) -> BoolArray:
+    def _is_free(self, points: FloatArray, room: float = 0.0) -> BoolArray:
         if self._clearance is None:
             return np.ones(len(points), np.bool_)
-        return self._clearance.at_least(points, self._radius)
+        return self._clearance.at_least(points, self._radius + room)
 
     def is_clear(self, start: Point, end: Point) -> bool:
         """Tell whether a straight way comes no nearer to a constraint than it may, or starts.

@@ -87,6 +87,16 @@ def combined(first: Pose, second: Pose) -> Pose:
     )
 
 
+def between(first: Pose, second: Pose, part: float) -> Pose:
+    """Return the pose after a part of the way from one pose to another, from 0 to 1."""
+    turned = math.remainder(second[2] - first[2], 2 * math.pi)
+    return (
+        first[0] + part * (second[0] - first[0]),
+        first[1] + part * (second[1] - first[1]),
+        math.remainder(first[2] + part * turned, 2 * math.pi),
+    )
+
+
 def inverse(pose: Pose) -> Pose:
     """Return the pose of the origin in the frame of a pose."""
     x, y, heading = pose

@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Polygon
 from numpy.typing import NDArray
 
 from skm_sim.arrays import ByteArray, FloatArray
-from skm_sim.artists import DrawnRun, PathsPanel
+from skm_sim.artists import STATE_COLOURS, DrawnRun, PathsPanel
 from skm_sim.spec import DomainError, Task
 from skm_sim.trials import ResetOptions
 
@@ -28,7 +28,6 @@ from skm_sim.trials import ResetOptions
 FLOOR = "#faf7f0"
 GRID = "#e6e0d4"
 ROBOT = "#222831"
-PATH_COLOURS = ("#d1345b", "#e08e1b", "#6a4c93", "#1f7a8c", "#8c5a3c", "#4f9d4a")
 MARGIN = 0.25
 
 Phases = Sequence[int] | NDArray[np.integer[Any]] | None
@@ -54,7 +53,7 @@ def draw_path(axes: Axes, path: FloatArray, phases: Phases = None) -> None:
     """Draw a path of poses, from its hollow start; one colour a phase."""
     points = path[:, :2]
     numbers = np.zeros(len(points) - 1, np.int64) if phases is None else np.asarray(phases)
-    colours = [PATH_COLOURS[number % len(PATH_COLOURS)] for number in numbers[: len(points) - 1]]
+    colours = [STATE_COLOURS[number % len(STATE_COLOURS)] for number in numbers[: len(points) - 1]]
     segments = np.stack([points[:-1], points[1:]], axis=1)
     axes.add_collection(LineCollection(list(segments), colors=colours, linewidths=1.8, zorder=3))
     start = {"facecolor": "white", "ec": ROBOT, "lw": 1.2, "zorder": 4}
@@ -145,7 +144,7 @@ def _mark_moves(axes: Axes, run: DrawnRun) -> None:
     """Mark where the machine moved, and where it was rewarded."""
     path = np.array(run.path)
     for step, target, reward in run.moves:
-        colour = PATH_COLOURS[target % len(PATH_COLOURS)]
+        colour = STATE_COLOURS[target % len(STATE_COLOURS)]
         look: dict[str, Any] = {"mfc": colour, "mec": "white", "ms": 7, "zorder": 8}
         if reward > 0:
             look |= {"marker": "*", "mfc": "#ffd23f", "mec": "black", "ms": 13, "mew": 0.8}

@@ -9,7 +9,7 @@ from skm_sim.scene import Shape
 from skm_sim.zones.layout import COLOURS, Arena
 
 FLOOR: Final = (0.98, 0.97, 0.94, 1.0)
-WALL: Final = (0.55, 0.53, 0.50, 1.0)
+WALL: Final = (0.24, 0.27, 0.33, 1.0)
 ROBOT: Final = (0.13, 0.16, 0.19, 1.0)
 NOSE: Final = (0.97, 0.70, 0.40, 1.0)
 INK: Final = (0.35, 0.36, 0.38, 1.0)
@@ -35,13 +35,14 @@ def zones_scene(zones: FloatArray, pose: FloatArray) -> list[Shape]:
     arena = Arena(len(zones))
     wall, wide = arena.wall, 2 * arena.radius
     edge = 2 * wall
+    around = edge + 2 * THICK
     shapes = [Shape("floor", "cube", (0.0, 0.0, -0.05), (edge, edge, 0.1), FLOOR)]
     off = wall + THICK / 2
     for x, y, width, depth in (
         (off, 0.0, THICK, edge),
         (-off, 0.0, THICK, edge),
-        (0.0, off, edge, THICK),
-        (0.0, -off, edge, THICK),
+        (0.0, off, around, THICK),
+        (0.0, -off, around, THICK),
     ):
         shapes.append(Shape("wall", "cube", (x, y, HIGH / 2), (width, depth, HIGH), WALL))
     for name, pair in zip(COLOURS, zones.tolist(), strict=False):

@@ -4,6 +4,8 @@ import { byId, element, say, setText, show } from "./dom.js";
 import { inTongue, t } from "./language.js";
 
 const CHECK_AFTER = 180;
+/** Milliseconds for which a question stands: long enough to read it, and what else is offered. */
+const ASKED_FOR = 45000;
 const DRAFT = "skm-draft", HISTORY = "skm-missions", REMEMBERED = 20;
 const WORDS = ["F", "G", "X", "U", "visit", "patrol", "never", "avoid", "until", "whenever", "in order", "in sequence"];
 
@@ -71,14 +73,14 @@ export class MissionBox {
 
   get running() { return ["running", "stopped", "preparing"].includes(this.mission.phase); }
 
-  /** Let a button ask whether it is meant; tell whether it is, by a second press within eight seconds. */
+  /** Let a button ask whether it is meant; tell whether it is, by a second press before long. */
   asks(id, question, usual) {
     const button = byId(id), text = button.firstChild;
     const end = () => { this.choices(false); clearTimeout(this.sure?.timer); this.sure = null; text.textContent = `${t(usual)} `; };
     if (this.sure?.id === id) { end(); return true; }
     if (this.sure) this.sure.end();
     text.textContent = `${t(question)} `;
-    this.sure = { id, end, timer: setTimeout(end, 8000) };
+    this.sure = { id, end, timer: setTimeout(end, ASKED_FOR) };
     return false;
   }
 

@@ -87,13 +87,14 @@ export class World {
     return [this.robotAt, ...this.planned.slice(far.indexOf(Math.min(...far)) + 1)];
   }
 
-  /** Show where the robot is going: rings, and the way that is planned; where learned skills choose each step a guess at it, else the direction of the nearest. */
+  /** Show where the robot is going: rings, and the way that is planned; where learned skills choose each step a guess at it, else the direction, if it is one place. */
   point() {
     const places = this.destinations ?? [], shunned = this.shunned ?? [];
     const unit = this.size / 100;
     const marks = [...shunned.map((place) => ring(place, 0.6 * unit, "ring shunned")), ...places.map((place) => ring(place, unit))];
     const planned = this.robotAt && places.length ? this.ahead() : null, guess = Boolean(places.length && this.robotAt && !planned && this.guesses);
-    if (places.length && this.robotAt) {
+    // Of several places nobody knows here which one is meant: a line to the nearest would be a tale.
+    if (this.robotAt && (planned || guess || places.length === 1)) {
       const to = [places[0].x, places[0].y], line = planned ?? (guess ? around(this.robotAt, to, shunned) : [this.robotAt, to]);
       const kind = planned?.length > 2 ? "bearing planned" : guess ? "bearing guess" : "bearing";
       marks.unshift(shape("polyline", { points: line.map(([x, y]) => `${x},${-y}`).join(" "), class: kind, "stroke-width": (guess ? 0.8 : 0.45) * unit, "stroke-dasharray": guess ? `${0.01 * unit} ${1.6 * unit}` : `${1.5 * unit} ${1.5 * unit}` }));

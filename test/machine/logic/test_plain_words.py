@@ -163,6 +163,7 @@ def test_more_words(words, formula):
         ("wait at A", 9, "expected 'until'"),
         ("visit ;", 6, "expected a place after 'visit'"),
         ("visit A, ", 9, "expected a place after ','"),
+        ("visit A, then B", 9, "without a comma: 'visit A then B'"),
         ("patrol A then B", 9, "a patrol goes round"),
         ("visit A never B", 8, "expected ';'"),
         ("visit (A", 6, "never closed"),

@@ -15,6 +15,7 @@ from skm_primitives.execution.narration import (
     Narrator,
     RunNarrator,
     Situation,
+    Standing,
     learned_constraints,
     shown_sets,
     steps_away,
@@ -263,7 +264,7 @@ def test_a_failure_of_learned_skills_says_what_they_believed_or_never_learned(le
     assert told.ended(end) == (
         "Failed after 1 step (0.1 s): region at step 1, which G !region forbids. "
         "Any step without region would have kept it possible. "
-        "Here skills are learned, and can be wrong: they took region to be about 9 steps away."
+        "Just before, the learned skills took region to be about 9 steps away."
     )
     assert "expect of region can be wrong" in told.ended(
         Ending("failed", 1, moves=tracker.transitions)
@@ -286,3 +287,56 @@ def test_each_thing_that_would_fail_a_mission_now_is_named(learned, skills):
     assert told.avoided(after) == frozenset()
     told, mission = narrator("F coffee & G !alarm", skills, events=("alarm",))
     assert told.avoided(mission.machine.initial) == frozenset()  # it is not the robot's to avoid
+
+
+def test_a_time_that_is_up_is_told_by_its_clause_and_with_how_long_the_robot_stood(skills):
+    told, mission = narrator("F[0s,70s] mail & G !decoration", skills, step_seconds=0.25)
+    assert mission.clocks is not None
+    (tick,) = mission.clocks.names
+    machine = mission.machine
+    outcome = machine.step(machine.initial, {tick})
+    move = Transition(4, machine.initial, outcome.target, frozenset({tick}), outcome.reward)
+    end = Ending("failed", 4, 70.0, (move,), stood=(60.0, "the robot is stopped: stop was called"))
+    assert told.ended(end) == (
+        "Failed after 4 steps (70.0 s): mail was due within 70 s, which F[0s,70s] mail asks for. "
+        "For 60 s of it the robot was stopped (stop was called)."
+    )
+    assert "60 s davon stand der Roboter (STOPP wurde gerufen)" in told.ended(end, "de")
+
+
+def test_standing_is_counted_by_reason():
+    standing = Standing()
+    for reason, at in (("", 0), ("a", 1), ("b", 2), ("", 5), ("", 7), ("b", 8)):
+        standing.note(reason, at)
+    assert standing.told(9) == (5.0, "b")
+    assert Standing().told(5) == (0.0, "")
+
+
+def test_decisions_that_are_held_count_as_so_many_steps():
+    assert steps_away(0.9**7, 0.9) == 8
+    assert steps_away(0.9**7, 0.9, hold=5) == 40
+    spec = get_domain("zones")
+    zones = load_primitives(spec)
+    mission = compile_mission("F green & G !blue", propositions=zones.propositions)
+    said, reached = [], []
+
+    class Listener:
+        def begin(self, run, observation, labels):
+            self.narrator = RunNarrator(run)
+
+        def decided(self, run, action):
+            said.append(self.narrator.steps)
+
+        def entered(self, run, observation, labels, *, moved, terminated, truncated):
+            if moved:
+                reached.append(run.tracker.steps)
+
+        def end(self, run, outcome, reason=""):
+            self.ending = self.narrator.ended(outcome)
+
+    listener, env = Listener(), spec.make()
+    policy = make_policy(mission, zones)
+    run_episode(env, zones, policy, max_steps=400, seed=1, recorder=listener)
+    env.close()
+    assert listener.ending.startswith("Done after")
+    assert 0.6 < said[0] / reached[0] < 1.6

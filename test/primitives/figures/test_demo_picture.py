@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
 from skm_machine.tracker import Transition
 from skm_primitives.figures.run import (
     ACCEPTED,
-    COLOURS,
     FAILED,
     Place,
     RecordedRun,
@@ -22,6 +22,7 @@ from skm_primitives.figures.run import (
     state_colour,
 )
 from skm_ros.graph import get_system
+from skm_sim.artists import STATE_COLOURS as COLOURS
 from skm_sim.registry import get_domain
 from skm_sim.safety.layout import STAGES, feasible
 from skm_sim.world import World
@@ -156,3 +157,24 @@ def test_the_demo_of_another_domain_is_its_first_task():
     assert get_system("demo").mission({"domain": "office"}) == first
     assert get_system("demo").mission({"domain": "office", "mission": "F A"}) == "F A"
     assert get_system("office").mission({}) == ""
+
+
+def test_a_number_beside_the_path_covers_no_name_and_no_other_number(run):
+    names = [shape for shape in run.scene if shape.kind == "text"]
+    assert names
+    crowded = replace(run, path=[Place(step, *names[0].position[:2]) for step in range(4)])
+    figure = run_figure(crowded)
+    figure.canvas.draw()
+    texts = figure.axes[0].texts  # an annotation's extent has its arrow in it, too
+    beside = [Text.get_window_extent(text) for text in texts if text.get_text() in {"1", "2"}]
+    words = [text.get_window_extent() for text in texts if text.get_text() == names[0].text]
+    assert len(beside) == 2
+    assert not any(number.overlaps(word) for number in beside for word in words)
+    assert not beside[0].overlaps(beside[1])
+
+
+def test_the_machine_is_drawn_without_what_the_world_cannot_show(run):
+    everything = run_svg(run)
+    less = run_svg(replace(run, label_sets=[frozenset({name}) for name in ("button", "cylinder")]))
+    assert "failed" in everything
+    assert "failed" not in less, "no region, no failure"

@@ -1,5 +1,7 @@
 """Policies learned elsewhere as skills: what fits, what is wrong with an answer, what is noticed."""
 
+import itertools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -88,6 +90,13 @@ def test_a_policy_that_never_arrives_or_touches_a_constraint_is_named():
     assert never == "the policy for 'left' never arrived in 4 episodes of 30 steps"
     assert len(touched) == 2
     assert all("touched 'wet' on its way in 4 of 4 episodes" in note for note in touched)
+
+
+def test_a_policy_that_misses_now_and_then_is_named_with_how_often():
+    asked = itertools.count()
+    ways = {"left": lambda _: (int(next(asked) < 30), 0.5)}  # away, throughout the first episode
+    (note,) = PolicySkills.of(spec_of(TURNS), ways, episodes=4).notes
+    assert note.startswith("the policy for 'left' did not arrive in 1 of 4 episodes of 30 steps")
 
 
 def test_a_policy_learns_in_an_environment_that_ends_on_arrival_with_a_reward_of_1():

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skm_sim.maps.building import make_building
 from skm_sim.maps.floor import make_floor
-from skm_sim.maps.occupancy import Frame, OccupancyMap
+from skm_sim.maps.occupancy import Clearance, Frame, OccupancyMap
 from skm_sim.maps.places import Circle, Places, rectangle
+from skm_sim.maps.spec import EXAMPLE_MAP, EXAMPLE_PLACES
 from skm_sim.robots.drive import CellWalk, Drive, DriveConfig, Entered
 from skm_sim.robots.path_follower import BEND, Chassis, ClearancePlanner, ahead, project
 from skm_sim.robots.pose import Limits
@@ -186,6 +188,21 @@ def test_ways_keep_their_distance_from_what_is_forbidden():
     straight = PLACES.distances(FLOOR.centres)[:, wet]
     assert straight[straight > 0].min() < 0.03, "there is something to keep away from"
     assert min(closest) > 0.06
+
+
+def test_points_to_go_through_keep_some_room_to_walls():
+    building = make_building(EXAMPLE_MAP, EXAMPLE_PLACES)
+    places, radius = building.places, building.file.robot_radius
+    walls = building.occupancy, radius
+    ways = ClearancePlanner(building.floor, places, ["wet_floor"], margin=0.1, walls=walls)
+    clearance = Clearance(building.occupancy, radius + 0.2)
+    close = np.flatnonzero(~clearance.at_least(building.floor.centres, radius + 0.04))[::5]
+    assert len(close) > 10
+    centres = building.floor.centres[close]
+    points = np.array([ways.through(cell) for cell in close])
+    assert clearance.at_least(points, radius).all()
+    assert clearance.at_least(points, radius + 0.04).mean() > 0.9
+    assert (places.labels_of(points) >= places.labels_of(centres)).all()
 
 
 WALLS = Walls(MAP.values > 50, MAP.resolution)

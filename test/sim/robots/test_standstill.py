@@ -11,6 +11,7 @@ from skm_sim.robots.drive import DriveConfig, drive_in
 from skm_sim.robots.obstacles import ObstacleMonitor
 from skm_sim.robots.path_follower import END, Chassis
 from skm_sim.robots.pose import REST, Limits, moved
+from skm_sim.robots.walls import walls_of
 
 PERIOD, RADIUS = 0.05, 0.3
 START = (-3.9, 0.2, 0.0)
@@ -51,3 +52,33 @@ def test_it_drives_turns_or_says_what_is_in_the_way(seed):
         idle = abs(command.speed) < 1e-3 and abs(command.turn) < 1e-3
         still = still + 1 if idle and not arrived and not drive.obstructed(now) else 0
         assert still < 10, (pose, disc, action)
+
+
+@pytest.mark.parametrize("heading", [2.18, 2.7, -2.76, 0.6])
+def test_beside_a_wall_it_turns_to_where_its_path_leads(heading):
+    """It stood so after a wrong pose: at a corner of the map, and commanded nothing for ever."""
+    building = make_building(EXAMPLE_MAP, EXAMPLE_PLACES)
+    walls = walls_of(building.occupancy)
+    chassis, config = Chassis(0.0, 0.22), DriveConfig(PERIOD, filter_gain=1.0)
+    drive = drive_in(building, chassis, Limits(), config)
+    pose, now = (-7.65, -4.64, heading), 0.0
+    drive.read(pose, REST, now)
+    start = drive.begin(now)
+    up = int((building.floor.centres[building.floor.moves[start.value]][:, 1]).argmax())
+    turned = False
+    for _ in range(400):
+        now += PERIOD
+        drive.scan(walls.distances(pose, ANGLES, 12.0), ANGLES, now)
+        assert not drive.obstructed(now), "there is nothing but the map's walls"
+        turned = turned or drive.obstacles.touching
+        assert not drive.obstacles.touching or drive.trouble
+        drive.take(up, now)
+        command = drive.velocity(now)
+        pose = moved(pose, command, PERIOD)
+        drive.read(pose, command, now)
+        drive.states(now, resting=False)
+        if pose[1] > START[1] - 4.0:
+            break
+    assert pose[1] > START[1] - 4.0, pose
+    assert turned or abs(heading) < 1
+    assert not drive.trouble

@@ -1,9 +1,9 @@
 """What skm says to people on the page, in German: sentences by their English form, with gaps.
 
-The sentences about a mission under way come from the catalogue (`skm_primitives.execution.phrases`), the
-page's own words from its script. What is left are texts that are made elsewhere, as errors are: what
-`skm check` says, why a mission cannot be read or done, why the robot is stopped. They are recognised here
-by their English form, as in gettext. What is not recognised stays English.
+The sentences about a mission under way come from the catalogue (`skm_primitives.execution.phrases`),
+the page's own words from its script. What is left are texts that are made elsewhere, as errors are:
+what `skm check` says, why a mission cannot be read or done, why the robot is stopped. They are
+recognised here by their English form, as in gettext. What is not recognised stays English.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SENTENCES: Final[dict[str, str]] = {
         "in {a} wartet der Roboter auf ein Ereignis, anderes kann er dort nicht tun"
     ),
     "no skill was learned to avoid {a}: the robot may touch it on its way": (
-        "keine Fertigkeit hat gelernt, {a} zu meiden: der Roboter kann unterwegs damit in Berührung kommen"
+        "keine Fertigkeit hat gelernt, {a} zu meiden: der Roboter kann unterwegs daran geraten"
     ),
     # How it is read.
     "a recurring mission: {W}": "eine wiederkehrende Mission: {W}",
@@ -138,7 +138,8 @@ SENTENCES: Final[dict[str, str]] = {
     ),
     "unknown proposition '{a}'. Known: {c}.": "„{a}“ gibt es hier nicht. Bekannt: {c}.",
     "unknown proposition '{a}' ('{b}' reads '{d}', as in Spot); did you mean '{e}'? Known: {c}.": (
-        "„{a}“ gibt es hier nicht („{b}“ liest sich als „{d}“, wie in Spot); ist „{e}“ gemeint? Bekannt: {c}."
+        "„{a}“ gibt es hier nicht („{b}“ liest sich als „{d}“, wie in Spot); ist „{e}“ gemeint?"
+        " Bekannt: {c}."
     ),
     "unknown proposition '{a}' ('{b}' reads '{d}', as in Spot). Known: {c}.": (
         "„{a}“ gibt es hier nicht („{b}“ liest sich als „{d}“, wie in Spot). Bekannt: {c}."
@@ -157,7 +158,8 @@ SENTENCES: Final[dict[str, str]] = {
     "{a} is not a number of steps; write {b} for seconds": (
         "{a} ist keine Zahl von Schritten; für Sekunden schreibt man {b}"
     ),
-    "there is no clock: nothing says how long a step takes here. Write the bound in steps, as in F[0,5] a": (
+    "there is no clock: nothing says how long a step takes here. Write the bound in steps, as in"
+    " F[0,5] a": (
         "es gibt keine Uhr: nichts sagt, wie lange hier ein Schritt dauert. Die Schranke in Schritten"
         " schreiben, wie in F[0,5] a"
     ),
@@ -174,7 +176,8 @@ SENTENCES: Final[dict[str, str]] = {
         "die erste Zahl einer Schranke darf nicht über der zweiten liegen"
     ),
     "'{a}' reads as temporal logic: write the proposition in quotes, or the mission as a formula": (
-        "„{a}“ liest sich als temporale Logik: den Namen in Anführungszeichen setzen oder eine Formel schreiben"
+        "„{a}“ liest sich als temporale Logik: den Namen in Anführungszeichen setzen oder eine Formel"
+        " schreiben"
     ),
     "no clause begins with '{a}'. Known: {b}.": "keine Klausel beginnt mit „{a}“. Bekannt: {b}.",
     "no clause begins with '{a}'; did you mean '{c}'? Known: {b}.": (
@@ -254,7 +257,7 @@ SENTENCES: Final[dict[str, str]] = {
         "die Mission ist von hier aus nicht zu erfüllen: schon „{a}“ allein ist es nicht"
     ),
     "the mission cannot be achieved from here: its clauses exclude each other on this map": (
-        "die Mission ist von hier aus nicht zu erfüllen: ihre Klauseln schließen sich auf dieser Karte aus"
+        "die Mission ist von hier aus nicht zu erfüllen: ihre Klauseln schließen sich hier aus"
     ),
     "no plan was found within {n} s, which does not prove that there is none": (
         "binnen {n} s wurde kein Plan gefunden, was nicht beweist, dass es keinen gibt"
@@ -295,7 +298,17 @@ SENTENCES: Final[dict[str, str]] = {
     "nothing is heard from the robot": "vom Roboter ist nichts zu hören",
     "nothing was heard from the robot for {n} s": "vom Roboter war {n} s lang nichts zu hören",
     "not ready after {n} s: no {a}": "nach {n} s nicht bereit: {a} fehlt",
-    "paused: `skm resume` goes on": "angehalten: „Mission fortsetzen“ geht weiter",
+    "{W}: `skm resume` goes on": "{W}: „Mission fortsetzen“ geht weiter",
+    "{W}: `skm resume` goes on, `skm queue` shows with what": (
+        "{W}: „Mission fortsetzen“ geht weiter, „skm queue“ zeigt, womit"
+    ),
+    "the mission was {W}: `skm resume` goes on with the next one": (
+        "die Mission war {W}: „Weiter mit der nächsten“ geht weiter"
+    ),
+    "the machine was restarted": "der Automat wurde neu gestartet",
+    "failed": "gescheitert",
+    "cancelled": "abgebrochen",
+    "rejected": "abgelehnt",
     "stop was called": "STOPP wurde gerufen",
     "the dead-man switch is not held": "der Totmannschalter wird nicht gehalten",
     "nothing is heard of the laser": "vom Laser ist nichts zu hören",
@@ -365,7 +378,7 @@ SENTENCES: Final[dict[str, str]] = {
         "dort bleiben, bis etwas gilt, und das wird es"
     ),
     # What a request came to.
-    "the machine has taken the mission": "der Automat hat die Mission angenommen",
+    "the robot has taken the mission": "der Roboter hat die Mission angenommen",
     "the machine node is not there": "der Automat ist nicht da",
     "the machine takes no mission now": "der Automat nimmt jetzt keine Mission",
     "the mission ends": "die Mission endet",
