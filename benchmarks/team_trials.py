@@ -194,6 +194,8 @@ class Trial:
     """Real, until the first robot was sent on."""
     again_seconds: list[float] = field(default_factory=list)
     """Real, for each plan that was made after a robot was found missing."""
+    again_cpu: list[float] = field(default_factory=list)
+    """The CPU time of the same."""
     closest: float = math.inf
     """Metres between the centres of two robots."""
     forbidden: int = 0
@@ -340,11 +342,7 @@ class TrialSystem:
             trial.planning_seconds = self._sent[0] - sent
             trial.seconds = self._simulated(self._sent[0], ended)
         self._judge(trial, sent)
-        trial.again_seconds = [
-            float(found[1])
-            for line in self._process.output[said:]
-            if (found := re.search(r"planned again in ([0-9.]+) s", line))
-        ]
+        self._note_plans(trial, self._process.output[said:])
         if goal.done:
             result = goal.result
             trial.outcome, trial.reason = OUTCOMES[result.outcome], result.reason
@@ -355,6 +353,15 @@ class TrialSystem:
             trial.outcome, trial.reason = "timed out", "\n".join(self._process.output[-3:])
         goal.close()
         return trial
+
+    @staticmethod
+    def _note_plans(trial: Trial, said: Sequence[str]) -> None:
+        """Take what the team's node has said of planning again."""
+        pattern = re.compile(r"planned again in ([0-9.]+) s \(([0-9.]+) s of CPU\)")
+        for line in said:
+            if (found := pattern.search(line)) is not None:
+                trial.again_seconds.append(float(found[1]))
+                trial.again_cpu.append(float(found[2]))
 
     def _simulated(self, since: float, until: float) -> float:
         """Return the simulated seconds between two times, by the robot for which most passed."""
@@ -423,6 +430,8 @@ def summary(trials: Sequence[Trial], diameter: float) -> str:
         lines.append(
             f"{len(again)} plans made again: mean {np.mean(again):.2f} s, worst {max(again):.2f} s"
         )
+    if cpu := [seconds for t in trials for seconds in t.again_cpu]:
+        lines.append(f"of CPU time: mean {np.mean(cpu):.2f} s, worst {max(cpu):.2f} s")
     for t in trials:
         if not (t.fulfilled or t.explained) or t.forbidden or t.closest < diameter:
             lines.append(

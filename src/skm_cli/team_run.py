@@ -68,8 +68,8 @@ def run_a_team(args: argparse.Namespace, text: str) -> int:
         return _run_with_learned_skills(args, text, spec, skills, robots)
     if cells is None:
         raise SkmError(
-            "teams are planned where the world is known, as on a map, or where a domain has several"
-            f" robots, as zones has; not in {spec.name}"
+            "teams are planned where the world is known, as on a map, or where a domain says how several"
+            f" robots are in one world; not in {spec.name}"
         )
     for name, start in robots.items():
         if not start:

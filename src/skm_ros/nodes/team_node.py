@@ -128,8 +128,8 @@ class Execution:
     cancelled: bool = False
     logged: int = 0
     """Moves of the machine that were logged."""
-    again_at: float = 0.0
-    """When planning again began, for robots that are gone or stuck; 0: it is over."""
+    again_at: tuple[float, float] | None = None
+    """When planning again began, for robots that are gone or stuck, and the CPU time then."""
 
 
 class TeamNode(SkmNode):
@@ -332,9 +332,11 @@ class TeamNode(SkmNode):
         assert run is not None
         assert dispatch is not None
         now = time.monotonic()
-        if execution.again_at:
-            seconds, execution.again_at = now - execution.again_at, 0.0
-            self.get_logger().info(f"planned again in {seconds:.2f} s")
+        if execution.again_at is not None:
+            began, used = execution.again_at
+            execution.again_at = None
+            cpu = time.process_time() - used
+            self.get_logger().info(f"planned again in {now - began:.2f} s ({cpu:.2f} s of CPU)")
         if run.outcome:
             self._end_run(execution)
             return
@@ -402,7 +404,7 @@ class TeamNode(SkmNode):
             return lambda: self._go_on(execution)
 
         self.counts["plans made again"] += 1
-        execution.again_at = time.monotonic()
+        execution.again_at = time.monotonic(), time.process_time()
         self._plan(execution, plan)
 
     def _read(self, execution: Execution) -> None:
