@@ -88,6 +88,7 @@ SWITCHES: Final[Mapping[str, tuple[Change, ...]]] = {
         ("skm_primitives.planning.safety:CAUTION", 0.0),
     ),
     "veto": (("skm_primitives.planning.safety:LEAST_SAFETY", 0.0),),
+    "careless steps": (("skm_primitives.planning.lookahead:CARELESS_STEPS", 0.0),),
 }
 """What `--without` can name."""
 

@@ -1,13 +1,13 @@
 """Environments that nobody here wrote: lines of a user's code, CPU seconds of learning, and success.
 
-    python benchmarks/environments.py                          all of them, about 20 CPU minutes
+    python benchmarks/environments.py                          all; the finite ones take half a minute
     python benchmarks/environments.py --only taxi:TAXI door_key:DOOR_KEY
 
 Those of examples/environments. Each is trained by `skm train` with default settings; where networks
-learn, with as many steps as take two to four CPU minutes (Pong: 100,000 steps, which is a trial of the
-machinery, not of playing). Each is evaluated by `skm eval`: where the world is finite on 20 missions
-drawn from the domain, beside the optimum; else on the missions of its file, from 25 starts each.
-What is done is kept in --out, and not done again. Exits with 1 if one of them fails.
+learn, with as many steps as are meant to take a few CPU minutes (Pong: 100,000 steps, which is a trial
+of the machinery, not of playing). Each is evaluated by `skm eval`: where the world is finite on 20
+missions drawn from the domain, beside the optimum; else on the missions of its file, from 25 starts
+each. What is done is kept in --out, and not done again. Exits with 1 if one of them fails.
 """
 
 from __future__ import annotations

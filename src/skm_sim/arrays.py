@@ -16,9 +16,9 @@ Float32Array: TypeAlias = NDArray[np.float32]
 
 
 def distinct(values: IntArray) -> IntArray:
-    """Return the different numbers in ascending order: `np.unique`, which imports numpy.ma for its check.
+    """Return the different numbers in ascending order, as `np.unique` does.
 
-    That import takes 35 ms of a command's 600.
+    That one imports numpy.ma to check for masked arrays: 35 ms of the 650 that `skm run` takes.
     """
     ordered = np.sort(values, axis=None)
     first = np.ones(len(ordered), np.bool_)

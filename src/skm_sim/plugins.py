@@ -10,10 +10,10 @@ The groups are `skm.domains`, `skm.planners`, `skm.learners` and `skm.skills`: d
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -46,21 +46,15 @@ def _is_mentioned(group: str) -> bool:
     brings email, csv and zipfile along. Every command asks.
     """
     section = f"[{group}]".encode()
-    for folder in dict.fromkeys(sys.path):
-        try:
-            names = os.listdir(folder or ".")
-        except NotADirectoryError:
+    for folder in map(Path, dict.fromkeys(sys.path)):
+        if folder.is_file():
             return True  # a zip file: only importlib.metadata can tell
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                try:
-                    with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
-                        if section in file.read():
+        with suppress(OSError):
+            for about in folder.iterdir():
+                if about.suffix in (".dist-info", ".egg-info"):
+                    with suppress(OSError):
+                        if section in (about / "entry_points.txt").read_bytes():
                             return True
-                except OSError:
-                    continue
     return False
 
 

@@ -60,6 +60,8 @@ def test_seeds_measured_apart_are_put_together(tmp_path):
     assert "- Training seed 1: 10 steps, 1 CPU seconds." in table
     assert "a \\| b" in table, "a bar in a mission is no column"
     assert "- Formulas: 10 runs, success 1.0000, violated 0.0000." in table
+    assert "interval: 0.7500 [0." in table
+    assert "no interval" in peers_markdown(combined([seed(2, 1.0, 1.0)]))
     other = {**seed(3, 1.0, 1.0), "starts": 5}
     with pytest.raises(SkmError, match="measure all from as many"):
         combined([found, other])

@@ -55,6 +55,8 @@ def _below(world: dict[str, Any]) -> list[str]:
 
 
 def _interval(world: dict[str, Any], digits: int, key: str = "interquartile_mean") -> str:
+    if len(world["seeds"]) < 2:  # Its bootstrap draws seeds: of one there is nothing to draw.
+        return f"{world[key]:.{digits}f} (one seed has no interval)"
     low, high = world["interval" if key == "interquartile_mean" else f"{key}_interval"]
     return f"{world[key]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 

@@ -186,6 +186,9 @@ SENTENCES: Final[dict[str, str]] = {
     "only visits in any order can be 'within' a time": (
         "nur Besuche in beliebiger Reihenfolge können „within“ einer Zeit sein"
     ),
+    "'then' comes after a place, without a comma: 'visit A then B'": (
+        "„then“ steht nach einem Ort, ohne Komma: „visit A then B“"
+    ),
     "a patrol goes round: write 'in sequence' or 'in order' for 'then'": (
         "eine Runde geht im Kreis: „in sequence“ oder „in order“ schreiben statt „then“"
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from skm_machine import compile_mission
 from skm_primitives.planning.label_set_policies import log_goal_weights
-from skm_primitives.planning.lookahead import DEPTH, Lookahead, goal_outcomes
+from skm_primitives.planning.lookahead import CARELESS_STEPS, DEPTH, Lookahead, goal_outcomes
 from skm_primitives.planning.planners import make_policy
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.values import GoalToGoal, GoalValues
@@ -91,6 +91,16 @@ def test_weights_are_the_best_over_all_sequences():
                     value *= AVERAGE if again else table[sequence[place - 1], label]
             expected[sequence[0]] = max(expected[sequence[0]], value)
         assert np.exp(ahead.log_weights(state, table)) == pytest.approx(expected)
+
+
+def test_a_way_that_may_spoil_what_comes_next_counts_as_longer():
+    """On the way to a, one goal may touch b and c, the other nothing; b is needed next, c is not."""
+    served = primitives("", "abc")
+    machine, _, _, ahead = looking("F(a & X F b)", served)
+    careful, careless = np.exp(
+        ahead.log_weights(machine.initial, continuation(served, ab=0.9, ba=0.9))
+    )[:2]
+    assert careless == pytest.approx(careful * GAMMA**CARELESS_STEPS)
 
 
 def test_a_way_that_may_fail_the_mission_is_worth_nothing():
