@@ -1,7 +1,8 @@
 """The tutorials' parts that need ROS, as they are written: commands in their order, in one folder.
 
-A robot drives in real time here, which takes its time; `test/repository/test_tutorials.py` and
-`test_your_environment.py` follow the parts that need no nodes, and read the commands for a robot of one's own.
+A robot drives in real time here, which takes its time. `test/repository/test_tutorials.py` and
+`test_your_environment.py` follow the parts that need no nodes, and read the commands for a robot of
+one's own.
 """
 
 import re
