@@ -123,8 +123,8 @@ def change_mission(file: RunFile, rng: random.Random) -> list[Recorded] | None:
     changed = []
     for message in file.recorded:
         if message.name in ("mission_log", "machine_state"):
-            changed = Message(**{**vars(message.value), "mission": text})
-            message = encoded(message, changed)  # noqa: PLW2901
+            value = Message(**{**vars(message.value), "mission": text})
+            message = encoded(message, value)  # noqa: PLW2901
         changed.append(message)
     file.metadata.get("skm.mission", {})["mission"] = text
     return changed

@@ -76,7 +76,8 @@ def test_a_team_is_run_and_its_paths_are_told(capsys, folder):
 @pytest.mark.parametrize(
     ("robots", "problem"),
     [
-        ("r1", "'r1' is not a robot and its start"),
+        ("r1", 'say where r1 begins: "r1=X,Y"'),
+        ("1r=0,0", "'1r=0,0' is not a robot and its start"),
         ("r1=0,0; r1=1,1", "'r1=1,1' is named twice"),
         ("", "names no robot"),
         ("r1=0.125,0.375; r2=0.375,0.375", "begin too close"),

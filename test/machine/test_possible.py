@@ -71,7 +71,7 @@ def test_no_plan_counts_on_an_event():
 
 def test_a_story_tells_nothing_twice():
     a, b = frozenset("a"), frozenset("b")
-    assert Counterexample.told([a, b], [b, b]) == Counterexample((a,), (b,))
-    assert Counterexample.told([a, b], [a, b]) == Counterexample((), (a, b))
-    assert Counterexample.told([b], [a, b, a, b]) == Counterexample((), (b, a))
-    assert Counterexample.told([a, b]) == Counterexample((a, b))
+    assert Counterexample.along([a, b], [b, b]) == Counterexample((a,), (b,))
+    assert Counterexample.along([a, b], [a, b]) == Counterexample((), (a, b))
+    assert Counterexample.along([b], [a, b, a, b]) == Counterexample((), (b, a))
+    assert Counterexample.along([a, b]) == Counterexample((a, b))

@@ -155,7 +155,7 @@ def test_a_domain_that_says_no_more_what_it_sees_is_refused(tmp_path):
     blind = DomainSpec(**{**vars(RAIL), "objects": None})
     with pytest.raises(WrongDomainError, match="does not say any more"):
         load_primitives(blind, tmp_path / "rail")
-    with pytest.raises(SkmError, match="kinds of its things"):
+    with pytest.raises(SkmError, match="kinds of its objects"):
         DomainSpec(**{**vars(RAIL), "constraints": ("red",)})
 
 
