@@ -14,6 +14,7 @@ that the world shows, so nothing is stored for each node. The graph is walked ba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -379,7 +380,7 @@ class Product:
     @cached_property
     def _dense(self) -> tuple[Dense, ...]:
         if self.size > MAX_DENSE:
-            raise self._too_large(MAX_DENSE)
+            raise _too_large(self.shape, MAX_DENSE)
         found = []
         for event in range(len(self.happenings)):
             readings = event * self.size + np.arange(self.size)
@@ -392,19 +393,6 @@ class Product:
             )
         return tuple(found)
 
-    def _too_large(self, most: int) -> SkmError:
-        states, places, counters = self.shape
-        return SkmError(
-            f"planning would take {states} machine states × {places} places × {counters} visit counts,"
-            f" more than {most:,} in all: make the cells larger, or use planner 'paper'"
-        )
-
-    def checked(self) -> Product:
-        """Return it if it can be planned over."""
-        if self.size > MAX_NODES:
-            raise self._too_large(MAX_NODES)
-        return self
-
 
 @dataclass(frozen=True, eq=False)
 class Dense:
@@ -414,6 +402,20 @@ class Dense:
     """The number of the node that it leads to."""
     reward: FloatArray
     kept: BoolArray
+
+
+def _too_large(shape: tuple[int, int, int], most: int) -> SkmError:
+    states, places, counters = shape
+    # Counts multiply. Many of them mostly mean that labels depend on something that is not observed.
+    remedy = (
+        "labels that change with the visits are counted. Show what they depend on in the observation"
+        if counters > 1
+        else "make the cells larger"
+    )
+    return SkmError(
+        f"planning would take {states:,} machine states × {places:,} places × {counters:,} visit counts,"
+        f" more than {most:,} in all: {remedy}, or use planner 'paper'"
+    )
 
 
 def mission_product(
@@ -441,7 +443,11 @@ def mission_product(
         if len(shown) > 1 and _differ(target, reward, list(set(shown)))
     }
     sizes = [len(shown) for shown in counted.values()]
-    counters = int(np.prod(sizes, initial=1))
+    counters = math.prod(sizes)
+    # Before anything of that size is made.
+    size = machine.num_states, world.states, counters
+    if math.prod(size) > MAX_NODES:
+        raise _too_large(size, MAX_NODES)
     visits = np.array(np.unravel_index(np.arange(counters), sizes or (1,)))
     label_ids = np.repeat(world.label_ids[:, None], counters, axis=1)
     counter_after = np.tile(np.arange(counters), (world.states, 1))
@@ -470,7 +476,7 @@ def mission_product(
         kind,
         allowed,
         commitments=commitments,
-    ).checked()
+    )
 
 
 def _differ(target: IntArray, reward: FloatArray, labels: list[int]) -> bool:
