@@ -24,7 +24,9 @@ FILES = sorted(SRC.rglob("*.py"))
 HELP_TEXTS = ("skm_cli/main.py", "skm_cli/commands/")
 THE_PAPER = "skm_primitives/reproduction/"
 """Its subject is the paper's experiments, which are in domains by name."""
-DOMAIN_FOLDERS = re.compile(r"(^|/)(office|safety_gym|safety|zones|moving_targets|maps|robots)/")
+DOMAIN_FOLDERS = re.compile(
+    r"(^|/)(office|safety_gym|safety|zones|moving_targets|maps|robots)/|/skills/moving_targets\.py$"
+)
 
 
 def inside(file):
@@ -35,12 +37,17 @@ def test_domains_are_spoken_of_in_their_own_folders_the_registry_and_help_texts_
     # Safety is a word of the field before it is a domain: its variants, and its name as a value, count.
     others = [name for name in SHIPPED if name != "safety"]
     names = re.compile("|".join([*others, r"[\"']safety[\"']", "skm_sim.safety\\b"]))
+
+    def without_commands(text):
+        """Leave out `commands`: those that have measured something name where."""
+        return re.sub(r"`[^`]*`", lambda found: "\n" * found[0].count("\n"), text)
+
     elsewhere = [
         f"{inside(file)}:{number}: {line.strip()}"
         for file in FILES
         if not DOMAIN_FOLDERS.search(inside(file)) and inside(file) != "skm_sim/registry.py"
         if not inside(file).startswith((*HELP_TEXTS, THE_PAPER))
-        for number, line in enumerate(file.read_text().splitlines(), start=1)
+        for number, line in enumerate(without_commands(file.read_text()).splitlines(), start=1)
         if names.search(line)
     ]
     assert elsewhere == []
