@@ -310,7 +310,11 @@ def meaning(
             what = "a round:          " if machine.endless else "a success:        "
         lines.append(f"{what} {trace_text(analysis.witness)}")
     if analysis.counterexample is not None:
-        lines.append(f"shortest failure:  {trace_text(analysis.counterexample)}")
+        failure = trace_text(analysis.counterexample)
+        # In a known world it is also lost where the machine could succeed, but nothing is near enough.
+        fails = _fails(machine, analysis.counterexample)
+        where = "" if fails else "  (from some places, what is left is too far then)"
+        lines.append(f"shortest failure:  {failure}{where}")
         lines.append(f"can fail by:       {'  or  '.join(map(str, analysis.failures))}")
     elif analysis.witness is not None:
         lines.append("cannot fail: success stays possible whatever happens")
@@ -378,6 +382,16 @@ def _events_meaning(verdict: EventVerdict) -> list[str]:
         what = "no other event alone" if blamed else "no event"
         lines.append(f"{what} can make it fail {verdict.proved_for}, of: {', '.join(others)}")
     return lines
+
+
+def _fails(machine: RewardMachine, trace: Trace) -> bool:
+    """Tell whether a trace fails the machine itself, whatever the world."""
+    if isinstance(machine, FactoredMachine):
+        return True
+    state = machine.initial
+    for labels in trace:
+        state = machine.step(state, labels).target
+    return state in machine.failure
 
 
 def counterexample_text(counterexample: Counterexample) -> str:

@@ -255,3 +255,10 @@ def test_a_mission_that_cannot_be_achieved_shows_no_success(capsys):
     assert "the mission cannot be achieved" in out
     assert "shortest success" not in out
     assert "success stays possible" not in out
+
+
+def test_a_failure_for_want_of_time_says_that_it_depends_on_the_place(capsys):
+    _, out, _ = check(capsys, "F[0,5] A & G !decoration", "--domain", "office")
+    assert "shortest failure:  {}  (from some places, what is left is too far then)" in out
+    _, out, _ = check(capsys, "F[0,5] A & G !decoration")
+    assert "shortest failure:  {decoration}\n" in out
