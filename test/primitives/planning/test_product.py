@@ -158,7 +158,7 @@ def test_what_is_doomed_cannot_be_helped_by_any_choice():
 def test_labels_that_change_in_too_many_places_are_refused_before_anything_is_allocated():
     # 30 places, each of which shows `a` from its third visit on: 3^30 counts.
     successors = np.arange(1, 31)[:, None] % 30
-    visits = {place: (0, 0, 1) for place in range(30)}
+    visits = dict.fromkeys(range(30), (0, 0, 1))
     sets = frozenset(), frozenset({"a"})
     world = FiniteWorld(successors, sets, np.zeros(30, np.int64), visits=visits)
     machine = compile_mission("F a", propositions=("a",)).machine
