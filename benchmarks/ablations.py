@@ -32,6 +32,7 @@ from gymnasium.spaces import Box
 
 from skm_cli.output import console, plain_table
 from skm_machine import Mission, compile_mission
+from skm_machine.tracker import BuchiVisits
 from skm_primitives import load_primitives, make_policy
 from skm_primitives.evaluation.statistics import proportion_interval
 from skm_primitives.execution.episodes import Episode
@@ -161,6 +162,9 @@ class Slot:
         """Begin on a layout."""
         drawn, self.index = self.trials.drawn, index
         self.run = MissionRun(self.policy, self.skills, self.trials.max_steps, self.shield)
+        formula = self.trials.mission.formula
+        assert formula is not None, "tasks are formulas"
+        self.visits = BuchiVisits(formula)
         self.seen, info = self.env.reset(seed=drawn.seeds[index], options=drawn.options[index])
         self.run.begin(self.seen, info["labels"])
         self.world_ended, self.ended = False, self.run.over
@@ -171,6 +175,7 @@ class Slot:
         if not self.run.blocked:
             self.seen, _, self.world_ended, cut, info = self.env.step(decision.action)
             self.run.enter(self.seen, info["labels"])
+            self.visits.step(info["labels"])
             self.ended = self.run.over or self.world_ended or cut
         else:
             self.ended = True
@@ -193,7 +198,8 @@ class Slot:
             run.machine.endless,
         )
         rounds = tracker.accepting_visits
-        return {"outcome": episode.outcome, "steps": tracker.steps, "rounds": rounds}
+        steps, visits = tracker.steps, self.visits.count
+        return {"outcome": episode.outcome, "steps": steps, "rounds": rounds, "visits": visits}
 
 
 def runs(
@@ -266,6 +272,7 @@ def row(name: str, task: str, lines: Sequence[Mapping[str, Any]]) -> tuple[str, 
         str(ends.count("no progress")),
         f"{np.mean([line['steps'] for line in good]):.2f}" if good else "–",
         f"{np.mean([line['rounds'] for line in lines]):.3f}",
+        f"{np.mean([line.get('visits', math.nan) for line in lines]):.3f}",
     )
 
 
@@ -291,7 +298,7 @@ def main() -> int:
     skills = load_primitives(spec, args.checkpoint)
     known = [] if args.out is None or not args.out.exists() else args.out.read_text().splitlines()
     done = {(*line["key"],): line for line in map(json.loads, known)}
-    columns = ("lost", "done", "violated", "no progress", "steps", "rounds")
+    columns = ("lost", "done", "violated", "no progress", "steps", "rounds", "visits")
     title = f"{spec.name}, seed {args.seed}"
     table = plain_table(title, ("task", "variant", "runs", *columns))
     for trials in trials_of(spec, args):

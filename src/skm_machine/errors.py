@@ -1,4 +1,4 @@
-"""Errors that are meant for people: every one says what is wrong, and where it can, what is right."""
+"""Errors with messages for users: every one says what is wrong, and where it can, what is right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONG_WORD: Final = re.compile(r"(\S{500})\S+")
 
 
 def concise(text: str) -> str:
-    """Return a text for people with what it quotes, its longest words and itself cut to size.
+    """Return a text to show with what it quotes, its longest words and itself cut to size.
 
     What is sent to skm may be of any length, and ends up in errors, results and logs.
     """

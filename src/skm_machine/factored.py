@@ -230,7 +230,7 @@ class FactoredMachine(RewardMachine):
 
     @property
     def size_text(self) -> str:
-        """How many states the product may have, for people."""
+        """How many states the product may have, as text."""
         total = math.prod(part.num_states for part in self.parts)
         return f"up to {total:,}" if total < 10**9 else f"up to 10^{math.floor(math.log10(total))}"
 

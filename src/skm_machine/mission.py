@@ -66,7 +66,7 @@ class Mission:
     clocks: ClockTable | None = None
     """What runs the clocks of its bounds in seconds, if it has any: see `MissionTracker`."""
     step_seconds: float | None = None
-    """How long a step takes, where nobody says when a state was entered; None: unknown."""
+    """How long a step takes, where states have no time stamps; None: unknown."""
     expected_step_seconds: float | None = None
     """How long a step takes as a rule, to plan with, where states are entered when they are."""
     timed: Mission | None = None
@@ -87,7 +87,7 @@ class Mission:
 
     @cached_property
     def whole(self) -> Mission:
-        """The mission as one machine, for those who cannot do without; refused if that is too large."""
+        """The mission as one machine, for callers that need one; refused if that is too large."""
         if not self.in_parts:
             return self
         assert self.reading is not None
@@ -146,9 +146,9 @@ def compile_mission(
     or with `clock` the caller says when each state was entered.
     `events` are propositions, besides the others, that the robot does not control.
     A conjunction can be kept in parts (`skm_machine.factored`): `parts` says when. "if large" is for
-    those who plan on a map; "if too large" where a machine needs more than `max_states` on its way, or
-    `max_seconds` of computing; "never": then such a machine is refused. By default limits that are given
-    are those of one machine, and without any a mission is kept in parts if it is too large.
+    callers that plan on a map; "if too large" where a machine needs more than `max_states` on its way,
+    or `max_seconds` of computing; "never": then such a machine is refused. By default limits
+    that are given are those of one machine, and without any a mission is kept in parts if it is too large.
     """
     check_choice("format", format, FORMATS)
     check_choice("horizon", horizon, HORIZONS)

@@ -174,7 +174,7 @@ class Worth:
         return self._outcomes(state, found)
 
     def _outcomes(self, state: int, found: Iterable[tuple[int, list[int]]]) -> tuple[Outcome, ...]:
-        """Return the outcomes by their indices, but for those that break a commitment just made."""
+        """Return the outcomes by their indices, without those that break a commitment just made."""
         outcomes = [
             (way, self.machine.outcomes[index]) for way, indices in found for index in indices
         ]
@@ -186,7 +186,7 @@ class Worth:
 class Skill:
     """What to do in one state of the machine: reach `reach`, and keep the constraints of `avoid`.
 
-    The formulas are for people, and for masks; they are worked out when they are first asked for.
+    The formulas are for display and for masks; they are worked out when they are first asked for.
     """
 
     machine: RewardMachine

@@ -98,7 +98,7 @@ class EventInbox:
         return self.true
 
     def confirm(self, key: tuple[int, int, int], mission_steps: int) -> bool:
-        """Tell those who wait that the mission has taken the state; tell whether anything changed."""
+        """Tell waiting callers that the mission has taken the state; tell whether anything changed."""
         if not self._taken:
             return False
         taken, self._taken = self._taken, []
@@ -109,7 +109,7 @@ class EventInbox:
         return True
 
     def end(self, reason: str) -> None:
-        """Tell those who still wait that the mission has ended; what they asked for is not done.
+        """Tell waiting callers that the mission has ended; what they asked for is not done.
 
         What sensors have said meanwhile holds.
         """

@@ -84,7 +84,7 @@ class LeanExecutor(SingleThreadedExecutor):  # type: ignore[misc]
         super().remove_node(node)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Serve nobody any more; what is destroyed from now on is gone at once."""
+        """Stop serving; what is destroyed from now on is removed at once."""
         done = bool(super().shutdown(timeout_sec))
         self._forget()
         return done

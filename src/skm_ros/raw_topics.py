@@ -1,4 +1,4 @@
-"""All that is published in a node's namespace, as bytes: for those who pass it on as it is.
+"""All that is published in a node's namespace, as bytes, to be passed on unchanged.
 
 The topics that every system has are subscribed to at once; what else there is, when it is seen.
 """
@@ -208,7 +208,7 @@ class RawTopics:
 
     `listen` is given a topic's name and type, and returns what `take` is to know it by; `take` is given
     that, a message, and when it was sent in nanoseconds since 1970; `done` is called when all that has
-    come at once is taken. `note` is called with messages for people.
+    come at once is taken. `note` is called with messages to show.
     """
 
     def __init__(

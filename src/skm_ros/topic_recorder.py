@@ -172,7 +172,7 @@ class _Run:
 class TopicRecorder:
     """Records the system in a node's namespace to a folder; `close` ends what is under way.
 
-    `note` gets messages for people; `wants` says of a mission, by its id in hexadecimal digits,
+    `note` gets messages to show; `wants` says of a mission, by its id in hexadecimal digits,
     whether it is to be recorded.
     """
 

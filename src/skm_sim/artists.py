@@ -76,7 +76,7 @@ class PathsArtist(Protocol):
     """Draws the paths of tasks."""
 
     planner: str
-    """The planner whose paths are drawn if nobody says."""
+    """The planner whose paths are drawn by default."""
     formula_width: tuple[float, float]
     """The size of a formula's letters and the room for a line of it, in points."""
 

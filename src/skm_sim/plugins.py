@@ -42,7 +42,7 @@ def _entries(group: str) -> dict[str, EntryPoint]:
 def _is_mentioned(group: str) -> bool:
     """Tell whether any installed package may have entry points of a group.
 
-    Nearly nobody has, and to look at the files takes a tenth of importing `importlib.metadata`, which
+    It is rarely used, and to look at the files takes a tenth of importing `importlib.metadata`, which
     brings email, csv and zipfile along. Every command asks.
     """
     section = f"[{group}]".encode()

@@ -35,7 +35,7 @@ SHIPPED: Final = {
 """Where each domain that comes with skm keeps its `DomainSpec`: one line a domain."""
 
 FIRST: Final = next(iter(SHIPPED))
-"""The domain that nodes have if nobody says."""
+"""The domain that nodes have by default."""
 
 
 SYMBOLS: Final = "skm_sim.office.drawing:SYMBOLS"

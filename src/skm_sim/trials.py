@@ -34,7 +34,7 @@ class TrialSet:
     seeds: Sequence[int | None]
     """The seed of each world."""
     feasible: float | None = None
-    """The share of all worlds in which the task is possible; None where nobody looked."""
+    """The share of all worlds in which the task is possible; None if that was not checked."""
     reference: Callable[[int, RewardMachine, int], int] | None = None
     """What a reference on the true state does in a trial: (trial, machine, steps) to rounds."""
 
@@ -46,7 +46,7 @@ class TaskTrials(Protocol):
     """Kinds of worlds, the usual one first; `skm eval --layouts` names one."""
 
     def default_episodes(self, variant: str) -> int:
-        """Return how many trials a task has if nobody says."""
+        """Return how many trials a task has by default."""
         ...
 
     def tasks(self, spec: DomainSpec, name: str) -> Sequence[Task]:
@@ -132,7 +132,7 @@ class LiteralTrials:
         random: np.random.Generator,  # noqa: ARG002
         count: int,  # noqa: ARG002
     ) -> tuple[ResetOptions, float]:
-        """Return no options: nobody knows where the skill is possible."""
+        """Return no options: where the skill is possible is unknown."""
         return {}, 1.0
 
     def joined(self, options: Sequence[ResetOptions]) -> ResetOptions:  # noqa: ARG002

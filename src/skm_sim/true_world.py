@@ -69,7 +69,7 @@ def finite_world(spec: DomainSpec, seeds: Iterable[int]) -> FiniteWorld | None:
     """Return the part of a domain's world that its starts with these seeds lead to; None: not finite.
 
     None, too, where what is observed does not determine the labels, or where exploring does not come to
-    an end: then nobody can say what the optimum is.
+    an end: then the optimum is unknown.
     """
     env = spec.make()
     try:

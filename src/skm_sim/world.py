@@ -26,7 +26,7 @@ class World:
         """The domain that it is a world of."""
         mode = "rgb_array" if pictures and draws(spec) else None
         env = spec.make(mode, disable_env_checker=True)
-        # Nothing is done here before a reset: nobody need watch over that at every step.
+        # Nothing is done here before a reset: it need not be checked at every step.
         self._env = env.env if isinstance(env, OrderEnforcing) else env
         self.draws = mode is not None
         """Whether it makes pictures."""
@@ -92,14 +92,14 @@ class World:
         return picture
 
     def pose(self) -> tuple[float, float, float] | None:
-        """Return x, y in metres and heading of the robot, 0 where it has none; None: nobody knows."""
+        """Return x, y in metres and heading of the robot, 0 where it has none; None if unknown."""
         pose = getattr(self._env.unwrapped, "pose", None)
         if pose is None:
             return None
         return float(pose[0]), float(pose[1]), float(pose[2]) if len(pose) > 2 else 0.0
 
     def positions(self) -> FloatArray | None:
-        """Return x and y of each state that can be observed; None where nobody knows."""
+        """Return x and y of each state that can be observed; None if unknown."""
         found: FloatArray | None = getattr(self._env.unwrapped, "positions", None)
         return found
 

@@ -149,7 +149,7 @@ class RunLibrary:
         return known[name]
 
     def file(self, path: str) -> tuple[str, bytes] | None:
-        """Return a recording for those who take it home; None if there is none of that name."""
+        """Return a recording for download; None if there is none of that name."""
         if not path.startswith(RECORDINGS):
             return None
         try:

@@ -39,7 +39,7 @@ was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are
 
 
 USUAL_BUDGET = 600.0
-"""Seconds that learning a domain takes at most if nobody says how long."""
+"""Seconds that learning a domain takes at most by default."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _unplanned(spec: DomainSpec, kind: type[Learner], options: dict[str, object]) -> bool:
-    """Tell whether nobody has said how long networks learn: neither the user nor the domain."""
+    """Tell whether neither the user nor the domain says how long networks learn."""
     from skm_primitives.learning.training import domain_settings  # noqa: PLC0415
 
     said = {**domain_settings(spec, kind), **options}

@@ -1,1 +1,1 @@
-"""What the commands print: results as tables and sentences for people, as JSON for programs."""
+"""What the commands print: results as tables and sentences, or as JSON."""

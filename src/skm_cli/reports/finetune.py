@@ -1,4 +1,4 @@
-"""Few-shot learning: its curve as a table and a picture, and what came of it in lines for people."""
+"""Few-shot learning: its curve as a table and a picture, and its result as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of maps for people."""
+"""Reports on maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mission on a running system: as JSON, and as lines for people."""
+"""A mission on a running system: as JSON, and as lines of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a mission: as JSON, and as lines for people."""
+"""One run of a mission: as JSON, and as lines of text."""
 
 from __future__ import annotations
 

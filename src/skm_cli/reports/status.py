@@ -1,4 +1,4 @@
-"""The state of a running system, for people."""
+"""The state of a running system, as text."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_settings(spec: DomainSpec, learner: type[Learner], preset: str | None) -> int:
-    """List what can be set, what it is in this domain if nobody does, and what it means."""
+    """List what can be set, what its default is in this domain, and what it means."""
     from skm_primitives.learning.settings import of_preset, settings_of  # noqa: PLC0415
     from skm_primitives.learning.training import domain_settings  # noqa: PLC0415
 

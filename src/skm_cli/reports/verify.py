@@ -1,4 +1,4 @@
-"""What a verification found, as lines and tables for people."""
+"""What a verification found, as lines and tables."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ MAX_NODES: Final = 500_000
 """A mission that needs more is refused, before it takes minutes."""
 
 MAX_CUBES: Final = 100
-"""Formulas for people: a label with more parts than this is written in another way."""
+"""Readable formulas: a label with more parts than this is written in another way."""
 
 Cube = tuple[tuple[int, bool], ...]
 """A conjunction of literals: pairs (variable, whether it is true)."""

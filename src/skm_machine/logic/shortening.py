@@ -1,4 +1,4 @@
-"""Short formulas for people: where only some label sets can show, only these must be told apart."""
+"""Short, readable formulas: where only some label sets can show, only these must be told apart."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Evaluation of missions that nobody wrote down before: drawn, or read from a file; run zero-shot.
+"""Evaluation of missions that are drawn at random or read from a file, run zero-shot.
 
 `skm eval DOMAIN --missions N --seed S` draws N missions from the domain and the seed alone, so that
 two checkpoints are compared on the same ones. In a finite world every mission is drawn, and counted,
 only where it is feasible, which an independent search on the true world decides (`tabular.optimum`),
-from the starts that the domain draws; the same search gives the optimum. Elsewhere nobody knows: every
+from the starts that the domain draws; the same search gives the optimum. Elsewhere it is unknown: every
 mission and every start counts, and a refusal counts as a failure.
 
 **Intervals.** Runs of one mission are alike, and in a deterministic world runs from one start are one
@@ -42,7 +42,7 @@ from skm_sim.tabular import TabularModel, is_tabular, tabular_model
 from skm_sim.true_world import finite_world, known_start
 
 STARTS: Final = 100
-"""Starts of a mission, if nobody says; and the starts that decide whether it is drawn."""
+"""Starts of a mission by default; and the starts that decide whether it is drawn."""
 LEAST_SHARE: Final = 0.1
 """A mission is drawn if it is feasible from more than this share of the starts."""
 SOUGHT: Final = 20
@@ -291,7 +291,7 @@ class _Field:
         return [_Start(s, None, state) for s, state in zip(self.seeds, states, strict=True)]
 
     def fewest(self, mission: Mission) -> IntArray | None:
-        """Return the fewest steps from every state of the world; None where nobody knows.
+        """Return the fewest steps from every state of the world; None if unknown.
 
         Of a machine with commitments, what a step does is for a policy to say.
         """
@@ -335,7 +335,7 @@ class _Field:
         return [*shown, *(frozenset({name}) for name in hidden if name not in self.spec.events)]
 
     def starts(self, mission: Mission, rng: np.random.Generator) -> tuple[list[_Start], int]:
-        """Return where runs start, and how many starts were drawn from which nobody can do it."""
+        """Return where runs start, and how many drawn starts were infeasible."""
         fewest = self.fewest(mission)
         if self.model is not None:
             return self._cells(mission, fewest, rng), 0

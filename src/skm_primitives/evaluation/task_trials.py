@@ -38,7 +38,7 @@ class TrialsTask:
     mean_steps: float | None
     """Over the runs that succeeded."""
     feasible: float | None
-    """The share of all worlds in which the task is possible, if anyone looked."""
+    """The share of all worlds in which the task is possible, if that was checked."""
     episodes: int
     violations: float | None = None
     violations_interval: Interval | None = None

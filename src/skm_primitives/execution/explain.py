@@ -1,6 +1,6 @@
-"""What people are told of a run: what it is after, and why this action.
+"""Explanations of a run: which goal it pursues, and why this action.
 
-For those who watch. It looks at a decision that was made and changes nothing: what depends on the
+For display only: it looks at a decision that was made and changes nothing: what depends on the
 machine's state alone is worked out once for each.
 """
 
@@ -30,13 +30,13 @@ MOST_STUDIED: Final = 64
 
 
 class MissionText:
-    """What people are told of a run while it is under way: what it is after, what it must avoid."""
+    """Explanations of a run under way: which goal it pursues, what it must avoid."""
 
     def __init__(self, run: MissionRun) -> None:
         self._run = run
         self._machine = run.machine
         self._planned = run.policy.mission.planned.machine
-        """The machine that the plan is of: its labels say what the robot is after."""
+        """The machine that the plan is of: its labels say which goal the robot pursues."""
         clocks = run.policy.mission.clocks
         self._ticks = frozenset(() if clocks is None else clocks.names)
         self._targets: dict[tuple[int, int], str] = {}
@@ -85,7 +85,7 @@ class MissionText:
 
     @cached_property
     def _paper(self) -> SkillMachine:
-        """The paper's plan, for those who watch a run that pursues no goal."""
+        """The paper's plan, for display of a run that pursues no goal."""
         return plan_paper(self._planned, self._run.skills.gamma)
 
     @property
@@ -194,7 +194,7 @@ class Explanation:
     """The nearest goals that would fail it, nearest first."""
     waiting: bool
     veto: str
-    """What the shield did about the action, for people; empty: it let it pass."""
+    """What the shield did about the action, as a sentence; empty: it passed it on."""
     vetoes: int
     lost_actions: tuple[int, ...]
 

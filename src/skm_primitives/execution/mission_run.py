@@ -24,7 +24,7 @@ from skm_sim.arrays import BoolArray, IntArray
 
 
 def usual_limit(policy: Policy, usual: int) -> int:
-    """Return how many steps a mission may take if nobody says: more than usual where it is far."""
+    """Return how many steps a mission may take by default: more than usual where it is far."""
     return max(usual, int(getattr(policy, "most_steps", 0)))
 
 
@@ -176,7 +176,7 @@ class MissionRun:
         self._unseen_move = False
 
     def visit(self, state: int, violated: frozenset[str]) -> None:
-        """Put the tracker into a machine state with a history: for those who go through them all."""
+        """Put the tracker into a machine state with a history, to enumerate them all."""
         self.tracker.state, self.tracker.violated = state, violated
         self._ahead = None
         self._deadlines.restart()
@@ -218,7 +218,7 @@ class MissionRun:
     def prepare(self) -> None:
         """Choose what to do in the present state, once it is seen, where that needs no values.
 
-        For those who have to wait for the values; `decide` is still to be called, with them.
+        For callers that have to wait for the values; `decide` is still to be called, with them.
         """
         if self._chooses_ahead is not None and not self.holding:
             state = self.tracker.state

@@ -61,7 +61,7 @@ class Situation:
     steps: int | None = None
     """To that goal."""
     step_seconds: float = 0.0
-    """How long a step takes; 0: nobody knows."""
+    """How long a step takes; 0 if unknown."""
     events: LabelSet = frozenset()
     """Those that are true."""
     nearest: int | None = None
@@ -227,7 +227,7 @@ class Narrator:
         ]
 
     def _count(self, state: int) -> tuple[int, int] | None:
-        """Return which part of how many the robot is at; None: there is but one, or nobody knows."""
+        """Return which part of how many the robot is at; None: there is but one, or it is unknown."""
         here = self._far.get(state)
         if here is None:
             return None
@@ -606,7 +606,7 @@ class RunNarrator:
     def __init__(
         self, run: MissionRun, pace: Callable[[], float] = lambda: 0.0, language: str = "en"
     ) -> None:
-        """`pace` says how long a step takes now, in seconds; 0: nobody knows."""
+        """`pace` says how long a step takes now, in seconds; 0 if unknown."""
         self._run, self._pace, self._language = run, pace, language
         self._narrator = Narrator(
             run.policy.mission, shown_sets(run.skills), learned_constraints(run.skills)

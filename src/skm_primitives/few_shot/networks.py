@@ -153,7 +153,7 @@ class TaskMemory:
         self._moved = np.zeros(size, np.bool_)
         self._over = np.zeros(size, np.bool_)
         self._usable = np.zeros(size, np.bool_)
-        """Not so the last step of an episode that was cut off: nobody saw what it led to."""
+        """Not so the last step of an episode that was cut off: what it led to is unknown."""
         self.stored = 0
         """Steps put in so far."""
 

@@ -191,7 +191,7 @@ class ReturnAndExplore:
         return np.where(self.exploring, FREELY, np.where(self.returning, 0.0, np.nan))
 
     def _rates(self) -> FloatArray:
-        """Return how reliably each label set is reached; as if it were, where nobody has tried."""
+        """Return how reliably each label set is reached; as if it were, where it was not tried."""
         return (self._arrived + 1) / (self._tried + 1)
 
     def _needed(self, space: GoalSpace) -> float:

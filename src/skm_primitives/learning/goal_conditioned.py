@@ -321,7 +321,7 @@ class GoalConditionedLearner(DeepLearner):
         return card
 
     def what_helps(self) -> str:
-        """Return for people what to change: for what was never seen, labels and starts; else steps."""
+        """Return, as a sentence, what to change: labels and starts of what was never seen, or steps."""
         bits, shown = 0, np.flatnonzero(np.any(self.goal_seen, axis=1)).tolist()
         for slot in shown:
             bits |= self.space.label_bits[slot]

@@ -121,7 +121,7 @@ class ReplayBuffer:
         self.stored += 1
 
     def grow(self, goals: int) -> None:
-        """Make room for more goals, which nobody has achieved before."""
+        """Make room for more goals, which were not achieved before."""
         more = goals - self._steps_to_goals.shape[-1]
         self._steps_to_goals = np.pad(self._steps_to_goals, [(0, 0)] * 3 + [(0, more)])
 

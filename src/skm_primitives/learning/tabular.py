@@ -152,7 +152,7 @@ def _by_label_set(label_bits: IntArray) -> FloatArray:
 USUAL_STEPS: Final = 100_000
 LIMIT_TIMES: Final = 10
 LEAST_LIMIT: Final = 1_000_000
-"""A run of which nobody says how long it is ends here, or at `LIMIT_TIMES` as many steps as tries are
+"""A run without a given length ends here, or at `LIMIT_TIMES` as many steps as tries are
 wanted: some actions may be out of reach."""
 
 

@@ -202,7 +202,7 @@ class DeepLearner(ABC):
         """Take back what `training_arrays` and `served_details` gave."""
 
     def warnings(self) -> list[str]:
-        """Return for people which skills were never achieved, and what to change."""
+        """Return, as a sentence, which skills were never achieved, and what to change."""
         scores = {name: rate for name, rate in self._best_scores.items() if name != "validation"}
         if not self._best_scores:
             every = self._settings.validate_rounds
@@ -221,7 +221,7 @@ class DeepLearner(ABC):
         return [SkillRow(name, rate, None) for name, rate in named if name != "validation"]
 
     def what_helps(self) -> str:
-        """Return for people what to change where skills were never achieved."""
+        """Return, as a sentence, what to change where skills were never achieved."""
         return MORE_STEPS
 
     def finish(self, arrays: Arrays, card: Card) -> Arrays:  # noqa: ARG002

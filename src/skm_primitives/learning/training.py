@@ -108,12 +108,12 @@ class Learner(Protocol):
 
     @property
     def default_steps(self) -> int:
-        """How long a run is if nobody says: it may depend on what was learned so far."""
+        """How long a run is by default: it may depend on what was learned so far."""
         ...
 
     @property
     def status(self) -> str:
-        """A line on how well it goes, for those who watch; empty where there is nothing to say."""
+        """A line on the progress so far, for display; empty where there is nothing to say."""
         ...
 
     @property

@@ -2,7 +2,7 @@
 
 Tables of Q_MAX over cells × goals that are places grow with the square of the cells. Where a world is
 deterministic and each cell always shows the same labels, there is less to learn: the cell that each
-action leads to. Agents try what nobody has tried yet, and walk to the nearest such place; every value of
+action leads to. Agents try what was not tried yet, and walk to the nearest such place; every value of
 Definition 3.1 then follows exactly, by sweeps backwards over what was learned (full backups of every
 transition until nothing changes), at a cost of cells × label sets. What is served, and how missions are
 planned with it, is as for known worlds (`skm_primitives.skills.known_skills`).
@@ -34,7 +34,7 @@ from skm_sim.tabular import TabularModel
 
 UNKNOWN: Final = -1
 STEPS_A_PAIR: Final = 12
-"""Steps of a run for each cell and action, if nobody says."""
+"""Steps of a run for each cell and action by default."""
 LIMIT_TIMES: Final = 5
 """So many times as long a run may be, where there is still something to try."""
 
@@ -178,7 +178,7 @@ class WorldLearner:
         return steps
 
     def _filled(self) -> IntArray:
-        """Return the successors, a cell itself where nobody knows."""
+        """Return the successors, a cell itself where they are unknown."""
         here = np.arange(len(self.successors))[:, None]
         return np.where(self.successors == UNKNOWN, here, self.successors)
 
@@ -255,7 +255,7 @@ class WorldLearner:
 
 
 def _warning(untried: IntArray) -> str:
-    """Return for people what was never tried."""
+    """Return, as a sentence, what was never tried."""
     named = ", ".join(
         f"action {action} in cell {cell}" for cell, action in untried[:NAMED].tolist()
     )

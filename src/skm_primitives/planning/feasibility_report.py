@@ -34,7 +34,7 @@ class FeasibilityReport:
 
     @property
     def sentences(self) -> list[str]:
-        """The same for people."""
+        """The same as a sentence."""
         said = [self.blocked] if self.blocked else []
         if self.unlearned:
             names = ", ".join(self.unlearned)

@@ -80,7 +80,7 @@ def achievable_with_events(game: EventGame) -> frozenset[int]:
 def discharging(outcomes: GoalOutcomes, machine: RewardMachine) -> GoalOutcomes:
     """Return the outcomes of discharging pending obligations: 1 where none is left, then the end.
 
-    Where a goal leads there at once, no other is gone to before it: what lies behind goals is known on
+    Where a goal leads there at once, no other is visited before it: what lies behind goals is known on
     average only, and would underestimate longer routes.
     """
     quiescent = np.array([state in machine.quiescent for state in range(machine.num_states)])
@@ -350,7 +350,7 @@ class GroundedGoalPolicy:
         return best if np.isfinite(best).any() else self._typical_weights(state)
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
-        """Return what arriving at each goal is worth, for those who watch."""
+        """Return what arriving at each goal is worth, for display."""
         if isinstance(values, GoalValues):
             return self._of_all(np.exp(self._weights_here(state, self._select(values))))
         return self._of_all(self.weights[state])

@@ -785,7 +785,7 @@ class _Search:
         return length
 
     def works(self, order: Sequence[int]) -> bool:
-        """Tell whether events in this order may do; where parts count steps, nobody knows."""
+        """Tell whether events in this order may do; unknown where parts count steps."""
         parts = self.parts
         for number in order if not self.drifts else ():
             after = self.tables.after(parts)

@@ -1,8 +1,8 @@
 """Options: a goal in pursuit has a deadline, which its own value sets.
 
 The composed skill is the maximum over the goals in a mask (`composition.goal_mask`). With exact
-values that is all. Learned values flip between goals that are about as good, promise what the world does
-not hold, and leave a greedy robot at rest where all actions look alike. One mechanism is for all that:
+values that is all. Learned values flip between goals that are about as good, overestimate goals that are
+out of reach, and leave a greedy robot at rest where all actions look alike. One mechanism handles these:
 
 - **Commitment.** The goal in pursuit is kept unless another one is better by more than the networks
   disagree on the two.
@@ -154,7 +154,7 @@ class Deadlines:
 
 
 def transition_deadlines(gamma: float, goals: int) -> Deadlines:
-    """Return the deadlines of a machine's next transition, by which of the goals it is gone for."""
+    """Return the deadlines of a machine's next transition, for each goal that is pursued for it."""
     return Deadlines(gamma, goals, slack=TRANSITION_SLACK, pace=TRANSITION_PACE)
 
 
@@ -176,7 +176,7 @@ class Chosen:
     goal: IntArray
     """The goal in pursuit; `NONE` if none in the mask can be reached."""
     action: Float32Array
-    """Zeros where there is no goal: the robot lets its wheels stand."""
+    """Zeros where there is no goal: the robot stops."""
     value: Float32Array
     """The value of the goal, times what arriving there is worth."""
     log_value: FloatArray
@@ -188,7 +188,7 @@ class Chosen:
 
 
 class Options:
-    """What some robots with continuous actions are after, from step to step."""
+    """The options of some robots with continuous actions, from step to step."""
 
     def __init__(
         self, gamma: float, robots: int = 1, harder: BoolArray | None = None, held: int = 1
@@ -309,7 +309,7 @@ KEPT_OBSERVATIONS: Final = 1000
 
 
 class DiscreteOptions:
-    """What one robot with discrete actions is after, and what it tried at each observation."""
+    """The options of one robot with discrete actions, and what it tried at each observation."""
 
     def __init__(self, gamma: float, actions: int, harder: BoolArray | None = None) -> None:
         self._gamma, self._harder = gamma, harder

@@ -91,7 +91,7 @@ class Outlook:
 
     @property
     def sentences(self) -> list[str]:
-        """The same for people."""
+        """The same as a sentence."""
         names = self.skills.reward_machine.names
         said = FeasibilityReport(self.unlearned, self.blocked).sentences
         if self.starts is not None and 0 < self.starts[0] < self.starts[1]:

@@ -1,4 +1,4 @@
-"""The paper's planner at work: Algorithm 2's skill machine, executed zero-shot (Algorithm 3)."""
+"""The paper's planner: Algorithm 2's skill machine, executed zero-shot (Algorithm 3)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PaperPolicy:
         return move if self._printed else np.maximum(move, values.stop[wanted])
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> Float32Array:  # noqa: ARG002
-        """Return 1 for the goals in the mask and 0 for the others, for those who watch."""
+        """Return 1 for the goals in the mask and 0 for the others, for display."""
         weights = np.zeros(len(self._skills.goals), np.float32)
         weights[self._wanted[state]] = 1
         return weights

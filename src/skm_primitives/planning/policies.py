@@ -265,7 +265,7 @@ class ProductPolicy:
         self._hopes: list[ShortestPlan] = []
         """Where only an event can help: ways by its help, the first with no risk."""
         self._plans = self._make_plans(slip)
-        """The first by which the mission can be done from a node is gone by: they dare more and more."""
+        """The first that can do the mission from a node is followed: they take more and more risk."""
         self.product = self._plans[-1].product
         # Not from any start: refused before the robot moves. From one start only it is refused in
         # `start`.
@@ -612,7 +612,7 @@ class ProductPolicy:
         return weights[:, :, :, None]
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> Float32Array:  # noqa: ARG002
-        """Return what arriving at each goal is worth, for those who watch."""
+        """Return what arriving at each goal is worth, for display."""
         if self._weights is not None:
             weights: Float32Array = self._weights[state, self._counter, :, 0]
             return weights
@@ -644,7 +644,7 @@ class ProductPolicy:
 
     @property
     def most_steps(self) -> int:
-        """Steps that are enough for the mission from everywhere, twice over; 0 where nobody knows."""
+        """Steps that are enough for the mission from everywhere, twice over; 0 if unknown."""
         steps = self.steps[self.mission.machine.initial, :, 0]
         return 2 * math.ceil(float(steps[np.isfinite(steps)].max(initial=0.0)))
 
@@ -663,7 +663,7 @@ class ProductPolicy:
         return way
 
     def shortest_trace(self) -> list[frozenset[str]] | None:
-        """Return the labels of the shortest of its ways to the first reward; None where nobody knows."""
+        """Return the labels of the shortest of its ways to the first reward; None if unknown."""
         steps = self.steps[self.mission.machine.initial, :, 0]
         if not np.isfinite(steps).any() or self.product.shape[2] > 1:
             return None

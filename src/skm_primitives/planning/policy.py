@@ -29,7 +29,7 @@ from skm_sim.arrays import BoolArray, Float32Array, FloatArray
 
 
 class Expectation(Enum):
-    """What is to be expected of a decision, for those who watch the progress of a mission."""
+    """What to expect of a decision: how the progress of a mission is monitored."""
 
     NEARER = "nearer"
     """The mission comes nearer to its next transition, as fast as the value says."""

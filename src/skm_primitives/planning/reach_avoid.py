@@ -158,7 +158,7 @@ class ReachAvoidPolicy(GroundedGoalPolicy):
         return wanted
 
     def weights_of_goals(self, state: int, values: AnyGoalValues) -> FloatArray:
-        """Return what arriving at each goal that is served is worth, for those who watch."""
+        """Return what arriving at each goal that is served is worth, for display."""
         weights = np.zeros(self._served)
         source = self._source[state]
         found = super().weights_of_goals(state, self._with_legs(state, values))

@@ -134,7 +134,7 @@ class ValueShield:
         self.replaced = 0
         """How many actions it has replaced."""
         self.veto = ""
-        """What it did about the last action, for people; empty: it let it pass."""
+        """What it did about the last action, as a sentence; empty: it passed it on."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin: nothing is remembered."""
@@ -165,7 +165,7 @@ class ValueShield:
         """Vet the goal in pursuit."""
         goal = decision.goal
         safe = self.safety_of_goals(state, values) >= LEAST_SAFETY
-        if goal < 0 or safe[goal]:  # Without a goal, it lets its wheels stand.
+        if goal < 0 or safe[goal]:  # Without a goal, it stops.
             return decision
         worth = np.where(safe, values.value, 0.0)
         same = np.where(self._label_ids == self._label_ids[goal], worth, 0.0)

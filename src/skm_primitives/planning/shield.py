@@ -38,7 +38,7 @@ class AnyShield(Protocol):
     replaced: int
     """How many actions it has replaced."""
     veto: str
-    """What it did about the last action, for people; empty: it let it pass."""
+    """What it did about the last action, as a sentence; empty: it passed it on."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin where the robot is."""
@@ -68,7 +68,7 @@ class Shield:
         self.replaced = 0
         """How many actions it has replaced."""
         self.veto = ""
-        """What it did about the last action, for people; empty: it let it pass."""
+        """What it did about the last action, as a sentence; empty: it passed it on."""
 
     def start(self, observation: Any) -> None:  # noqa: ANN401
         """Begin where the robot is."""

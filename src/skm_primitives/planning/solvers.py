@@ -759,7 +759,7 @@ def event_game(machine: RewardMachine, world: FiniteWorld, events: Sequence[str]
         leads = _arrivals(product, region, counted)[:, world.successors]
         allowed = np.where(region[:, :, None], leads, allowed)
     if world.tried is not None:
-        # Of an action that the learner never tried nobody knows where it leads.
+        # Where an action leads that the learner never tried is unknown.
         allowed = allowed & world.tried[None, :, :, None]
     return EventGame(product, kept, safe, allowed, doom, tuple(rounds), forced)
 

@@ -460,7 +460,7 @@ def message_type(name: str) -> MessageType:
     return codec_of(name).types[short_name(name)]
 
 
-# The words for numbers in skm's messages, for those who read them without ROS.
+# The words for numbers in skm's messages, for readers without ROS.
 #
 # A test compares them with the constants of the messages.
 

@@ -50,7 +50,7 @@ SCHEMA, CHANNEL, MESSAGE, CHUNK, METADATA, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x
 _MESSAGE: Final = struct.Struct("<HIQQ")
 _RECORD: Final = struct.Struct("<BQ")
 MOST_CHUNK: Final = 1 << 30
-"""The largest chunk that is unpacked: nobody can fill the memory with a small file."""
+"""The largest chunk that is unpacked: a small file cannot fill the memory."""
 
 
 def require_mcap() -> None:

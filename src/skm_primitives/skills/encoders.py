@@ -218,7 +218,7 @@ MOST_CODES: Final = 16
 CODED_SIDE: Final = 32
 """Pixels a side up to which a picture may be one of codes."""
 PLAIN_SIDE: Final = 48
-"""Pixels a side up to which a picture is seen as it is, if nobody says how large it should be."""
+"""Pixels a side up to which a picture is seen as it is, by default."""
 
 
 class ImageEncoder(VectorEncoder):

@@ -242,7 +242,7 @@ class GoalSpace:
 
 
 _LATER = 1 << 20
-"""A step that is after all others."""
+"""A step later than all others."""
 
 
 class GoalsAskedLater(GoalSpace):
@@ -336,7 +336,7 @@ class ObjectGoals(GoalsAskedLater):
 
 # Goals with any avoid set: which one is part of the question, so no list of goals can hold them.
 #
-# Served are two goals of each label set, as usual: the strictest and the freest. To those who ask
+# Served are two goals of each label set, as usual: the strictest and the freest. To callers that ask
 # with constraints `violated`, the strictest one is the goal of *at most these* shown on the way. A
 # violation is showing a constraint, so to begin on one loses nothing, and no history is needed.
 

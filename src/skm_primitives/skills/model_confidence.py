@@ -103,7 +103,7 @@ class ModelConfidence:
         }
 
     def sentence(self) -> str:
-        """Return for people what is uncertain."""
+        """Return, as a sentence, what is uncertain."""
         listed = self.document()["actions"][:NAMED]
         named = ", ".join(
             f"action {found['action']} in state {found['state']} ({_times(found['tries'])})"

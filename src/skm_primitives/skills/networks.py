@@ -1,4 +1,4 @@
-"""Networks at work in plain NumPy: forward passes, and what they say of goals."""
+"""Network inference in plain NumPy: forward passes, and estimates of goals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from skm_primitives.skills.goals import Goal
 from skm_sim.arrays import BoolArray, Float32Array, IntArray
 from skm_sim.spec import DomainSpec
 
-# Networks at work without torch: the forward pass of an `EnsembleMLP` in plain NumPy.
+# Inference without torch: the forward pass of an `EnsembleMLP` in plain NumPy.
 
 
 class ServedMLP:
@@ -65,7 +65,7 @@ class ServedMLP:
         return hidden
 
 
-# An `ImageNetwork` at work without torch, in plain NumPy.
+# Inference of an `ImageNetwork` without torch, in plain NumPy.
 
 
 class ServedImageNetwork:
@@ -218,7 +218,7 @@ class Caution:
     def best(self, logits: Float32Array) -> IntArray:
         """Return the best action of each goal `(n, goals)`.
 
-        From what two networks think of every goal and action, as logits `(2, n, goals, actions)`.
+        From the logits of two networks for every goal and action, `(2, n, goals, actions)`.
         """
         best: IntArray = logits.mean(0).argmax(-1)
         if not self._kept:
@@ -232,7 +232,7 @@ class Caution:
         return best
 
 
-# What networks say of goals, in plain NumPy: each algorithm has its own way to be asked.
+# Estimates of goals, in plain NumPy: one class for each algorithm.
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -255,7 +255,7 @@ class Networks(Protocol):
         wanted: BoolArray | None,
         violated: IntArray,
     ) -> Estimates:
-        """Return what is thought of every goal, for features and a number of chance for each.
+        """Return the estimates of every goal, for features and a random number for each.
 
         Where goals are asked about one by one, those that are not `wanted` are worth nothing. Where any
         avoid set can be asked for, strict goals are told with those `violated` allowed, bits `(n,)`.

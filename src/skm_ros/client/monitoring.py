@@ -68,7 +68,7 @@ def verdict_document(verdict: Any) -> dict[str, Any]:  # noqa: ANN401 - made by 
 
 
 def verdict_line(verdict: Any) -> str:  # noqa: ANN401 - made by rosidl
-    """Return a verdict for people."""
+    """Return a verdict as a sentence."""
     line = f"episode {verdict.episode}, step {verdict.step}: {WORDS[verdict.verdict]}"
     if verdict.rounds:
         line += f", {verdict.rounds} rounds"

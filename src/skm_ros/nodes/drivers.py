@@ -195,7 +195,7 @@ class Nav2Driver:
         self.navigation.halt()
 
     def problem(self) -> str:
-        """Return why nobody obeys: there is no Nav2, or it fails; else nothing."""
+        """Return why commands are not followed: there is no Nav2, or it fails; else nothing."""
         if not self._clients[0].server_is_ready():
             return "Nav2 is not there: no action server"
         return self.navigation.failure or self.navigation.trouble

@@ -49,9 +49,7 @@ class FoxgloveNode(SkmNode):
         self._latest: dict[str, bytes] = {}
         self.messages = 0
         self._topics = RawTopics(self, self._listen, self._take, self.get_logger().info)
-        self._server = self._start(
-            self.setting("port")
-        )  # those who come know of all topics at once
+        self._server = self._start(self.setting("port"))  # new clients know of all topics at once
         self.create_timer(LOOK_SECONDS, self._topics.look, clock=self.steady_clock)
         self.get_logger().info(f"Foxglove connects to ws://{HOST}:{self._server.port}")
 

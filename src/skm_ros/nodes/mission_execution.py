@@ -463,7 +463,7 @@ class Execution:
 
     @property
     def words(self) -> str:
-        """Where the mission is, or how it ended, for people."""
+        """Where the mission is, or how it ended, as a sentence."""
         if self._narrator is None or self.steps is None:
             return ""
         if self.outcome == Result.UNKNOWN:

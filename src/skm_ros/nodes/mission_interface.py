@@ -72,7 +72,7 @@ class MissionView(Protocol):
 
     @property
     def words(self) -> str:
-        """Where it is, or how it ended, for people."""
+        """Where it is, or how it ended, as a sentence."""
 
 
 class MissionOwner(Protocol):

@@ -19,7 +19,7 @@ Result = ExecuteMission.Result
 
 NO_GOAL: Final = Goal()
 said_of = lru_cache(maxsize=256)(goal_message)
-"""A goal as a message, not to be changed: the few that a patrol is after come again and again."""
+"""A goal as a message, not to be changed: the few goals of a patrol recur."""
 
 
 def mission_result(execution: MissionView) -> ExecuteMission.Result:

@@ -68,7 +68,7 @@ class OdometrySource:
     """Poses from odometry; with a localiser's pose now and then, if a topic for it is given.
 
     The localiser says where the odometry's frame is on the map, and the odometry moves on from there.
-    A localiser that is less certain than by `spread` metres has lost the robot: then nobody knows.
+    A localiser that is less certain than by `spread` metres has lost the robot: then it is unknown.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ STILL: Final = 2e-3
 
 
 class StopRecord:
-    """Notes stops, for the diagnostics and for those who measure them; times of a steady clock."""
+    """Notes stops, for the diagnostics and for measurements; times of a steady clock."""
 
     def __init__(self) -> None:
         self.stop_began = self._at_rest = 0.0

@@ -42,7 +42,7 @@ NAMESPACE: Final = "/skm"
 
 DIAGNOSTICS_SECONDS: Final = 1.0
 MOST_KINDS: Final = 100
-"""Most different things that are counted: nobody can fill the memory by being inventive."""
+"""Most different things that are counted: hostile input cannot fill the memory."""
 WARNING_SECONDS: Final = 5.0
 MOST_DETAIL: Final = 300
 """Characters of a dropped message's fault that are logged."""

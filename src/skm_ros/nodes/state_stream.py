@@ -104,7 +104,7 @@ class StateStream:
         return 0.0 if self.latest is None else self.latest.period
 
     def is_silent(self, limit: float) -> bool:
-        """Tell whether nobody shows states any more; `limit` is the longest anyone would wait."""
+        """Tell whether states have stopped coming; `limit` is the longest that a caller would wait."""
         if self.latest is None:
             return True
         usual = max(SILENT_SECONDS, 3 * self.latest.period)

@@ -543,7 +543,7 @@ class TeamNode(SkmNode):
         self._markers.publish(marker_array(scene, self.frame(MAP_FRAME), stamp))
 
     def _words(self, execution: Execution) -> str:
-        """Say where the team is, for people."""
+        """Return where the team is, as a sentence."""
         run = execution.run
         if run is None or run.plan is None:
             return execution.reason

@@ -352,7 +352,7 @@ class PlacesFile:
     constraints: tuple[str, ...] = ()
     robot_radius: float = 0.22
     robot_speed: float = 0.5
-    """Metres a second, for people: how long a way takes."""
+    """Metres a second, for estimates of how long a way takes."""
     robot_margin: float = 0.0
     """Metres that are kept from constraints which would fail a mission."""
     cell: float = 0.25

@@ -18,7 +18,7 @@ from skm_sim.trials import GoalPredicate, ResetOptions, TrialSet, named_tasks
 
 # Random missions over the propositions of Moving Targets, drawn by a seed before any training.
 #
-# They show that missions which nobody thought of while training are solved too. A mission is a
+# They show that missions which played no part in training are solved too. A mission is a
 # sequence of two or three targets, `F(t1 & X F(t2 & …))`; with probability ½ something is
 # forbidden from start to end, `& G !(…)`: a colour, a shape, or one kind of object. A target is a
 # proposition, a kind of object, a colour without a shape or the other way round, or one of two

@@ -26,7 +26,7 @@ class Blockages:
         self._floor, self._radius, self.seconds = floor, radius, seconds
         self._until: dict[int, float] = {}
         self.reason = ""
-        """What blocks the way, for people; the last that was said while any cell is blocked."""
+        """What blocks the way, as text; the last report while any cell is blocked."""
 
     def cells(self, now: float) -> frozenset[int]:
         """Return the cells that are blocked now."""

@@ -95,7 +95,7 @@ class CommandGate:
         self._command, self._since = command, now
 
     def let_go(self) -> None:
-        """Leave nobody in control."""
+        """Take control from everyone."""
         self._command = None
 
     @property

@@ -58,7 +58,7 @@ class Leg:
     avoid: frozenset[frozenset[str]] = frozenset()
     """Label sets that would fail the mission."""
     target: str = ""
-    """What is pursued, for people."""
+    """What is pursued, as text."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Result:
 
     succeeded: bool
     text: str
-    """What the stack says of it, for people."""
+    """What the stack reports of it, as text."""
 
 
 class Navigation:
@@ -115,7 +115,7 @@ class Navigation:
         self.failure = ""
         """Why the present leg was given up; empty if it was not."""
         self.trouble = ""
-        """What the last goal of the leg ended with, for people, while it is tried again."""
+        """What the last goal of the leg ended with, as text, while it is tried again."""
         self.distance_remaining = 0.0
         self.recoveries = 0
         self.counts: dict[str, int] = dict.fromkeys(("goals", "failed goals", "legs given up"), 0)

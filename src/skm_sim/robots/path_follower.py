@@ -163,7 +163,7 @@ def follow(
 # Ways from cell to cell for a robot that is never exactly on them: with room to what must not be
 # met.
 #
-# A move of a map's floor leads from centre to centre, and may pass a forbidden place by a hair. A
+# A move of a map's floor leads from centre to centre, and may pass very close to a forbidden place. A
 # robot strays by centimetres. So each cell has a point to go through, near its centre, around
 # which its labels hold and no further constraint does, with some room to walls, and a way that
 # passes a constraint too closely bends away from it. Where walls leave no room, the centre and the

@@ -64,7 +64,7 @@ JUMP: Final = 0.3
 """Metres beyond which a reading is no noise."""
 
 FORESIGHT: Final = 0.3
-"""Seconds for which a pose goes on without readings; then nobody knows."""
+"""Seconds for which a pose goes on without readings; then it is unknown."""
 
 
 def moved(pose: Pose, velocity: Velocity, seconds: float) -> Pose:

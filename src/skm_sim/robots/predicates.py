@@ -24,7 +24,7 @@ TOKEN: Final = re.compile(
 )
 MOST_TEXT: Final = 1000
 MOST_DEPTH: Final = 50
-"""Parentheses and `not` within each other: more is nobody's condition."""
+"""Parentheses and `not` within each other: no real condition has more."""
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {"abs": abs, "len": len, "min": min, "max": max}
 COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": lambda a, b: a < b,

@@ -75,7 +75,7 @@ class ZonesSkillTrials:
         random: np.random.Generator,
         count: int,
     ) -> tuple[ResetOptions, float]:
-        """Return a batch of layouts; nobody looked on which of them the skill is possible."""
+        """Return a batch of layouts; on which of them the skill is possible is not checked."""
         return {"layout": sample_layouts(random, count, self._colours)}, 1.0
 
     def joined(self, options: Sequence[ResetOptions]) -> ResetOptions:
