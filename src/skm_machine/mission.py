@@ -147,8 +147,8 @@ def compile_mission(
     `events` are propositions, besides the others, that the robot does not control.
     A conjunction can be kept in parts (`skm_machine.factored`): `parts` says when. "if large" is for
     callers that plan on a map; "if too large" where a machine needs more than `max_states` on its way,
-    or `max_seconds` of computing; "never": then such a machine is refused. By default limits
-    that are given are those of one machine, and without any a mission is kept in parts if it is too large.
+    or `max_seconds` of computing; "never": then such a machine is refused. By default, given
+    limits are those of one machine; without any, a mission that is too large is kept in parts.
     """
     check_choice("format", format, FORMATS)
     check_choice("horizon", horizon, HORIZONS)

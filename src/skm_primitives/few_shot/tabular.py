@@ -350,37 +350,17 @@ def from_checkpoint(
 
 # Algorithm 3 (few-shot Q-learning with skill machines) for tabular domains.
 #
-# As printed: Q(s, u, a) over cell × machine state × action; an action is random with probability
-# ε, else argmax_a max{γQ(s,u,a), (1−γ)δ_Q(u)(⟨s,c⟩,a)}; Q-learning with step size α; an episode
-# ends with the mission. Ties of the argmax are drawn at random (where δ_Q is 0 everywhere, a
-# fixed choice would never explore), and an episode that leads nowhere is cut off, which counts as
-# no end of the mission.
-#
-# **What the printed rule converges to.** Q takes over where γQ > (1−γ)δ_Q. Next to the goal of a
-#   skill
-# δ_Q is 1, so with γ = 0.9 that takes Q > 1/9: whatever is still over 21 steps from success is left
-#   to
-# the zero-shot skill, *however exact Q is*. With Q = Q*, the rule earns 0.96 and 0.97 of the
-#   optimal
-# return on two of the paper's tasks (docs/explanation/planning.md), and still walks into a dead end. So
-# the rule is used where the paper has it, to behave while learning, and not as what is learned.
-#
-# **What is returned instead** (`FinetunedPolicy`): argmax_a Q(s,u,a) where max_a Q(s,u,a) > 0,
-#   zero-shot
-# elsewhere. Q begins at 0 and rewards are not negative, so in a deterministic world, with any α,
-# Q(s,u,a) ≤ r + γ max_a' Q(s',u',a') at all times (by induction: the right-hand side never falls,
-# and each update moves Q to at most it). Hence Q never exceeds what its own greedy policy earns: a
-# positive Q is a *certificate* of success, within 1 + log_γ Q steps. To follow zero-shot until
-# certified, and Q from there on, succeeds wherever zero-shot does. The return can still dip where Q
-# has only seen a longer route, so the best Q by exact evaluation is kept; the first candidate is
-# Q = 0, which *is* zero-shot, so the result never ends below where it started.
-#
-# The argument needs ⟨cell, u⟩ to be Markov. Where labels change with the visits it is not (how
-# often the mail was fetched shows in no observation, but may matter to the mission): there, Q is
-# no certificate, and only the last sentence protects (`TabularMission.markov` tells).
+# The printed rule, argmax_a max{γQ(s,u,a), (1−γ)δ_Q(u)(⟨s,c⟩,a)}, chooses actions while learning.
+# It does not converge to the optimum, so what is returned (`FinetunedPolicy`) follows Q where
+# max_a Q > 0 and the zero-shot skill elsewhere. Q begins at 0, and in a deterministic world never
+# exceeds what its own greedy policy earns: a positive Q is a certificate of success. The best Q
+# by exact evaluation is kept, and the first candidate is Q = 0, which is zero-shot: the result is
+# never worse. The argument, and where ⟨cell, u⟩ is not Markov:
+# docs/explanation/for_rl_researchers.md.
 #
 # α defaults to 1, exact in deterministic worlds: values travel one step a visit instead of about
-# ten. The paper has 0.1.
+# ten (the paper: 0.1). Ties are drawn at random; an episode that leads nowhere is cut off, which
+# is not an end.
 
 
 ROUND_STEPS: Final = 4000

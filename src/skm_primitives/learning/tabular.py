@@ -121,28 +121,11 @@ def _by_label_set(label_bits: IntArray) -> FloatArray:
 
 # Algorithm 1 (Q-learning for skill primitives) for domains with discrete states and actions.
 #
-# What is as in the paper: Q_MAX over goals of a buffer that grows with what is achieved, every
-# goal updated at every step, an episode's violated set drawn from 2^C, ε-greedy pursuit of a
-# goal.
-#
-# What differs, and why:
-#
-# - **Goals are places.** A goal l' ∪ c is refined by the cell where it is achieved, unlabelled
-#   cells included, so that a planner can ask what lies behind a goal. The paper's value is the
-#   maximum over the places of a label set; `places=False` learns that one directly.
-# - **Both a_τ are learned from each transition**, since what a_τ = 1 would have given is known.
-#   The episode goes on instead of ending there: once its goal is reached, the agent takes a new
-#   one.
-# - **Full backups** (`alpha=1`), exact in the deterministic worlds of the paper, together with
-#   replay of the latest transition of every state and action (experience replay, as in Dyna-Q) at
-#   the end of each round. In the paper's gridworld, 10 of 10 seeds are exact after 3e4 steps, 0
-#   of 10 without replay. `alpha=0.1` is the paper's step size, without replay.
-# - **Labels may vary at a place** (hidden counters). Values are learned for the place, then
-#   shared out by how often each label set was seen there: stopping is worth the probability of
-#   that variant.
-# - **Curiosity.** Goals are drawn by label set first, then by place (the paper's buffer has only
-#   the label sets), and a place just reached is entered again with probability ½, since only
-#   repeated visits in one episode show labels that change with the visits.
+# As in the paper: Q_MAX over goals of a buffer that grows with what is achieved, every goal
+# updated at every step, an episode's violated set drawn from 2^C, ε-greedy pursuit of a goal.
+# What differs (goals are places, both terminate decisions are learned from each transition, full
+# backups with replay, labels that vary at a place, exploration by label set first) is in
+# docs/explanation/for_rl_researchers.md.
 #
 # Learning goes in *rounds*: a batch of agents, an episode each. A round is a function of the
 # tables, the seed and the round's number alone, so a run that is stopped and resumed equals one
