@@ -421,7 +421,8 @@ class Robot:
         middle = pose.yaw + turn / 2
         x, y = pose.x + drive * math.cos(middle), pose.y + drive * math.sin(middle)
         room = self.world.clearance(x, y)
-        blocked = room < 0 and room <= self.world.clearance(pose.x, pose.y)
+        moves = (x, y) != (pose.x, pose.y)  # a turn alone sweeps nothing: the robot is round
+        blocked = moves and room < 0 and room <= self.world.clearance(pose.x, pose.y)
         if blocked:
             self.collisions += not self._touching
             x, y, drive, self.speed = pose.x, pose.y, 0.0, 0.0

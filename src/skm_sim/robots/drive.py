@@ -423,6 +423,10 @@ class CellWalk:
 
 FACING: Final = 0.05
 """Radians off where its path leads at which a robot looks that way."""
+POSE_ERROR: Final = 0.05
+"""Metres by which a path may end too close to a wall, since the pose errs: nothing to turn away from."""
+PAST: Final = 0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.4, -0.4, 0.5, -0.5, 0.6, -0.6
+"""Radians from where its path leads: headings that a robot beside a wall tries, to graze nothing."""
 KNOWN_WIDTH: Final = 0.15
 """Metres around the map's walls in which a laser sees nothing but them."""
 
@@ -467,6 +471,24 @@ class Drive(RobotDrive):
             return None
         return math.remainder(math.atan2(aim_y - y, aim_x - x) - heading, math.tau)
 
+    def _room_needed(self, pose: Pose) -> float:
+        """Return how far the robot should be able to go straight ahead without grazing anything."""
+        left = project(pose[:2], self.walk.path).left
+        return min(self._config.lookahead_distance, left - POSE_ERROR)
+
+    def _is_tight(self, pose: Pose) -> bool:
+        """Tell whether the robot would soon graze what it sees, if it went straight ahead."""
+        return self.obstacles.touching or self.obstacles.way(pose) < self._room_needed(pose)
+
+    def _clear_heading(self, pose: Pose, off: float) -> float:
+        """Return by how much to turn: to where the path leads, or past what would be grazed there."""
+        x, y, heading = pose
+        needed = self._room_needed(pose)
+        for aside in PAST:
+            if self.obstacles.way((x, y, heading + off + aside)) >= needed:
+                return off + aside
+        return off
+
     def take(self, action: int, now: float) -> None:  # noqa: ARG002 - as other drives
         """Take the action to the present state: the path goes on with it."""
         self.walk.take(int(action))
@@ -506,10 +528,10 @@ class Drive(RobotDrive):
             if abs(off) > FACING:
                 return self._commanded(turn_towards(off, self._limits))
             self.obstacles.blocked = False
-        if self.obstacles.touching:
-            # A curve needs some way ahead, and there is none: beside a wall it turns where it stands.
-            off = self._off_aim(pose)
-            if off is not None and abs(off) > FACING:
+        if (off := self._off_aim(pose)) is not None and self._is_tight(pose):
+            # A curve needs room ahead and beside, and there is none: it turns where it stands.
+            off = self._clear_heading(pose, off)
+            if abs(off) > FACING:
                 return self._commanded(turn_towards(off, self._limits))
         wanted = follow(
             pose, self.walk.path, self._chassis, self._allowed, self._config.lookahead_distance

@@ -23,6 +23,8 @@ CREEP = 0.05
 """m/s at which a robot may still approach a wall of the map, to stand where its cell is."""
 TOUCHING = 0.02
 """Metres before anything at all at which it goes no further."""
+NEAR = 0.6
+"""Metres beyond the robot's radius within which what a laser sees may soon be grazed."""
 
 
 def grown(walls: Walls, distance: float) -> Walls:
@@ -50,6 +52,8 @@ class ObstacleMonitor:
         """Whether the robot cannot go ahead at all."""
         self.unknown: FloatArray = np.empty((0, 2))
         """What was seen last that is not on the map, as points of the map frame."""
+        self._near: FloatArray = np.empty((0, 2))
+        """What was seen last around the robot, on the map or not, as points of the map frame."""
 
     @property
     def touching(self) -> bool:
@@ -70,6 +74,9 @@ class ObstacleMonitor:
         if self._known is not None and len(seen):
             strange = ~self._known.is_solid(seen[:, 0], seen[:, 1])
         self.unknown = seen[strange]
+        away = np.hypot(ahead, aside)
+        # What is seen inside of the robot's circle is the robot: it turns as it does.
+        self._near = seen[(away > BODY * self.radius) & (away < self.radius + NEAR)]
         in_way = strange & (ahead > 0) & (np.abs(aside) < self.radius + self.margin / 2)
         nearest = _second(ahead[in_way])
         self.free_way = max(0.0, nearest - self.radius - self.margin)
@@ -77,12 +84,20 @@ class ObstacleMonitor:
 
     def stands_in_way(self, pose: Pose) -> bool:
         """Tell whether something that is not on the map would block a robot that is at that pose."""
-        x, y, heading = pose
-        cosine, sine = math.cos(heading), math.sin(heading)
-        dx, dy = self.unknown[:, 0] - x, self.unknown[:, 1] - y
-        ahead, aside = cosine * dx + sine * dy, cosine * dy - sine * dx
+        ahead, aside = _seen_from(pose, self.unknown)
         in_way = (ahead > 0) & (np.abs(aside) < self.radius + self.margin / 2)
         return _second(ahead[in_way]) - self.radius - self.margin < BLOCKED
+
+    def way(self, pose: Pose) -> float:
+        """Return how far a robot at that pose can go straight ahead before it grazes anything it sees.
+
+        What is closer than its radius already, since the laser errs, it may pass but come no closer to.
+        """
+        ahead, aside = _seen_from(pose, self._near)
+        reach = np.minimum(self.radius, np.hypot(ahead, aside))
+        in_way = (ahead > 0) & (np.abs(aside) < reach)
+        front = np.sqrt(reach[in_way] ** 2 - aside[in_way] ** 2)
+        return _second(ahead[in_way] - front)
 
     def _bare_way(self, ahead: FloatArray, aside: FloatArray) -> float:
         """Return how far the robot's own circle can go ahead, whatever the map says."""
@@ -101,6 +116,14 @@ class ObstacleMonitor:
         if not self.touching:
             before_walls = max(CREEP, limits.slowing_speed(self.bare_way - REACTION))
         return min(limits.slowing_speed(self.free_way), before_walls)
+
+
+def _seen_from(pose: Pose, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far ahead and how far to the left of a pose some points are."""
+    x, y, heading = pose
+    cosine, sine = math.cos(heading), math.sin(heading)
+    dx, dy = points[:, 0] - x, points[:, 1] - y
+    return cosine * dx + sine * dy, cosine * dy - sine * dx
 
 
 def _second(values: FloatArray) -> float:

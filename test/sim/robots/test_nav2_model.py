@@ -82,6 +82,20 @@ def test_the_robot_stops_when_no_command_comes() -> None:
     assert 1.2 < model.robot.true_pose.x < 1.5
 
 
+def test_a_turn_on_the_spot_is_no_collision_even_where_the_robot_touches_a_wall() -> None:
+    model = Nav2Model(ROOM, Pose(9.9 - 0.22 + 1e-9, 3.0))
+    assert model.world.clearance(9.9 - 0.22 + 1e-9, 3.0) < 0
+    for _ in range(20):
+        model.robot.command(0.0, 1.0)
+        model.step(0.05)
+    assert model.robot.true_pose.yaw > 0.5
+    assert model.robot.collisions == 0
+    for _ in range(20):
+        model.robot.command(0.5, 0.0)
+        model.step(0.05)
+    assert model.robot.collisions == 1
+
+
 def test_a_wall_stops_the_robot_at_its_radius() -> None:
     model = Nav2Model(ROOM, Pose(8.9, 3.0))
     for _ in range(100):
