@@ -28,7 +28,7 @@ from skm_sim.registry import get_domain
 class Listener:
     """Takes part in a run, and keeps what was announced and what came."""
 
-    said: list[tuple[int, frozenset[str] | None, int | None, str]] = field(default_factory=list)
+    said: list[tuple[int, frozenset[str], int | None, str]] = field(default_factory=list)
     shown: list[frozenset[str]] = field(default_factory=list)
     moves: list[int] = field(default_factory=list)
     ending: str = ""
@@ -40,8 +40,8 @@ class Listener:
 
     def decided(self, run: MissionRun, action: Any) -> None:  # noqa: ANN401, ARG002
         """Note what is said."""
-        goal = run.skills.goals[run.goal].labels if run.goal >= 0 else None
-        self.said.append((run.tracker.steps, goal, self.narrator.steps, self.narrator.where))
+        named, steps = frozenset(self.narrator.named), self.narrator.steps
+        self.said.append((run.tracker.steps, named, steps, self.narrator.where))
 
     def entered(
         self,
@@ -80,7 +80,7 @@ def main() -> None:
         for number, task in enumerate(spec.tasks.values(), start=1):
             mission = compile_mission(task.formula, propositions=spec.propositions)
             off: list[float] = []
-            told = right = failed = 0
+            told = right = changed = failed = 0
             for seed in range(args.runs):
                 listener = Listener()
                 run_episode(
@@ -97,21 +97,25 @@ def main() -> None:
                     for step, _, _, sentence in listener.said[:: args.show]:
                         print(f"    {step:4} {sentence}")
                     print(f"         {listener.ending}  moves {listener.moves[:8]}")
-                for step, goal, steps, _ in listener.said:
+                names = {step: named for step, named, *_ in listener.said}
+                for step, named, steps, _ in listener.said:
                     after = next((move for move in listener.moves if move > step), None)
-                    if after is None or goal is None or steps is None:
+                    if after is None or not named or steps is None:
                         continue
                     told += 1
-                    right += goal <= listener.shown[after] or not goal
+                    came = named <= listener.shown[after]
+                    right += came
+                    changed += not came and names[max(s for s in names if s < after)] != named
                     off.append(steps - (after - step))
             if not off:
                 print(f"{name} {number}: nothing said")
                 continue
-            errors = np.array(off)
+            low, middle, high = np.percentile(off, (25, 50, 75))
             print(
-                f"{name} {number}: {told} sentences, the goal came {right / told:.3f}; steps said minus"
-                f" taken: median {np.median(errors):+.0f}, middle half {np.percentile(errors, 25):+.0f}"
-                f" to {np.percentile(errors, 75):+.0f}; {failed} failed",
+                f"{name} {number}: {told} said, the goal came {right / told:.3f}, another was chosen"
+                f" later {changed / told:.3f}, something else came upon the way"
+                f" {(told - right - changed) / told:.3f}; steps said minus taken: median {middle:+.0f},"
+                f" middle half {low:+.0f} to {high:+.0f}; {failed} failed",
                 flush=True,
             )
         env.close()

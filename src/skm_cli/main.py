@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeGuard
 
+from skm_cli.output import said
 from skm_machine.errors import MissionError, SkmError, concise, did_you_mean, nearest
 from skm_machine.version import __version__
 
@@ -164,6 +165,7 @@ def _run(words: list[str]) -> int:
         words = [*words[1:2], "--help"]
     if not words:
         words = ["--help"]
+    said("")  # a language that there is not is an error before anything is done
     name = words[0]
     if not name.startswith("-") and name not in COMMANDS:
         build_parser(()).error(f"no command '{name}'{did_you_mean(name, (*COMMANDS, 'help'))}")
@@ -187,8 +189,12 @@ def _print_error(kind: str, message: str, code: int, **about: object) -> None:
 
 
 def _complain(message: str) -> None:
+    """Say what went wrong in the language that was chosen; where in a mission it is stays below it."""
+    what, _, where = message.partition("\n")
+    with suppress(SkmError):  # of that choice: then this is what is said, in English
+        what = said(what)
     with suppress(OSError):
-        print(f"skm: {message}", file=sys.stderr)
+        print(f"skm: {what}" + (f"\n{where}" if where else ""), file=sys.stderr)
 
 
 def _drop_output() -> None:

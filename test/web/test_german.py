@@ -138,7 +138,7 @@ def test_the_german_has_the_gaps_of_the_english_and_patterns_have_theirs():
         assert sorted(GAP.findall(english)) == sorted(GAP.findall(german)), english
         filled = GAP.sub("7", english)
         assert in_german(filled) == GAP.sub("7", german), english
-        assert set(german) <= {*string.printable, *"äöüÄÖÜß„“"}, german
+        assert set(german) <= {*string.printable, *"äöüÄÖÜß„“…"}, german
     for pattern in PATTERNS:
         assert in_german(pattern.meaning) != pattern.meaning
 

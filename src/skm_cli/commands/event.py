@@ -6,7 +6,7 @@ import argparse
 import math
 
 from skm_cli.options import add_system_options
-from skm_cli.output import print_json
+from skm_cli.output import print_json, said
 from skm_machine.errors import SkmError
 
 EPILOG = """\
@@ -66,15 +66,14 @@ def run(args: argparse.Namespace) -> int:
         print_json(document)
     elif args.event is None:
         for name, holds in document.items():
-            print(f"{name}: {'true' if holds else 'false'}")
+            print(f"{name}: {said('true' if holds else 'false')}")
         if not document:
-            print("this system has no events; `skm up … --events NAME,NAME` declares them")
+            print(said("this system has no events; `skm up … --events NAME,NAME` declares them"))
     elif document["effective"]:
-        print(
-            f"{args.event} is {'false' if args.off else 'true'} from step "
-            f"{document['mission_steps']} of the mission on (episode {document['episode']}, step "
-            f"{document['step']} of the world)"
-        )
+        holds = "false" if args.off else "true"
+        world = f"episode {document['episode']}, step {document['step']} of the world"
+        since = f"from step {document['mission_steps']} of the mission on"
+        print(said(f"{args.event} is {holds} {since} ({world})"))
     else:
-        print(f"refused: {document['reason']}")
+        print(said(f"refused: {document['reason']}"))
     return 0 if args.event is None or document["effective"] else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skm_cli.options import add_system_options
-from skm_cli.output import print_json
+from skm_cli.output import print_json, said
 
 EPILOG = """\
 examples:
@@ -59,12 +59,12 @@ def run(args: argparse.Namespace) -> int:
         print_json({**answer, "closed": closed})
         return 0 if answer["success"] else 1
     if not answer["success"]:
-        print(f"refused: {answer['message']}")
+        print(said(f"refused: {answer['message']}"))
         return 1
     if answer["message"]:
-        print(answer["message"])
+        print(said(answer["message"]))
     for name, note in closed.items():
-        print(f"{name}: out of service{f' ({note})' if note else ''}")
+        print(said(f"{name}: out of service{f' ({note})' if note else ''}"))
     if not closed and not answer["message"]:
-        print("every place is in service")
+        print(said("every place is in service"))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skm_cli.options import add_system_options
-from skm_cli.output import print_json
+from skm_cli.output import print_json, said
 
 EPILOG = """\
 examples:
@@ -67,7 +67,7 @@ def ask_to(args: argparse.Namespace, *, pause: bool) -> int:
     if args.json:
         print_json({"success": code == 0, "message": message})
     else:
-        print(message)
+        print(said(message))
     return code
 
 
@@ -93,16 +93,16 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 print_json({"success": False, "message": str(error)})
             else:
-                print(f"refused: {error}")
+                print(said(f"refused: {error}"))
             return 1
     if args.json:
         print_json({"success": True, "message": "", **queue.document()})
         return 0
     if queue.paused:
-        print(queue.reason)
+        print(said(queue.reason))
     for one in queue.missions:
-        state = "under way" if one.under_way else f"priority {one.priority}"
+        state = said("under way" if one.under_way else f"priority {one.priority}")
         print(f"{one.number:>4}  {state:<12}  {one.mission}")
     if not queue.missions:
-        print("nothing is under way, and nothing waits")
+        print(said("nothing is under way, and nothing waits"))
     return 0

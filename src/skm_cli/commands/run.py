@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skm_cli.options import PLANNERS, planner_name
-from skm_cli.output import add_reading_options, print_json, seed_number, start_options
+from skm_cli.output import add_reading_options, print_json, said, seed_number, start_options
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     policy = make_policy(mission, primitives, args.planner, possible_only=args.possible_only)
     mission = policy.mission  # one machine, where the planner needs that
     for name in unlearned(mission, primitives):
-        print(f"skm: no skill was learned to avoid '{name}'", file=sys.stderr)
+        _remark(f"no skill was learned to avoid '{name}'")
     options = start_options(args.start)
     risks: tuple[Risk, ...] = ()
     if mission.events:
@@ -168,13 +168,18 @@ def run(args: argparse.Namespace) -> int:
     return 0 if document["outcome"] == "accepted" or succeeded else 1
 
 
+def _remark(text: str) -> None:
+    """Say something beside the result."""
+    print(f"skm: {said(text)}", file=sys.stderr)
+
+
 def _tell(risks: Sequence[Risk]) -> None:
     """Say which events can make the mission fail, and how."""
     from skm_machine.analysis import counterexample_text  # noqa: PLC0415
 
     for risk in risks:
-        said = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
-        print(f"skm: {said}: {counterexample_text(risk.counterexample)}", file=sys.stderr)
+        what = f"{' and '.join(risk.events)} can make it fail whatever the robot does"
+        _remark(f"{what}: {counterexample_text(risk.counterexample)}")
 
 
 def _compiled(
@@ -205,4 +210,4 @@ def _warn(episode: Episode, document: dict[str, Any]) -> None:
     if episode.warnings:
         document["warnings"] = list(episode.warnings)
     for warning in episode.warnings:
-        print(f"skm: {warning}", file=sys.stderr)
+        _remark(warning)

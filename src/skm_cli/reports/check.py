@@ -11,7 +11,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from skm_cli.output import console
+from skm_cli.output import console, said
 from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace, meaning
 from skm_machine.drawing.machine import DrawnMachine, MachineParts
@@ -178,20 +178,20 @@ def print_check(
     text = str(mission.formula) if mission.formula is not None else f"a {mission.format} file"
     out.print(f"[bold]{escape(text)}[/bold]")
     if mission.words is not None:
-        out.print(f"  in words: {escape(mission.words)}")
+        out.print(escape(said(f"  in words: {mission.words}")))
     reading = mission.reading
     if reading is not None:
-        out.print(f"  read as {escape(str(reading))}", soft_wrap=True)
-        out.print(f"  the other reading, {escape(reading.other)}", soft_wrap=True)
+        out.print(escape(said(f"  read as {reading}")), soft_wrap=True)
+        out.print(escape(said(f"  the other reading, {reading.other}")), soft_wrap=True)
     for line in meaning(mission, meant.analysis, meant.verdict, meant.shown):
-        out.print(f"  {escape(line)}", soft_wrap=True)
+        out.print(f"  {escape(said(line))}", soft_wrap=True)
     for remark in remarks:
-        out.print(f"  [yellow]{escape(remark)}[/yellow]", soft_wrap=True)
+        out.print(f"  [yellow]{escape(said(remark))}[/yellow]", soft_wrap=True)
     if skills.skills:
         table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
         last = "steps" if meant.steps else "value"
         for column in ("state", "reach", "avoid", "then", last):
-            table.add_column(column, justify="right" if column == last else "left")
+            table.add_column(said(column), justify="right" if column == last else "left")
         for skill in list(skills.skills.values())[:MOST_ROWS]:
             targets = ", ".join(names[target] for target in skill.targets)
             avoid = "" if skill.avoid.operator == "false" else str(skill.avoid)
@@ -202,18 +202,18 @@ def print_check(
         out.print()
         out.print(table)
         if len(skills.skills) > MOST_ROWS:
-            out.print(
-                f"  … and {len(skills.skills) - MOST_ROWS} more states; --json gives more of them"
-            )
+            more = len(skills.skills) - MOST_ROWS
+            out.print(said(f"  … and {more} more states; --json gives more of them"))
     if trace is not None and judgement is not None:
         out.print()
         for number, (labels, state) in enumerate(
             zip(trace, judgement.states, strict=True), start=1
         ):
-            out.print(f"  step {number:<3} {escape(labels_text(labels)):<28} → {names[state]}")
-        verdict = "satisfied" if judgement.satisfied else "not satisfied"
+            step = said(f"  step {number:<3}")
+            out.print(f"{step} {escape(labels_text(labels)):<28} → {names[state]}")
+        verdict = "trace satisfied" if judgement.satisfied else "trace not satisfied"
         if judgement.accepted_at and not machine.endless:
             verdict += f"; a robot would have succeeded, and ended, at step {judgement.accepted_at}"
         elif machine.endless:
             verdict += f" so far; rounds completed: {judgement.visits}"
-        out.print(f"  trace {verdict}")
+        out.print(said(f"  {verdict}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skm_cli.output import said
 from skm_primitives.planning.map_domains import Journeys
 
 
@@ -31,10 +32,11 @@ def print_journeys(found: Journeys, names: tuple[str, ...]) -> None:
         if found.possible == 1
         else f"{min(99.9, 100 * found.possible):.1f} % of all cells"
     )
-    print(f"\non this map: {mean} on average, {seconds:.0f} s at {found.speed:g} m/s")
-    print(f"  from {least} to {most}; it can be done from {everywhere}")
+    print()
+    print(said(f"on this map: {mean} on average, {seconds:.0f} s at {found.speed:g} m/s"))
+    print(said(f"  from {least} to {most}; it can be done from {everywhere}"))
     if found.in_time is not None:
         share = f"{100 * found.in_time:.0f} % of the starts that were tried"
-        print(f"  its deadlines can be met at that speed from {share}")
+        print(said(f"  its deadlines can be met at that speed from {share}"))
     for state, metres in found.legs:
         print(f"  {names[state]:<6} {metres:.1f} m, {metres / found.speed:.0f} s")

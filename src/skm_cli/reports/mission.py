@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.segment import ControlType
 from rich.text import Text
 
+from skm_cli.output import said
 from skm_machine.logic.printer import labels_text
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.conversions import OUTCOMES
@@ -36,11 +37,12 @@ class Progress:
             self._rounds = machine.accepted
             if machine.target:  # else it is over, and the outcome says so
                 self.clear()
-                done = f"completed at step {machine.mission_steps}"
-                self._out.print(f"  round {self._rounds:<5} {done}")
+                done = said(f"completed at step {machine.mission_steps}")
+                self._out.print(said(f"  round {self._rounds:<5}") + f" {done}")
         if machine.phase != machine.RUNNING or not machine.target:
             return
-        text = f"  step {machine.mission_steps:<5} {machine.words or machine.target}"
+        where = said(f"  step {machine.mission_steps:<5}")
+        text = f"{where} {machine.words or machine.target}"
         if self._out.is_terminal:
             self._line = True
             shown = Text(text, no_wrap=True)
@@ -89,20 +91,20 @@ def show_result(out: Console, document: dict[str, Any]) -> None:
     if document["accepted"] > 1:  # its rounds were printed as they came
         moves = [move for move in moves if move["reward"] > 0]
     if len(moves) > SHOWN_TRANSITIONS:
-        out.print(f"  … {len(moves) - SHOWN_TRANSITIONS} earlier transitions")
+        out.print(said(f"  … {len(moves) - SHOWN_TRANSITIONS} earlier transitions"))
     for move in moves[-SHOWN_TRANSITIONS:]:
         mark = "  ★" if move["reward"] > 0 else ""
         labels = escape(labels_text(move["labels"]))
-        out.print(
-            f"  step {move['step']:<5} state {move['source']} → {move['target']}  {labels}{mark}",
-            soft_wrap=True,
-        )
+        where = said(f"  step {move['step']:<5} state {move['source']}")
+        out.print(f"{where} → {move['target']}  {labels}{mark}", soft_wrap=True)
     steps, seconds = document["steps"], document["seconds"]
-    rate = f" ({steps / seconds:.0f} steps/s)" if steps and seconds else ""
-    out.print(f"[bold]{document['outcome']}[/bold] after {steps} steps, {seconds:.2f} s{rate}")
+    rate = said(f" ({steps / seconds:.0f} steps/s)") if steps and seconds else ""
+    ended = said(f"after {steps} steps, {seconds:.2f} s")
+    out.print(f"[bold]{said(document['outcome'])}[/bold] {ended}{rate}")
     if document["words"]:
         out.print(escape(document["words"]), soft_wrap=True)
     if document["reason"]:
-        out.print(escape(document["reason"]), soft_wrap=True)
+        out.print(escape(said(document["reason"])), soft_wrap=True)
     if document.get("picture"):
-        out.print(escape(f"picture of the run: {', '.join(document['picture'])}"), soft_wrap=True)
+        files = ", ".join(document["picture"])
+        out.print(escape(said(f"picture of the run: {files}")), soft_wrap=True)

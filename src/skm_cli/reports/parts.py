@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console, counted
+from skm_cli.output import console, counted, said
 from skm_cli.reports.check import judgement_document, mission_document
 from skm_machine import Mission
 from skm_machine.analysis import Analysis, Judgement, meaning
@@ -50,20 +50,21 @@ def print_parts(mission: Mission, analysis: Analysis, document: dict[str, Any]) 
     out = console()
     out.print(f"[bold]{escape(str(mission.formula))}[/bold]", soft_wrap=True)
     if mission.words is not None:
-        out.print(f"  in words: {escape(mission.words)}", soft_wrap=True)
-    out.print(f"  read as {escape(str(mission.reading))}", soft_wrap=True)
+        out.print(escape(said(f"  in words: {mission.words}")), soft_wrap=True)
+    out.print(escape(said(f"  read as {mission.reading}")), soft_wrap=True)
     for line in meaning(mission, analysis):
-        out.print(f"  {escape(line)}", soft_wrap=True)
+        out.print(f"  {escape(said(line))}", soft_wrap=True)
     if "plan_text" in document:
         what = "first round planned" if mission.machine.endless else "planned"
         seconds = document["plan"]["cpu_seconds"]
         out.print(
-            f"  {what} from where `skm run` begins: {document['plan_text']} ({seconds:.1f} s)"
+            said(f"  {what} from where `skm run` begins: {document['plan_text']} ({seconds:.1f} s)")
         )
     if "refused" in document:
-        out.print(f"  [yellow]{escape(document['refused'])}[/yellow]", soft_wrap=True)
+        out.print(f"  [yellow]{escape(said(document['refused']))}[/yellow]", soft_wrap=True)
     if "trace" in document:
         trace = document["trace"]
-        out.print(f"  trace {'satisfied' if trace['satisfied'] else 'not satisfied'}", end="")
+        verdict = f"trace {'satisfied' if trace['satisfied'] else 'not satisfied'}"
         after = trace["accepted_at"]
-        out.print(f"; succeeded after {counted(after, 'step')}" if after else "")
+        done = f"; succeeded after {counted(after, 'step')}" if after else ""
+        out.print(said(f"  {verdict}{done}"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console, counted
+from skm_cli.output import console, counted, said
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
 from skm_primitives import Episode, Policy, Primitives
@@ -16,6 +16,7 @@ from skm_primitives.execution.narration import (
     learned_constraints,
     shown_sets,
 )
+from skm_primitives.execution.phrases import chosen_language
 
 
 def run_document(policy: Policy, primitives: Primitives, episode: Episode) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _words(policy: Policy, primitives: Primitives, episode: Episode) -> str:
         pursued=_pursued(policy, primitives, episode),
     )
     narrator = Narrator(policy.mission, shown_sets(primitives), learned_constraints(primitives))
-    return narrator.ended(ending)
+    return narrator.ended(ending, chosen_language())
 
 
 def _pursued(
@@ -89,28 +90,29 @@ def print_run(mission: Mission, document: dict[str, Any]) -> None:
     out = console()
     out.print(f"[bold]{escape(str(mission.formula or mission.format))}[/bold]")
     if mission.reading is not None:
-        out.print(f"  read as {escape(str(mission.reading))}", soft_wrap=True)
+        out.print(escape(said(f"  read as {mission.reading}")), soft_wrap=True)
     if "plan" in document:
         plan = document["plan"]
         known = plan["steps"] <= plan["at_least"]
         best = "the fewest possible" if known else f"at least {plan['at_least']}"
-        out.print(f"  planned: {counted(plan['steps'], 'step')}, {best}")
+        out.print(said(f"  planned: {counted(plan['steps'], 'step')}, {best}"))
     rounds = began = 0
     for move in _told(mission, document["transitions"]):
         labels = escape(labels_text(move["labels"]))
         mark = "  ★" if move["reward"] > 0 else ""
         if mission.machine.endless and mark:
-            rounds, taken = rounds + 1, f"in {counted(move['step'] - began, 'step')}"
-            out.print(f"  round {rounds:<4} step {move['step']:<5} {taken:<13} {labels}{mark}")
+            rounds, taken = rounds + 1, said(f"in {counted(move['step'] - began, 'step')}")
+            where = said(f"  round {rounds:<4} step {move['step']:<5}")
+            out.print(f"{where} {taken:<13} {labels}{mark}")
             began = move["step"]
         else:
             way = f"{move['source']} → {move['target']:<10}"
-            out.print(f"  step {move['step']:<4} {way} {labels}{mark}")
+            out.print(said(f"  step {move['step']:<4}") + f" {way} {labels}{mark}")
     visits = document["accepting_visits"]
     completed = f", {counted(visits, 'round')} completed" if mission.machine.endless else ""
     if document["outcome"] == "failed":
         out.print(f"  {escape(document['words'])}", soft_wrap=True)
-    out.print(f"{document['outcome']} after {counted(document['steps'], 'step')}{completed}")
+    out.print(said(f"{document['outcome']} after {counted(document['steps'], 'step')}{completed}"))
 
 
 def _told(mission: Mission, moves: list[dict[str, Any]]) -> list[dict[str, Any]]:

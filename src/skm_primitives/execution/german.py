@@ -1,8 +1,8 @@
-"""What skm says to people on the page, in German: sentences by their English form, with gaps.
+"""What skm says to people, in German: sentences by their English form, with gaps.
 
 The sentences about a mission under way come from the catalogue (`skm_primitives.execution.phrases`),
 the page's own words from its script. What is left are texts that are made elsewhere, as errors are:
-what `skm check` says, why a mission cannot be read or done, why the robot is stopped. They are
+what commands report, why a mission cannot be read or done, why the robot is stopped. They are
 recognised here by their English form, as in gettext. What is not recognised stays English.
 """
 
@@ -12,7 +12,16 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from skm_primitives.execution.phrases import ENGLISH, GERMAN
+
+OUTCOMES: Final = (
+    *("accepted", "outcome failed", "cancelled", "preempted", "timed out", "rejected", "error"),
+    *("no progress", "satisfied so far"),
+)
+"""Keys of the catalogue that are told alone, too."""
+
 SENTENCES: Final[dict[str, str]] = {
+    **{ENGLISH[key]: GERMAN[key] for key in OUTCOMES},
     # What a mission means. A gap in small letters stays as it is, one in capitals is a sentence, too.
     "1 state over {a}": "1 Zustand über {a}",
     "{n} states over {a}": "{n} Zustände über {a}",
@@ -49,14 +58,14 @@ SENTENCES: Final[dict[str, str]] = {
     "{a}: the window of '{b}' opens, {n} after it was asked for": (
         "{a}: das Zeitfenster von „{b}“ öffnet sich, {n} nachdem danach verlangt wurde"
     ),
-    "{a} can make it fail whatever the robot does: {b}": (
-        "{a} kann sie scheitern lassen, was der Roboter auch tut: {b}"
+    "{a} can make it fail whatever the robot does: {B}": (
+        "{a} kann sie scheitern lassen, was der Roboter auch tut: {B}"
     ),
-    "{a} can make it fail whatever the robot does, from every place: {b}": (
-        "{a} kann sie von jedem Ort aus scheitern lassen, was der Roboter auch tut: {b}"
+    "{a} can make it fail whatever the robot does, from every place: {B}": (
+        "{a} kann sie von jedem Ort aus scheitern lassen, was der Roboter auch tut: {B}"
     ),
-    "{a} can make it fail whatever the robot does, from {n} of {m} places: {b}": (
-        "{a} kann sie von {n} der {m} Orte aus scheitern lassen, was der Roboter auch tut: {b}"
+    "{a} can make it fail whatever the robot does, from {n} of {m} places: {B}": (
+        "{a} kann sie von {n} der {m} Orte aus scheitern lassen, was der Roboter auch tut: {B}"
     ),
     "no event can make it fail {W}, of: {a}": "kein Ereignis kann sie scheitern lassen, {W}: {a}",
     "no other event alone can make it fail {W}, of: {a}": (
@@ -79,6 +88,127 @@ SENTENCES: Final[dict[str, str]] = {
     "no skill was learned to avoid {a}: the robot may touch it on its way": (
         "keine Fertigkeit hat gelernt, {a} zu meiden: der Roboter kann unterwegs daran geraten"
     ),
+    "{A} ; then {b}, and so forever": "{A} ; dann {b}, und so für immer",
+    "{a}, and so forever": "{a}, und so für immer",
+    "shortest success:  {a}": "kürzester Erfolg:  {a}",
+    "shortest round:    {a}": "kürzeste Runde:    {a}",
+    "a success:         {a}": "ein Erfolg:        {a}",
+    "a round:           {a}": "eine Runde:        {a}",
+    "shortest failure:  {a}": "kürzestes Scheitern:  {a}",
+    "shortest failure:  {a}  (from some places, what is left is too far then)": (
+        "kürzestes Scheitern:  {a}  (von manchen Orten aus ist der Rest dann zu weit)"
+    ),
+    "can fail by:       {A}": "kann scheitern an:    {A}",
+    "{A}  or  {B}": "{A}  oder  {B}",
+    "in words: {a}": "in Worten: {a}",
+    "read as {W}": "gelesen als {W}",
+    "the other reading, {W}": "die andere Lesart, {W}",
+    "horizon finite: over at the first step at which all that came so far satisfies it": (
+        "horizon finite: vorbei beim ersten Schritt, bei dem alles Bisherige sie erfüllt"
+    ),
+    "horizon finite: over after the first step that does nothing wrong": (
+        "horizon finite: vorbei nach dem ersten Schritt, der nichts falsch macht"
+    ),
+    "horizon infinite: judged over the whole of an endless run, and what it forbids stays forbidden": (
+        "horizon infinite: beurteilt über einen Lauf ohne Ende, und was sie verbietet, bleibt verboten"
+    ),
+    "state": "Zustand",
+    "reach": "Ziel",
+    "avoid": "meidet",
+    "then": "dann",
+    "steps": "Schritte",
+    "value": "Wert",
+    "… and {n} more states; --json gives more of them": (
+        "… und {n} weitere Zustände; --json nennt mehr davon"
+    ),
+    "trace satisfied": "der Verlauf erfüllt sie",
+    "trace not satisfied": "der Verlauf erfüllt sie nicht",
+    "{A}; a robot would have succeeded, and ended, at step {n}": (
+        "{A}; ein Roboter hätte bei Schritt {n} Erfolg gehabt und geendet"
+    ),
+    "trace satisfied so far; rounds completed: {n}": (
+        "der Verlauf erfüllt sie bisher; vollendete Runden: {n}"
+    ),
+    "trace not satisfied so far; rounds completed: {n}": (
+        "der Verlauf erfüllt sie bisher nicht; vollendete Runden: {n}"
+    ),
+    "{A}; succeeded after {n} step": "{A}; Erfolg nach {n} Schritt",
+    "{A}; succeeded after {n} steps": "{A}; Erfolg nach {n} Schritten",
+    "planned from where `skm run` begins: {W} ({n} s)": (
+        "geplant von dort, wo `skm run` beginnt: {W} ({n} s)"
+    ),
+    "first round planned from where `skm run` begins: {W} ({n} s)": (
+        "erste Runde geplant von dort, wo `skm run` beginnt: {W} ({n} s)"
+    ),
+    "{n} steps, the fewest possible": "{n} Schritte, so wenige wie möglich",
+    "{n} steps, at least {m}": "{n} Schritte, mindestens {m}",
+    "on this map: {a} on average, {n} s at {m} m/s": (
+        "auf dieser Karte: {a} im Mittel, {n} s bei {m} m/s"
+    ),
+    "from {a} to {b}; it can be done from {W}": "von {a} bis {b}; zu erfüllen von {W}",
+    "every cell": "jeder Zelle",
+    "{n} % of all cells": "{n} % aller Zellen",
+    "its deadlines can be met at that speed from {n} % of the starts that were tried": (
+        "ihre Fristen sind bei dieser Geschwindigkeit von {n} % der geprüften Anfänge einzuhalten"
+    ),
+    # What commands report of a run.
+    "step {n}": "Schritt {n}",
+    "step {n} state {m}": "Schritt {n} Zustand {m}",
+    "round {n}": "Runde {n}",
+    "round {n} step {m}": "Runde {n} Schritt {m}",
+    "in {n} step": "in {n} Schritt",
+    "in {n} steps": "in {n} Schritten",
+    "planned: {n} step, {B}": "geplant: {n} Schritt, {B}",
+    "planned: {n} steps, {B}": "geplant: {n} Schritte, {B}",
+    "the fewest possible": "so wenige wie möglich",
+    "at least {n}": "mindestens {n}",
+    "{A} after {n} step": "{A} nach {n} Schritt",
+    "{A} after {n} steps": "{A} nach {n} Schritten",
+    "{A}, {n} round completed": "{A}, {n} Runde vollendet",
+    "{A}, {n} rounds completed": "{A}, {n} Runden vollendet",
+    "after {n} steps, {s} s": "nach {n} Schritten, {s} s",
+    "({n} steps/s)": "({n} Schritte/s)",
+    "completed at step {n}": "vollendet bei Schritt {n}",
+    "… {n} earlier transitions": "… {n} frühere Übergänge",
+    "picture of the run: {a}": "Bild des Laufs: {a}",
+    "no skill was learned to avoid '{a}'": "keine Fertigkeit hat gelernt, „{a}“ zu meiden",
+    # What commands report of a system.
+    "skills": "Fertigkeiten",
+    "{n} goals": "{n} Ziele",
+    "checkpoint {a}": "Checkpoint {a}",
+    "phase": "Phase",
+    "ok": "in Ordnung",
+    "warning": "Warnung",
+    "stale": "veraltet",
+    "silent": "still",
+    "not running": "läuft nicht",
+    "waiting": "wartet",
+    "preparing": "bereitet vor",
+    "stopped": "angehalten",
+    "no mission yet": "noch keine Mission",
+    "the last mission, {a}, {B} after {n} steps": "die letzte Mission, {a}, {B} nach {n} Schritten",
+    "events": "Ereignisse",
+    "true": "wahr",
+    "false": "falsch",
+    "{a} is true from step {n} of the mission on ({B})": (
+        "{a} ist wahr ab Schritt {n} der Mission ({B})"
+    ),
+    "{a} is false from step {n} of the mission on ({B})": (
+        "{a} ist falsch ab Schritt {n} der Mission ({B})"
+    ),
+    "episode {n}, step {m} of the world": "Episode {n}, Schritt {m} der Welt",
+    "this system has no events; `skm up … --events NAME,NAME` declares them": (
+        "dieses System hat keine Ereignisse; `skm up … --events NAME,NAME` nennt sie"
+    ),
+    "refused: {W}": "abgelehnt: {W}",
+    "under way": "im Gang",
+    "priority {n}": "Vorrang {n}",
+    "nothing is under way, and nothing waits": "nichts ist im Gang, und nichts wartet",
+    "{a}: out of service": "{a}: außer Betrieb",
+    "{a}: out of service ({b})": "{a}: außer Betrieb ({b})",
+    "every place is in service": "jeder Ort ist in Betrieb",
+    "the queue is full: {n} missions wait": "die Warteschlange ist voll: {n} Missionen warten",
+    "interrupted": "unterbrochen",
     # How it is read.
     "a recurring mission: {W}": "eine wiederkehrende Mission: {W}",
     "a mission with an end: {W}": "eine Mission mit einem Ende: {W}",
@@ -309,9 +439,6 @@ SENTENCES: Final[dict[str, str]] = {
         "die Mission war {W}: „Weiter mit der nächsten“ geht weiter"
     ),
     "the machine was restarted": "der Automat wurde neu gestartet",
-    "failed": "gescheitert",
-    "cancelled": "abgebrochen",
-    "rejected": "abgelehnt",
     "stop was called": "STOPP wurde gerufen",
     "the dead-man switch is not held": "der Totmannschalter wird nicht gehalten",
     "nothing is heard of the laser": "vom Laser ist nichts zu hören",

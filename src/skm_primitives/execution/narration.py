@@ -272,15 +272,19 @@ class Narrator:
         return phrases.joined(found[:MOST_NAMES], "or")
 
     def _goal_name(self, state: int, goal: LabelSet, phrases: Phrases) -> str:
-        """Return what a label set in pursuit is about: as little as moves the machine so."""
+        """Return what a label set in pursuit is about, in words."""
+        return phrases.joined([_plain(name) for name in self.named(state, goal)], "with")
+
+    def named(self, state: int, goal: LabelSet) -> list[str]:
+        """Return what of a label set in pursuit is said: as little as moves the machine so."""
         read = goal.intersection(self._names)
         outcomes = self._outcomes(state)
         leads = set(self._machine.options(state, read))
         moving = {o for o in leads if o.target != state or o.reward > 0}
         others = [s for o, sets in outcomes.items() if o not in moving for s in sets]
         named = telling([read], [s for s in others if s != read], self._names).propositions()
-        held = [_plain(n) for n in self._names if n in named and n in read - self._events]
-        return phrases.joined(held, "with") if moving else ""
+        held = [name for name in self._names if name in named and name in read - self._events]
+        return held if moving else []
 
     # Sentences
 
@@ -643,6 +647,15 @@ class RunNarrator:
                 self._told.clear()
             self._told[now] = self._narrator.where(now, self._language)
         return self._told[now]
+
+    @property
+    def named(self) -> list[str]:
+        """The propositions that `where` says the robot goes for; none, where it names no goal."""
+        run = self._run
+        if run.goal < 0:
+            return []
+        events = run.tracker.labels & frozenset(run.policy.mission.events)
+        return self._narrator.named(run.tracker.state, run.skills.goals[run.goal].labels | events)
 
     @property
     def steps(self) -> int | None:

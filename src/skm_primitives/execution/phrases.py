@@ -6,8 +6,11 @@ propositions are the domain's own, and are not translated.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Final
+
+from skm_machine.errors import SkmError
 
 ENGLISH: Final[Mapping[str, str]] = {
     "step": "1 step",
@@ -158,6 +161,16 @@ GERMAN: Final[Mapping[str, str]] = {
 }
 
 LANGUAGES: Final[Mapping[str, Mapping[str, str]]] = {"en": ENGLISH, "de": GERMAN}
+VARIABLE: Final = "SKM_LANGUAGE"
+"""Of the environment: the language of commands, and of nodes that are told no other."""
+
+
+def chosen_language() -> str:
+    """Return the language that the environment asks for; English, if it asks for none."""
+    wanted = os.environ.get(VARIABLE) or "en"
+    if wanted not in LANGUAGES:
+        raise SkmError(f"{VARIABLE} is '{wanted}'; it can be {' or '.join(LANGUAGES)}")
+    return wanted
 
 
 class Phrases:

@@ -25,6 +25,7 @@ from skm_machine.version import __version__
 from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun
 from skm_primitives.execution.narration import RunNarrator
+from skm_primitives.execution.phrases import chosen_language
 from skm_primitives.recording.cdr import (
     BEGAN,
     CONTINUOUS,
@@ -254,7 +255,7 @@ class EpisodeRecorder:
             "primitives_info", "skm/PrimitivesInfo", {"header": self._header(0), **fields}, 0
         )
         self._true_events = labels.intersection(self._events)
-        self._narrator = RunNarrator(run, lambda: self._spec.step_seconds or 0.0)
+        self._narrator = RunNarrator(run, lambda: self._spec.step_seconds or 0.0, chosen_language())
         self._log(run, BEGAN)
         self._state(run, observation, labels)
 

@@ -101,9 +101,9 @@ SETTINGS: Final = (
     RESUME,
     Setting(
         "language",
-        "en",
-        "of what people are told of a mission under way",
-        choices=tuple(LANGUAGES),
+        "",
+        "of what people are told of a mission under way; empty: that of SKM_LANGUAGE, or else English",
+        choices=("", *LANGUAGES),
     ),
     LABELS,
     Setting("feedback_rate", 5.0, "feedback per second besides transitions", low=0.01, high=100.0),

@@ -18,6 +18,7 @@ from skm_machine.mission import Mission, compile_mission
 from skm_primitives.execution.explain import MissionText
 from skm_primitives.execution.mission_run import MissionRun, usual_limit
 from skm_primitives.execution.narration import RunNarrator
+from skm_primitives.execution.phrases import chosen_language
 from skm_primitives.execution.replanning import Plan, plan_from
 from skm_primitives.planning.large_mission_policy import AGAIN_SECONDS, LargeMissionPolicy
 from skm_primitives.planning.planners import make_policy, parts_for
@@ -98,7 +99,8 @@ class MissionPlanning:
             """Return the duration of a step: the world's own in lock-step, else as measured."""
             return seconds or node.step_times.expected or 0.0
 
-        return PlannedMission(run, text, RunNarrator(run, pace, node.setting("language")), seconds)
+        language = node.setting("language") or chosen_language()
+        return PlannedMission(run, text, RunNarrator(run, pace, language), seconds)
 
     def _open_skills(self, mission: Mission, skills: RemoteSkills) -> RemoteSkills:
         """Return the skills without ways that are blocked, if the mission can be done so; else with."""
