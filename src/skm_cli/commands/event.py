@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
         if not document:
             print(said("this system has no events; `skm up … --events NAME,NAME` declares them"))
     elif document["effective"]:
-        holds = "false" if args.off else "true"
+        value = "false" if args.off else "true"
         world = f"episode {document['episode']}, step {document['step']} of the world"
         since = f"from step {document['mission_steps']} of the mission on"
-        print(said(f"{args.event} is {holds} {since} ({world})"))
+        print(said(f"{args.event} is {value} {since} ({world})"))
     else:
         print(said(f"refused: {document['reason']}"))
     return 0 if args.event is None or document["effective"] else 1
