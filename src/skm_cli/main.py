@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeGuard
 
-from skm_cli.output import said
+from skm_cli.language import said
 from skm_machine.errors import MissionError, SkmError, concise, did_you_mean, nearest
 from skm_machine.version import __version__
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-LANGUAGE = "SKM_LANGUAGE"
-"""Of the environment; see `skm_primitives.execution.phrases.chosen_language`."""
-
 MOST_COLUMNS = 10_000
 """Of a line in a pipe: no line is cut."""
 
@@ -43,17 +40,6 @@ def error_console() -> Console:
     from rich.console import Console  # noqa: PLC0415
 
     return Console(stderr=True, highlight=False)
-
-
-def said(text: str) -> str:
-    """Return a sentence of a report in the language that was chosen (SKM_LANGUAGE)."""
-    if LANGUAGE not in os.environ:
-        return text
-    from skm_primitives.execution.german import translated  # noqa: PLC0415
-    from skm_primitives.execution.phrases import chosen_language  # noqa: PLC0415
-
-    words = text.lstrip()
-    return text[: len(text) - len(words)] + translated(words, chosen_language())
 
 
 def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 
+from skm_cli.language import said
 from skm_cli.options import add_system_options
-from skm_cli.output import print_json, said
+from skm_cli.output import print_json
 from skm_machine.errors import SkmError
 
 EPILOG = """\

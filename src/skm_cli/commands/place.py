@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from skm_cli.language import said
 from skm_cli.options import add_system_options
-from skm_cli.output import print_json, said
+from skm_cli.output import print_json
 
 EPILOG = """\
 examples:

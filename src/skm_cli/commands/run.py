@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skm_cli.language import said
 from skm_cli.options import PLANNERS, planner_name
-from skm_cli.output import add_reading_options, print_json, said, seed_number, start_options
+from skm_cli.output import add_reading_options, print_json, seed_number, start_options
 from skm_machine.errors import SkmError
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from skm_cli.output import console, said
+from skm_cli.language import said
+from skm_cli.output import console
 from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace, meaning
 from skm_machine.drawing.machine import DrawnMachine, MachineParts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skm_cli.output import said
+from skm_cli.language import said
 from skm_primitives.planning.map_domains import Journeys
 
 

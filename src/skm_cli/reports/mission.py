@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.segment import ControlType
 from rich.text import Text
 
-from skm_cli.output import said
+from skm_cli.language import said
 from skm_machine.logic.printer import labels_text
 from skm_ros.client.mission_goal import MissionGoal
 from skm_ros.conversions import OUTCOMES

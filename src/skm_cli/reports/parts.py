@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console, counted, said
+from skm_cli.language import said
+from skm_cli.output import console, counted
 from skm_cli.reports.check import judgement_document, mission_document
 from skm_machine import Mission
 from skm_machine.analysis import Analysis, Judgement, meaning

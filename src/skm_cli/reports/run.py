@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console, counted, said
+from skm_cli.language import said
+from skm_cli.output import console, counted
 from skm_machine import Mission
 from skm_machine.logic.printer import labels_text
 from skm_primitives import Episode, Policy, Primitives

@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from skm_cli.output import console, said
+from skm_cli.language import said
+from skm_cli.output import console
 
 
 def print_status(document: dict[str, Any]) -> None:
