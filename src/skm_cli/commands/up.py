@@ -44,8 +44,9 @@ GROUPS: Final = {
         *("pose_source", "pose", "map_frame", "base_frame", "speed", "turn", "axle", "drive"),
         *("stuck_after", "deadman"),
     ),
-    "what is shown and kept": (
-        *("render", "render_rate", "marker_rate", "picture", "record", "keep", "foxglove"),
+    "what is said, shown and kept": (
+        *("language", "render", "render_rate", "marker_rate", "picture", "record", "keep"),
+        "foxglove",
     ),
     "the nodes": ("params_file", "lifecycle", "respawn", "state_folder"),
 }
