@@ -48,7 +48,6 @@ from skm_sim.trials import SeededTrials, TrialSet
 Change = tuple[str, Any]
 """Where something is (`module:name` or `module:Class.name`), and what takes its place."""
 _OPTIONS: Final = "skm_primitives.planning.options"
-_POLICIES: Final = "skm_primitives.planning.label_set_policies"
 
 
 def _best(self: Any, score: Any, spread: Any, best: Any) -> Any:  # noqa: ANN401, ARG001
@@ -74,7 +73,6 @@ def _no_turns(self: Any, state: int, worth: Any) -> Any:  # noqa: ANN401, ARG001
 SWITCHES: Final[Mapping[str, tuple[Change, ...]]] = {
     "commitment": ((f"{_OPTIONS}:Options._committed", _best),),
     "penalty": ((f"{_OPTIONS}:PENALTY", 0.0),),
-    "harder goals": ((f"{_POLICIES}:harder_goals", lambda _: None),),
     "late": ((f"{_OPTIONS}:LATE", 0),),
     "hold": ((f"{_OPTIONS}:Options.choose", _choose_held(False)),),
     "free hold": ((f"{_OPTIONS}:Options.choose", _choose_held(True)),),

@@ -21,7 +21,7 @@ from skm_machine.errors import SkmError, UnachievableMissionError, did_you_mean
 from skm_machine.factored import FactoredMachine, in_parts
 from skm_machine.mission import Mission, compile_mission
 from skm_primitives.planning.learned_teams import LearnedTeamPlanner, Leg
-from skm_primitives.planning.options import Options, harder_goals
+from skm_primitives.planning.options import Options
 from skm_primitives.skills.values import ContinuousGoalValues, Primitives, hold_of
 from skm_sim.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from skm_sim.team_world import TeamWorld
@@ -101,9 +101,7 @@ class LearnedTeamRun:
         self._shown, self._yields = shown, yields
         self._planner = LearnedTeamPlanner(machine, world.names, skills)
         count = len(world.names)
-        self._options = Options(
-            skills.gamma, count, harder_goals(skills.goals), held=hold_of(skills)
-        )
+        self._options = Options(skills.gamma, count, held=hold_of(skills))
         self._gone: set[str] = set()
         self._first: dict[int, str] | None = None
         """What each robot is to show next; None: that is to be planned."""

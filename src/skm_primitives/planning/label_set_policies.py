@@ -20,7 +20,7 @@ from skm_machine.reward_machine import Outcome, RewardMachine
 from skm_machine.tracker import MissionTracker
 from skm_primitives.planning.achievability import blocking_clause
 from skm_primitives.planning.lookahead import NEVER, GoalOutcomes, Lookahead, goal_outcomes, log_sum
-from skm_primitives.planning.options import DiscreteOptions, Options, Turns, harder_goals
+from skm_primitives.planning.options import DiscreteOptions, Options, Turns
 from skm_primitives.planning.policy import (
     Decision,
     Expectation,
@@ -229,11 +229,10 @@ class GroundedGoalPolicy:
         fails = np.isin(outcomes.target, sorted(mission.machine.failure))
         self._can_fail: BoolArray = np.asarray(fails.any(axis=1))
         """`[u]`: whether there are labels that fail the mission."""
-        harder = harder_goals(skills.goals)
-        self._options = Options(skills.gamma, harder=harder, held=hold_of(skills))
+        self._options = Options(skills.gamma, held=hold_of(skills))
         self._discrete: DiscreteOptions | None = None
         if approximate(skills) and isinstance(skills.action_space, Discrete):
-            self._discrete = DiscreteOptions(skills.gamma, int(skills.action_space.n), harder)
+            self._discrete = DiscreteOptions(skills.gamma, int(skills.action_space.n))
         formula = mission.formula if mission.machine.endless else None
         self._turns = Turns(formula, skills.goals, outcomes.target)
 

@@ -15,9 +15,7 @@ from skm_primitives.planning.options import (
     SLACK,
     DiscreteOptions,
     Options,
-    harder_goals,
 )
-from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.values import ContinuousGoalValues
 
 GAMMA = 0.99
@@ -169,24 +167,6 @@ def test_robots_of_a_batch_have_goals_of_their_own():
     assert options.choose(both, ALL).goal.tolist() == [1, 2]
     with pytest.raises(SkmError, match="2 robots"):
         Options(GAMMA, 3).choose(both, ALL)
-
-
-def test_what_allows_no_more_is_penalised_with_the_goal_that_led_nowhere():
-    """Three goals at one thing, all the larger, and another thing: that is tried next."""
-    one, two = frozenset("a"), frozenset("b")
-    goals = [Goal(one, one | {"c"}), Goal(one, one), Goal(one, one | {"b", "c"}), Goal(two, two)]
-    harder = harder_goals(goals)
-    assert harder.tolist() == [
-        [True, True, False, False],
-        [False, True, False, False],
-        [True, True, True, False],
-        [False, False, False, True],
-    ]
-    values, every = values_of(0.98, 0.97, 1.0, 0.8), np.ones(4, np.bool_)
-    together, apart = Options(GAMMA, harder=harder), Options(GAMMA)
-    until = SLACK + LATE
-    assert [int(together.choose(values, every).goal[0]) for _ in range(until + 1)][until:] == [3]
-    assert [int(apart.choose(values, every).goal[0]) for _ in range(until + 1)][until:] == [0]
 
 
 def picture(cell):
