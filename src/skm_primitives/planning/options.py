@@ -208,7 +208,7 @@ class Options:
         an action; else they take one in every step: where something must be avoided, what was nearly as
         good a moment ago may lead into it. (`python benchmarks/ablations.py --runs 1000 --seed 7001
         --without hold`, with `--tasks 5`, where nothing can fail: 7 lost as it is, 13 if it is not held;
-        `--without "free hold"`, with `--tasks no_other_button`: 15 violated, 69 if it is held there, too.)
+        `--without "free hold"`, with `--tasks no_other_button`: 15 violated, 69 if it is held there.)
         """
         action, value = _batched(values.action, 3), _batched(values.value, 2)
         spread, near_best = _batched(values.spread, 2), _batched(values.near_best, 3)
