@@ -267,7 +267,7 @@ def _judge_timed(
 
 MOST_COMMITMENTS: Final = 6
 MANY_STEPS: Final = 4
-"""So many equal steps in a row are told by their number."""
+"""So many equal steps in a row are summarised by their number."""
 
 
 def meaning(

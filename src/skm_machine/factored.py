@@ -367,7 +367,7 @@ class FactoredMachine(RewardMachine):
     def successors(self, state: int) -> list[Outcome]:
         """Return what can happen by the move of one part alone, the others staying as they are.
 
-        Several may move in one step; nobody lists all of these.
+        Several may move in one step; these are not listed.
         """
         if state in (self.accepted, self.failed):
             return []

@@ -147,7 +147,7 @@ class RewardMachine:
         return tuple(self.iterate_edges())
 
     def iterate_edges(self) -> Iterator[Edge]:
-        """Yield these edges one by one: of some machines there are more than anyone wants."""
+        """Yield these edges one by one: some machines have too many of them."""
         for state in range(self.num_states):
             if state not in self.terminal and state not in self.failure:
                 for index in self.delta.outcomes(state):

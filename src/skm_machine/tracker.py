@@ -260,7 +260,7 @@ class MissionTracker:
     ) -> float:
         """Take the labels of the state that was entered, and when it was; return the reward δ_r.
 
-        Where a commitment may be made, `prefer` chooses; if there is nobody to ask, it is made. What the
+        Where a commitment may be made, `prefer` chooses; without `prefer`, it is made. What the
         clock decided before the state was entered counts first: if that was the end of the mission, the
         state changes nothing any more.
 

@@ -2,8 +2,8 @@
 
 An event is a proposition that the robot does not control. Its sender may wait for the answer:
 the state of the mission in which the change took effect, or why it never will. So a change that was
-acknowledged is in the labels that the mission is judged on. Changes that nobody waits for, those of
-sensors, may be so many that they overtake the states: of these an event that was true between two
+acknowledged is in the labels that the mission is judged on. Changes of
+sensors, which do not wait for an answer, may overtake the states: an event that was true between two
 states is true in the next one, and that it was false in between may be missed.
 """
 
@@ -28,7 +28,7 @@ class Effect:
 
 
 Answer: TypeAlias = Callable[[Effect | str], object]
-"""Is told where a change took effect, or why it did not."""
+"""Called with where a change took effect, or why it did not."""
 
 
 @dataclass

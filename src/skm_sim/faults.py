@@ -73,7 +73,7 @@ def cause_of(error: BaseException) -> str:
 
     Gymnasium passes errors of constructors on with texts of its own, and a bare `assert` has none: the
     line tells. An environment that was written for another version of its simulator is a common
-    cause, and is seen by the versions. What skm itself says of an environment is told as it is.
+    cause, and is seen by the versions. skm's own messages are passed on unchanged.
     """
     if isinstance(error, SkmError):
         return said(error)

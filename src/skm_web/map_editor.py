@@ -2,8 +2,8 @@
 
 The page keeps the drawing; here is what it is asked for: to read a picture, to work out where a robot
 can stand and which places it cannot reach, and to save a domain. Points are *inner* metres: along the
-picture's own columns and rows, from its lower left corner. A picture comes in parts, compressed, since a
-request is small; what it is decides nothing but its pixels, and a path in its YAML is never followed.
+picture's own columns and rows, from its lower left corner. A picture comes in parts, compressed, since
+requests are small. Only its pixels count, and a path in its YAML is never followed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class MapSheet:
     """Whether a YAML file says how large it is."""
 
     def document(self, number: str) -> dict[str, Any]:
-        """Return what the page is told."""
+        """Return the data for the page."""
         width, height = self.picture.size
         return {
             "map": number,

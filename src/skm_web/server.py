@@ -419,7 +419,7 @@ class PageServer:
         downloads: Download | None = None,
         below: Mapping[str, Application] | None = None,
     ) -> None:
-        """`source` is what people are told that they see; `public_url` the address before a proxy.
+        """`source` says what is shown; `public_url` the address before a proxy.
 
         `below` has further pages by the folder that they are in, such as `runs`.
         """

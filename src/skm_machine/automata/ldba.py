@@ -214,7 +214,7 @@ def residual_structure(residuals: Residuals, initial: int) -> Structure:
 
 
 def merged_residuals(structure: Structure, marks: Marks, residue: Residue) -> Structure:
-    """Return the structure with equal residuals merged, but for those whose edges are marked.
+    """Return the structure with equal residuals merged, except those whose edges are marked.
 
     Where a class has states in several components, those of the last one stand for all. What no
     trace satisfies becomes false, and what every trace does, true.

@@ -201,7 +201,7 @@ class Experiment:
     """Missions of a tabular domain; each episode has one of them."""
 
     domain: str
-    """As `skm` is told: a name, package.module:SPEC or a folder."""
+    """As the command line takes it: a name, package.module:SPEC or a folder."""
     missions: tuple[tuple[str, bool], ...]
     """Each mission, and whether it repeats."""
     horizon: str = "auto"

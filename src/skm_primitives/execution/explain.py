@@ -26,7 +26,7 @@ from skm_primitives.skills.values import AnyGoalValues
 from skm_sim.arrays import Float32Array, FloatArray, IntArray
 
 MOST_STUDIED: Final = 64
-"""States of a machine about which everything that is told of them is known before a mission begins."""
+"""Most states of a machine whose descriptions are worked out before a mission begins."""
 
 
 class MissionText:
@@ -45,7 +45,7 @@ class MissionText:
         self._closing: dict[tuple[int, str], bool] = {}
 
     def study(self) -> None:
-        """Work out what people are told in a small machine's states, before the robot is in them."""
+        """Work out the descriptions of a small machine's states, before the robot is in them."""
         if self._machine.num_states > MOST_STUDIED:
             return
         for state in range(self._machine.num_states):

@@ -144,7 +144,7 @@ class MissionRun:
     def advance(self, observation: Any, time: int) -> bool:  # noqa: ANN401
         """Take note of the time while the state lasts; tell whether that moved the machine.
 
-        Only for missions that are told when states are entered.
+        Only for missions with time stamps of states.
         """
         if self.tracker.clocks is None or not self._stamped:
             return False

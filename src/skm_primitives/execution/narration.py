@@ -33,7 +33,7 @@ LabelSet = frozenset[str]
 
 MOST_READ: Final = 200_000
 """Machine states × label sets that are gone through to know what comes next; of larger machines only the
-present state is told. One takes about 2 µs."""
+present state is described. One takes about 2 µs."""
 MOST_EVENTS: Final = 4
 """Events whose every combination is looked at."""
 MOST_NEXT: Final = 4

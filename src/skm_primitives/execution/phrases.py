@@ -162,7 +162,7 @@ GERMAN: Final[Mapping[str, str]] = {
 
 LANGUAGES: Final[Mapping[str, Mapping[str, str]]] = {"en": ENGLISH, "de": GERMAN}
 VARIABLE: Final = "SKM_LANGUAGE"
-"""Of the environment: the language of commands, and of nodes that are told no other."""
+"""Of the environment: the language of commands, and of nodes without another setting."""
 
 
 def chosen_language() -> str:

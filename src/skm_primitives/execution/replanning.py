@@ -29,7 +29,7 @@ MOST_CELLS: Final = 100_000
 
 
 def known_cells(skills: Skills) -> FiniteWorld | None:
-    """Return the world of skills that are told the cell they are in, as on a map; None of others."""
+    """Return the world of skills that observe the cell, as on a map; None for others."""
     world = skills.world_model
     if not isinstance(world, FiniteWorld) or world.state_of is not None:
         return None

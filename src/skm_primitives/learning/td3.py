@@ -2,7 +2,7 @@
 
 As in TD3: two critics whose smaller value bootstraps, averaged copies, noise on the next action in
 targets, and an actor that is updated every other time. As in Algorithm 1: all goals learn from the
-same transition. Which part of a goal is an input and which an output is told by its encoding
+same transition. Which part of a goal is an input and which an output is defined by its encoding
 (`skills.goal_encoding`), as for `dqn`: the actor answers with a control, a critic with the value of one
 control, for each goal of a question. Values are logits fitted by cross-entropy.
 

@@ -56,7 +56,7 @@ def feasibility_report(
 def unlearned(mission: Mission, skills: Skills) -> tuple[str, ...]:
     """Return the propositions that a mission must avoid and that are no constraint of the skills.
 
-    Skills of places, and of worlds that are known, avoid whatever they are told to.
+    Skills of places, and of worlds that are known, take any avoid set.
     """
     if not isinstance(skills.world_model, GoalToGoal):
         return ()

@@ -1,4 +1,4 @@
-"""What a mission comes to in a world, before anything moves: what is told is what the planner will do.
+"""The outlook of a mission in a world, before anything moves: what the planner will do.
 
 Where goals are places or the world is known, all of it is read off the product that the planner solves:
 which label sets can show in which machine state, the shortest success and failure, what the plan goes

@@ -23,7 +23,7 @@ loss (`solvers.event_game`). When one happens, the machine moves, and the plan i
   it from its patrol (`reactions`): then by the way that forces the round, whatever happens.
 - Where only an event can help, the robot waits for it: in a safe place, as near as can be to where it
   would go on. It never counts on the event.
-- Where every way risks that an event makes the mission fail, the risk is taken. It is told before:
+- Where every way risks that an event makes the mission fail, the risk is taken. It is reported before:
   `risk_from` has the events, and what the robot shows when they find it.
 """
 

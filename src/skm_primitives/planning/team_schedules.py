@@ -304,7 +304,7 @@ class _Schedule:
         ]
 
     def score(self) -> Score:
-        """Return when the mission is done, or what is missing when nobody can go on."""
+        """Return when the mission is done, or what is missing when no robot can go on."""
         while (arrival := self._next_arrival()) is not None:
             if self._arrive(*arrival):
                 # Among schedules of equal length, the one with earlier arrivals: it leaves more
@@ -367,7 +367,7 @@ class _Schedule:
         return self._moved(after)
 
     def _moved(self, parts: Parts) -> bool:
-        """Take a move of the machine; those who wait show their labels in the next step, too."""
+        """Take a move of the machine; waiting robots show their labels in the next step, too."""
         asks = self.asks
         while True:
             self.parts = parts

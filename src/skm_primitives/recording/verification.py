@@ -593,7 +593,7 @@ class Replay:
         took = eager(machine, state, options)
         stays = Outcome(state, 0.0)
         if step > self._heard:
-            pass  # nobody has said what the machine did there
+            pass  # what the machine did there is not recorded
         elif said is not None:
             claimed = Outcome(said.target, said.reward)
             if said.source != state or claimed not in options or said.labels != labels:

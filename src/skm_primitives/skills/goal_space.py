@@ -346,7 +346,7 @@ BANK = 30
 
 
 class AnyAvoidGoals(GoalsAskedLater):
-    """The goals of a network that is told the avoid set; heads are the sets that agents pursue."""
+    """The goals of a network with the avoid set as an input; heads are the sets that agents pursue."""
 
     def __init__(
         self,

@@ -258,7 +258,7 @@ class Networks(Protocol):
         """Return the estimates of every goal, for features and a random number for each.
 
         Where goals are asked about one by one, those that are not `wanted` are worth nothing. Where any
-        avoid set can be asked for, strict goals are told with those `violated` allowed, bits `(n,)`.
+        avoid set can be asked for, strict goals are asked for with `violated` allowed, bits `(n,)`.
         """
         ...
 
@@ -371,7 +371,7 @@ class _DqnNetworks:
     """Values of the best of a few actions; near-best is any that is nearly as good.
 
     Serves what `GoalConditionedDQN` learned: which part of a goal is asked for, and which part is an
-    output, is told by the same `GoalEncoding`.
+    output, is defined by the same `GoalEncoding`.
     """
 
     def __init__(self, arrays: Arrays, encoder: ObservationEncoder, goals: GoalEncoding) -> None:
@@ -419,7 +419,7 @@ class _DqnNetworks:
         answers = self._asking.answers
         outputs = self._network(inputs)
         size = self._encoding.outputs * len(self._actions)
-        kinds = outputs.shape[-1] // size  # Two where actions' shares are told besides.
+        kinds = outputs.shape[-1] // size  # Two where actions' shares are outputs, too.
         shape = len(outputs), len(row), self._encoding.outputs, kinds, len(self._actions)
         parts = outputs.reshape(shape)[:, :, : answers.shape[1]]
         answered: Float32Array = parts[..., 0, :] if kinds == 1 else _of_shares(parts)

@@ -599,7 +599,7 @@ class BridgeNode(SkmNode):
                 self._say_status()
             return
         if self._gate.keeps(cause):
-            # The same stop with another reason: people are told, but the robot is not stopped anew.
+            # The same stop with another reason: the reason is shown, but the robot is not stopped anew.
             if self._gate.reason(cause) != reason:
                 self._gate.stop(cause, reason)
                 self._say_status()

@@ -74,7 +74,7 @@ class Execution:
         self.reason = ""
         self.run: MissionRun | None = None
         self.text: MissionText | None = None
-        """What people are told of the run."""
+        """The texts about the run."""
         self.steps: MissionSteps | None = None
         self.accepted_at = self._waiting_since = time.monotonic()
         self.began_at = 0.0

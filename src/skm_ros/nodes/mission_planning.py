@@ -44,7 +44,7 @@ class PlannedMission:
 
     run: MissionRun
     text: MissionText
-    """What people are told of the run."""
+    """The texts about the run."""
     narrator: RunNarrator
     step_seconds: float | None
     """How long a step takes in a world that waits for actions; None where nothing says it."""

@@ -1,4 +1,4 @@
-"""An action server whose goals run by callbacks and end when they are told to.
+"""An action server whose goals run by callbacks and end when they are asked to.
 
 rclpy's own keeps a coroutine that waits for each result, and its executors ask it at every message
 whether it can go on. Here nothing waits.

@@ -45,7 +45,7 @@ def events_in(file: str) -> tuple[SignalSpec, ...]:
 
 
 class SignalTopics:
-    """Listens to the topics of a file; `note` is told whenever a label may have changed."""
+    """Listens to the topics of a file; `note` is called whenever a label may have changed."""
 
     def __init__(
         self, node: SkmNode, specs: Sequence[SignalSpec], note: Callable[[str, bool], None]

@@ -1,4 +1,4 @@
-"""Paths of tasks on the map of the office: which starts, and how they are told."""
+"""Paths of tasks on the map of the office, and the starts that are drawn."""
 
 from __future__ import annotations
 

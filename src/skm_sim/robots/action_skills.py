@@ -22,7 +22,7 @@ PAUSE: Final = 0.5
 ANSWER_SECONDS: Final = 5.0
 """Seconds in which a server must say whether it takes a goal."""
 GRACE: Final = 1.0
-"""Seconds for which an action goes on although nobody asks for it: a machine that is held up must not
+"""Seconds for which an action goes on without being requested again: a machine that is held up must not
 end what an arm has begun."""
 GIVEN_UP_SECONDS: Final = 60.0
 
@@ -63,7 +63,7 @@ class ActionSkills:
     def __init__(
         self, specs: Sequence[ActionSpec], server: Server, sensed: Iterable[str] = ()
     ) -> None:
-        """`sensed` are the facts that a topic shows: `sense` is told of them."""
+        """`sensed` are the facts that a topic shows: `sense` takes them."""
         self.specs, self._server = tuple(specs), server
         self.facts = facts_of(specs)
         self._sensed = frozenset(sensed)

@@ -15,7 +15,7 @@ from skm_sim.arrays import FloatArray
 from skm_sim.maps.floor import Floor
 
 REACH: Final = 2.5
-"""Metres around the robot in which what it sees blocks cells: further off, nobody is in the way yet."""
+"""Metres around the robot in which what it sees blocks cells; farther things are not in the way yet."""
 
 
 class Blockages:

@@ -1,8 +1,8 @@
-"""What stands between commands and a robot: only fresh ones pass, and without them it brakes.
+"""The gate between commands and a robot: only fresh commands pass, and without them it brakes.
 
 A command is to a state of the world. In real time it passes if that state is one of the latest few and
 was shown a moment ago; it then holds until the next one comes, for `limit` seconds at most. After that
-nobody is in control, and the robot is brought to rest. A stop that was asked for by a person is kept
+the robot is brought to rest. A stop that was asked for by a person is kept
 until it is taken back. Times are of a steady clock, in seconds; there is no ROS here.
 """
 

@@ -121,7 +121,7 @@ class Driving(Protocol):
         ...
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:
-        """Return the states that were entered since the last call; `resting`: nobody drives it."""
+        """Return the states that were entered since the last call; `resting`: it is not driven."""
         ...
 
     def velocity(self, now: float) -> Velocity:
@@ -238,7 +238,7 @@ class SureLabels:
         self._around = distance * np.stack([np.cos(angles), np.sin(angles)], axis=1)
         self._distance = distance
         self.avoid: frozenset[frozenset[str]] | None = None
-        """Label sets that would fail the mission; None where nobody has said: all with a constraint."""
+        """Label sets that would fail the mission; None if not given: all with a constraint."""
 
     def count(self, x: float, y: float, labels: frozenset[str], held: frozenset[str]) -> bool:
         """Tell whether the labels of a pose count where others have held."""
@@ -494,7 +494,7 @@ class Drive(RobotDrive):
         self.walk.take(int(action))
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:
-        """Return the states that were entered since the last call; `resting`: nobody drives it.
+        """Return the states that were entered since the last call; `resting`: it is not driven.
 
         A robot that was brought to rest, or is far from its path, begins anew where it is.
         """

@@ -50,7 +50,7 @@ TURN_GAIN: Final = 2.0
 LEAST_LOOK: Final = 0.1
 """Seconds ahead, at least, at which the robot aims."""
 STIRRED: Final = (0.05, 0.1)
-"""Metres and radians from where it was last shown at which a robot that nobody drives is shown anew."""
+"""Metres and radians from where it was last shown at which a robot that is not driven is shown anew."""
 
 
 class Embodiment(Protocol):
@@ -124,7 +124,7 @@ class EmbodimentDrive(RobotDrive):
         return [Entered(observed, labels) for labels in label_sets]
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:
-        """Return the states that were entered since the last call; `resting`: nobody drives it."""
+        """Return the states that were entered since the last call; `resting`: it is not driven."""
         if not self.tracker.known:
             return []
         pose = self.tracker.at(now)

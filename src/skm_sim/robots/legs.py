@@ -63,7 +63,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Route:
-    """What a navigation stack is told of a leg."""
+    """What a navigation stack gets of a leg."""
 
     poses: tuple[Pose, ...]
     """Where to go, in order; the last is the end."""
@@ -226,7 +226,7 @@ class LegPlanner:
         for part in (1.0, 0.75, 0.5, 0.25):
             ring = centre + part * self.tolerance * CIRCLE
             shown = self._places.labels_of(ring) @ self._bits
-            # In walls nobody stops, so it does not matter what is shown there.
+            # No robot stops in walls, so it does not matter what is shown there.
             open_ = self._has_room(ring)
             if (shown[open_] == wanted).all() and not self._shows(ring[open_], avoid).any():
                 return part * self.tolerance

@@ -1,4 +1,4 @@
-"""Whether a robot is where it is believed to be: its pose on the floor, its scans as the map has them.
+"""Localisation checks: the pose lies on the map's floor, and the scans fit the map.
 
 Everything else trusts the pose: labels, ways, and which returns of a laser are walls. So a pose that
 cannot be right stops the robot, and it goes on when something else than the pose itself says that it is

@@ -55,7 +55,7 @@ class Stack(Protocol):
 
     @property
     def keeps_out(self) -> bool:
-        """Whether it is told what to avoid, and plans around it by itself."""
+        """Whether it gets the avoid set, and plans around it by itself."""
         ...
 
     def forbid(self, route: Route, avoid: Collection[frozenset[str]], place: Point) -> None:

@@ -94,7 +94,7 @@ class Comparison:
         except (TypeError, ValueError):
             raise PredicateError(f"{self.field} is not a number") from None
         if math.isnan(number):
-            return False  # Nobody knows: what is to be done then is for `stale` to say.
+            return False  # Unknown: `stale` decides what to do.
         border = float(wanted)
         if self.sign in ("<", "<="):
             border += slack

@@ -201,7 +201,7 @@ def _mended(random: np.random.Generator, layout: Layout) -> Layout:
 
 
 _OTHERS = np.array([BUTTONS - 1, REGIONS])
-"""How many objects are told by fitting: the buttons but that under the cylinder, the regions."""
+"""How many objects are located by fitting: the buttons but that under the cylinder, the regions."""
 CROWDED = 0.4
 """Share of the arenas learned in where another button is moved near the cylinder."""
 STRIP, AHEAD, MOST = 0.06, 0.08, 15
@@ -262,7 +262,7 @@ def decode_fitted(lidars: Float32Array) -> Float32Array:
     """Return `(n, 7 · 7)`: the objects that the lidars `(n, 3, 16)` show, of each kind nearest first.
 
     For each: whether it is seen, its egocentric position, its nearness (also along the axes), and
-    on which side of the 0.3 m of a label it is. The cylinder is alone, so it is told exactly; it stands
+    on which side of the 0.3 m of a label it is. The cylinder is alone, so its place is exact; it stands
     on a button, which is the first one, and the other three are those that explain what is left.
     """
     count = len(lidars)

@@ -34,7 +34,7 @@ HIDDEN_OFFSET: Final = 0.12
 COVERED_OFFSET: Final = 0.6
 """The same where something may be left free."""
 _KEEP_OUT: Final = {4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
-"""For each number of colours, how far a zone keeps off the edge and what else keeps off."""
+"""For each number of colours, the least distance of a zone from the edge and other things."""
 _ROBOT_KEEP_OUT: Final = 0.4
 _EXTENT: Final = 2.5
 _FIELDS: Final = ("robot", "zones")

@@ -1,7 +1,7 @@
 """Two or three point robots in one arena of zones.
 
 Each robot is a body of its own in MuJoCo, among the same zones: bodies do not touch, they would pass
-through each other. Two centres nearer than two radii are a collision, which whoever runs the team has
+through each other. Two centres nearer than two radii are a collision, which the team's runner has
 to count. Nothing in the observation of Zones says where other robots are. It can be made to: `observe`
 shows them to a robot in the lidar of a colour, in place of the zones of that colour, so that a skill
 that avoids the colour keeps clear of them.
@@ -24,7 +24,7 @@ RADIUS: Final = 0.1
 """Of Safety Gym's point robot."""
 KEPT: Final = 0.22
 """Metres between centres at which the zone begins as which a robot is shown: zones are larger than
-robots. Whoever is nearer sees it no more: a skill that is inside of what it avoids knows no way."""
+robots. Nearer robots are not shown: a skill has no way out of what it avoids."""
 MOST: Final = EACH + 1
 """Robots: the lidar of a colour shows as many others as there are zones of it."""
 TRIES: Final = 10_000
