@@ -219,14 +219,15 @@ class Clearance:
         span = math.ceil(distance / self._pixel) + 1
         least = np.full(len(inner), np.inf)
         rows, columns = self._blocked.shape
+        x = column[:, None] + np.arange(-span, span + 1)
+        across, right = np.clip(x, 0, columns - 1), inner[:, :1]
+        gap_x = np.maximum(np.maximum(x - right, right - x - 1), 0.0) ** 2
         for down in range(-span, span + 1):
-            for right in range(-span, span + 1):
-                x, y = column + right, row + down
-                gap_x = np.maximum(np.maximum(x - inner[:, 0], inner[:, 0] - x - 1), 0.0)
-                gap_y = np.maximum(np.maximum(y - inner[:, 1], inner[:, 1] - y - 1), 0.0)
-                there = self._blocked[np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)]
-                squared = np.where(there, gap_x**2 + gap_y**2, np.inf)
-                np.minimum(least, squared, out=least)
+            y = row + down
+            gap_y = np.maximum(np.maximum(y - inner[:, 1], inner[:, 1] - y - 1), 0.0) ** 2
+            there = self._blocked[np.clip(y, 0, rows - 1)[:, None], across]
+            beside = np.where(there, gap_x, np.inf).min(axis=1, initial=np.inf)
+            np.minimum(least, beside + gap_y, out=least)
         nearest: FloatArray = np.sqrt(least) * self._pixel
         return nearest
 

@@ -25,6 +25,10 @@ from skm_sim.spec import name_problems
 # lies on it by the parameter t from 0 to 1.
 
 
+BLOCK: Final = 500_000
+"""So many pairs of a point and an edge are compared at once: memory."""
+
+
 class Shape(Protocol):
     """A part of the plane."""
 
@@ -117,17 +121,20 @@ class Polygon:
     def contains(self, points: FloatArray) -> BoolArray:
         """Tell which points lie in it, its edge included."""
         points = np.asarray(points, np.float64)
-        inside = np.zeros(points.shape[:-1], np.bool_)
-        on_edge = np.zeros_like(inside)
-        x, y = points[..., 0], points[..., 1]
-        for (x0, y0), (x1, y1) in zip(self._starts, self._ends, strict=True):
-            side = (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
-            spans = (y0 > y) != (y1 > y)
-            inside ^= spans & ((side > 0) == (y1 > y0))
-            near = (np.minimum(x0, x1) <= x) & (x <= np.maximum(x0, x1))
-            near &= (np.minimum(y0, y1) <= y) & (y <= np.maximum(y0, y1))
-            on_edge |= near & (side == 0)
-        return inside | on_edge
+        flat, block = points.reshape(-1, 2), max(1, BLOCK // len(self.corners))
+        found = [self._contains(flat[at : at + block]) for at in range(0, len(flat), block)]
+        return np.concatenate([np.zeros(0, np.bool_), *found]).reshape(points.shape[:-1])
+
+    def _contains(self, points: FloatArray) -> BoolArray:
+        """Tell which points `(n, 2)` lie in it: all of them are compared with all edges at once."""
+        x, y = points.T
+        (x0, y0), (x1, y1) = self._starts.T[..., None], self._ends.T[..., None]
+        side = (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
+        spans = (y0 > y) != (y1 > y)
+        inside = np.logical_xor.reduce(spans & ((side > 0) == (y1 > y0)), axis=0)
+        near = (np.minimum(x0, x1) <= x) & (x <= np.maximum(x0, x1))
+        near &= (np.minimum(y0, y1) <= y) & (y <= np.maximum(y0, y1))
+        return inside | (near & (side == 0)).any(axis=0)
 
     def distance(self, points: FloatArray) -> FloatArray:
         """Return how far the points are from it; 0 within."""
