@@ -131,10 +131,11 @@ class Polygon:
         (x0, y0), (x1, y1) = self._starts.T[..., None], self._ends.T[..., None]
         side = (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
         spans = (y0 > y) != (y1 > y)
-        inside = np.logical_xor.reduce(spans & ((side > 0) == (y1 > y0)), axis=0)
+        inside: BoolArray = np.logical_xor.reduce(spans & ((side > 0) == (y1 > y0)), axis=0)
         near = (np.minimum(x0, x1) <= x) & (x <= np.maximum(x0, x1))
         near &= (np.minimum(y0, y1) <= y) & (y <= np.maximum(y0, y1))
-        return inside | (near & (side == 0)).any(axis=0)
+        inside |= (near & (side == 0)).any(axis=0)
+        return inside
 
     def distance(self, points: FloatArray) -> FloatArray:
         """Return how far the points are from it; 0 within."""
