@@ -162,7 +162,7 @@ class System:
         changed = {n for n, value in values.items() if value != self.arguments[n].default}
         for name, member in asked.items():
             if "each" in member:
-                nodes += self._for_each(name, member, values, changed)
+                nodes += self._for_each(name, member, values, changed, space)
                 continue
             kind = self.kinds[name]
             remappings = [*moved, *(member.get("remappings") or {}).items()]
@@ -194,19 +194,30 @@ class System:
         member: Mapping[str, Any],
         values: Mapping[str, Value],
         changed: Collection[str],
+        space: str,
     ) -> list[NodeDescription]:
-        """Return a node for each robot of a team, in a namespace of its own, with a seed of its own."""
+        """Return a node for each robot of a team, in a namespace of its own, with a seed of its own.
+
+        Topics that are `shared` are those of the system, whatever namespace a robot has.
+        """
+        of_all = ("each", "when", "only", "shared")
         alone = replace(
             self,
-            members={name: {k: v for k, v in member.items() if k not in ("each", "when", "only")}},
+            members={name: {k: v for k, v in member.items() if k not in of_all}},
             besides={},
         )
+        topics = {key: str(values[key]) for key in member.get("shared", ()) if key in changed}
+        values = {**values, **{key: _absolute(topic, space) for key, topic in topics.items()}}
         found = []
         for number, robot in enumerate(robot_names(values[member["each"]])):
             own = {key: values[key] for key in changed} | {"seed": int(values["seed"]) + number}
             (node,) = alone.nodes(own, f"/{robot}")
             found.append(replace(node, name=f"{robot}.{name}"))
         return found
+
+
+def _absolute(topic: str, space: str) -> str:
+    return topic if topic.startswith("/") or not _is_asked_for(topic) else f"{space}/{topic}"
 
 
 def robot_names(robots: Value) -> tuple[str, ...]:

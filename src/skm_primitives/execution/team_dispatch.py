@@ -17,6 +17,7 @@ import numpy as np
 
 from skm_primitives.execution.team_run import TeamRun
 from skm_sim.arrays import IntArray
+from skm_sim.robots.command_gate import is_by_person
 
 GONE_SECONDS: Final = 3.0
 STUCK_SECONDS: Final = 20.0
@@ -102,6 +103,7 @@ class TeamDispatch:
 
     def missing(self, now: float) -> dict[str, str]:
         """Return the robots that are gone or stuck now, and were not before, each with the reason."""
+        self._forgive(now)
         found: dict[str, str] = {}
         names, gone = self.run.team.names, self.run.team.gone
         working = [r for r, name in enumerate(names) if name not in gone and r not in self._lost]
@@ -122,6 +124,15 @@ class TeamDispatch:
         self.reasons.update(found)
         self._lost |= {names.index(name) for name in found}
         return found
+
+    def _forgive(self, now: float) -> None:
+        """Let robots that a person keeps from moving, and those that wait for them, take their time."""
+        held = [robot for robot, why in enumerate(self._stopped) if is_by_person(why)]
+        for robot in held:
+            if robot in self._going:
+                self._going[robot] = now
+        if held:
+            self._began = now
 
     @property
     def arrived(self) -> bool:

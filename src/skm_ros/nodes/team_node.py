@@ -2,19 +2,25 @@
 
 Relative to its namespace (/skm):
     offers      execute_mission (skm/ExecuteMission), as the machine node does for one robot
+                stop, resume (std_srvs/Trigger): passed on to all robots
     publishes   machine_state (skm/MachineState) and mission_log (skm/MissionLog)
                 labels (skm/Labels) of every step: `kitchen` is any robot there, `r1.kitchen` this one
                 action (skm/Action): the stop at the end of a mission, to all robots
+                observation (skm/Observation): the cell of each robot, and whether all are stopped
                 markers (visualization_msgs/MarkerArray): all robots, each with its way, if `render` asks
                 /diagnostics (diagnostic_msgs/DiagnosticArray)
 For each robot, in the namespace of its name (/r1):
     subscribes  observation (skm/Observation): the cell that it is in
     publishes   action (skm/Action)
+    uses        stop, resume (std_srvs/Trigger)
 
 A step of the team is over when each robot has confirmed its cell: see
 `skm_primitives.execution.team_dispatch`. A robot that is silent for `gone_after` seconds is gone, one
 that does not arrive for `stuck_after` is stuck: it gets no work, and the rest is planned again. Plans
 are made in a thread of their own.
+
+`stop` is asked of every robot, again and again until it says that it is stopped; no robot is sent on
+before `resume`. The team is stopped when each robot says so: one that is silent has not said it.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +37,7 @@ from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from skm.action import ExecuteMission
 from skm.msg import Action, Labels, MachineState, MissionLog, Observation
+from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from skm_machine.errors import SkmError
@@ -61,6 +68,10 @@ Result = ExecuteMission.Result
 WATCH_SECONDS: Final = 0.05
 STATE_SECONDS: Final = 0.2
 """How often `machine_state` says that the team is alive."""
+SHOWN_SECONDS: Final = 0.5
+"""How often `observation` says where the robots are, if nothing changes."""
+STOP_SECONDS: Final = 0.5
+"""How often a robot is asked to stop that does not say that it is stopped."""
 
 SETTINGS: Final = (
     Setting("domain", "hall", "domain on a map: name or folder of `skm map`", fixed=True),
@@ -104,6 +115,9 @@ class Robot:
 
     name: str
     actions: Any
+    stop: Any
+    resume: Any
+    """Clients of its services."""
     seen: Observation | None = None
     heard_at: float = -1e9
     answered: tuple[int, int, int] = (0, 0, 0)
@@ -159,10 +173,13 @@ class TeamNode(SkmNode):
         self._last: Execution | None = None
         self._thread: threading.Thread | None = None
         self._then: Callable[[], None] | None = None
+        self._stopped = False
+        """Whether the team is to stand until `resume`."""
         self._all_labels = self.create_publisher(Labels, "labels", qos.LABELS)
         self._states = self.create_publisher(MachineState, "machine_state", qos.ALIVE)
         self._logs = self.create_publisher(MissionLog, "mission_log", qos.LOG)
         self._actions = self.create_publisher(Action, "action", qos.COMMAND)
+        self._observations = self.create_publisher(Observation, "observation", qos.STATE)
         self._markers = None
         self._marked: tuple[object, ...] = ()
         if self.setting("render") in ("markers", "all") and self._building is not None:
@@ -180,13 +197,22 @@ class TeamNode(SkmNode):
             cancel_service_qos_profile=qos.REQUESTS,
             result_timeout=RESULT_SECONDS,
         )
+        self.create_service(Trigger, "stop", self._on_stop)
+        self.create_service(Trigger, "resume", self._on_resume)
         self.create_timer(WATCH_SECONDS, self._watch, clock=self.steady_clock)
+        self.create_timer(STOP_SECONDS, self._insist, clock=self.steady_clock)
         self.every(STATE_SECONDS, self._publish_state)
+        self.every(SHOWN_SECONDS, self._publish_observation)
         self.every(STATE_SECONDS, self._publish_markers)
         self.get_logger().info(f"a team of {', '.join(self._team.names)} in {spec.name}")
 
     def _connect(self, name: str) -> Robot:
-        robot = Robot(name, self.create_publisher(Action, f"/{name}/action", qos.COMMAND))
+        robot = Robot(
+            name,
+            self.create_publisher(Action, f"/{name}/action", qos.COMMAND),
+            self.create_client(Trigger, f"/{name}/stop"),
+            self.create_client(Trigger, f"/{name}/resume"),
+        )
         number = self._team.names.index(name)
 
         def on_observation(message: Observation) -> None:
@@ -207,6 +233,8 @@ class TeamNode(SkmNode):
         robot, now = self._robots[number], time.monotonic()
         robot.seen, robot.heard_at = message, now
         robot.answered = (0, 0, 0)  # what is shown again wants an answer again
+        if self._stopped:
+            self._publish_observation()  # who has asked for it waits for the last robot to say so
         execution = self._execution
         if execution is None or execution.dispatch is None:
             return
@@ -218,7 +246,7 @@ class TeamNode(SkmNode):
         """Answer the latest state of each robot that may move."""
         assert execution.dispatch is not None
         for number, robot in enumerate(self._robots):
-            target = execution.dispatch.target(number, now)
+            target = None if self._stopped else execution.dispatch.target(number, now)
             if robot.seen is None:
                 continue
             if target is None:
@@ -245,6 +273,72 @@ class TeamNode(SkmNode):
         """The robots that have not been heard recently."""
         now, patience = time.monotonic(), self.setting("gone_after")
         return [f"/{robot.name}" for robot in self._robots if now - robot.heard_at > patience]
+
+    # Stops
+
+    def _on_stop(self, request: Any, response: Trigger.Response) -> Trigger.Response:  # noqa: ANN401, ARG002
+        """Bring all robots to rest."""
+        if not self._stopped:
+            self.get_logger().warning("the team is stopped; resume lets it move again")
+        self._stopped = True
+        self.counts["stops by service"] += 1
+        for robot in self._robots:
+            self._act(robot, Action.STOP)
+        deaf = self._ask("stop", self._robots)
+        response.success, response.message = not deaf, "all robots are told to stop"
+        if deaf:
+            response.message = f"{' and '.join(deaf)} cannot be told to stop"
+        return response
+
+    def _on_resume(self, request: Any, response: Trigger.Response) -> Trigger.Response:  # noqa: ANN401, ARG002
+        """Let all robots move again."""
+        held = self._stopped or any(r.seen is not None and r.seen.stopped for r in self._robots)
+        self._stopped = False
+        deaf = self._ask("resume", self._robots)
+        response.success, response.message = held, "free" if held else "was not stopped"
+        if deaf:
+            response.message += f"; {' and '.join(deaf)} cannot be told"
+        return response
+
+    def _ask(self, what: str, robots: Sequence[Robot]) -> list[str]:
+        """Call a service of robots; return the names of those that do not offer it now."""
+        deaf = []
+        for robot in robots:
+            client = robot.stop if what == "stop" else robot.resume
+            if client.service_is_ready():
+                client.call_async(Trigger.Request())
+            else:
+                deaf.append(robot.name)
+        return deaf
+
+    def _insist(self) -> None:
+        """Ask robots again that do not say that they are stopped: a call may be lost, a node restart."""
+        if self._stopped:
+            moving = [r for r in self._robots if r.seen is None or not r.seen.stopped]
+            self._ask("stop", moving)
+
+    @property
+    def _why_stopped(self) -> str:
+        """Why no robot can move; empty: one can, or does not say that it cannot."""
+        if self._missing:
+            return ""
+        reasons = [robot.seen.stopped if robot.seen else "" for robot in self._robots]
+        if not all(reasons):
+            return ""
+        if len(set(reasons)) == 1:
+            return str(reasons[0])
+        return "; ".join(f"{r.name}: {why}" for r, why in zip(self._robots, reasons, strict=True))
+
+    def _publish_observation(self) -> None:
+        """Show the team as a robot shows itself, as long as any is heard; for people and recordings."""
+        if len(self._missing) == len(self._robots):
+            return
+        seen = Observation(kind=Observation.VECTOR, stopped=self._why_stopped)
+        seen.header = self._labels.header
+        seen.session, seen.episode = self._labels.session, self._labels.episode
+        seen.step = self._labels.step
+        seen.data = [float(r.seen.discrete) if r.seen else -1.0 for r in self._robots]
+        self._observations.publish(seen)
 
     # Missions
 
@@ -424,6 +518,7 @@ class TeamNode(SkmNode):
         self._labels.header.stamp = self.get_clock().now().to_msg()
         self._labels.values = self._values_of(self._team.labels(cells))
         self._all_labels.publish(self._labels)
+        self._publish_observation()
 
     def _end_run(self, execution: Execution) -> None:
         run = execution.run
@@ -553,7 +648,12 @@ class TeamNode(SkmNode):
             f"{name} in {'+'.join(sorted(self._cells.labels[path[-1]])) or 'no place'}"
             for name, path in zip(run.team.names, run.paths, strict=True)
         )
-        return "; ".join((f"step {taken}: {where}", *lost.values()))
+        stopped = [
+            f"{robot.name} is stopped: {robot.seen.stopped}"
+            for robot in self._robots
+            if robot.name not in lost and robot.seen is not None and robot.seen.stopped
+        ]
+        return "; ".join((f"step {taken}: {where}", *lost.values(), *stopped))
 
     def health(self) -> tuple[bytes, str, Mapping[str, object]]:
         """Return level, message and values for the diagnostics."""
