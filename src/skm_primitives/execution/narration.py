@@ -468,6 +468,11 @@ class Narrator:
         """Return the label sets that would have led the machine elsewhere."""
         outcome, sets = Outcome(move.target, move.reward), self._outcomes(move.source)
         others = [s for o, found in sets.items() if o != outcome for s in found]
+        read = move.labels.intersection(self._names)
+        # What a move needed is what it would not have been made without. The world's own label sets
+        # do not always say that: several robots show theirs together.
+        lesser = (read - {name} for name in read)
+        others += [s for s in lesser if outcome not in self._machine.options(move.source, s)]
         return [s for s in others if s not in sets.get(outcome, ())]
 
     def ended(self, end: Ending, language: str = "en") -> str:
