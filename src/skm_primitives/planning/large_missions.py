@@ -402,7 +402,7 @@ class LargeMissionPlanner:
         Raises an `UnachievableMissionError` where a part alone proves that there is none, and a
         `NoPlanFoundError` where none was found.
         """
-        began = time.process_time()
+        began = time.thread_time()
         if self._graph is None or not self._graph.knows(start):
             self._prepare(start)
             assert self._graph is not None
@@ -452,21 +452,21 @@ class _Search:
         at_least = self.bounds.from_start(self.parts, np.array(there))
         width, proved = FIRST_BEAM, False
         # CPU time, not wall time: on a busy computer a plan does not get worse.
-        while (now := time.process_time()) < self.deadline:
+        while (now := time.thread_time()) < self.deadline:
             proved = self._beam(width)
             # Either proves the plan optimal: nothing was cut off, or it is as short as the bound.
             if proved or self.length <= at_least:
                 break
             if math.isfinite(self.length):
                 # As much time for the order of events as for the search, so that both get half.
-                then = time.process_time()
+                then = time.thread_time()
                 self._improve(min(self.deadline, then + max(SHORT, then - now)))
                 if self.length <= at_least:
                     break
             width *= WIDER
         if not math.isfinite(self.length):
             self._refuse(proved, seconds)
-        spent = time.process_time() - began
+        spent = time.thread_time() - began
         # With parts that count steps, only the earliest arrival in each tuple is followed, so an
         # exhaustive beam proves nothing.
         bound = int(self.length) if proved and not self.drifts else at_least
@@ -528,7 +528,7 @@ class _Search:
                 complete = False
             following: dict[bytes, _Node] = {}
             for node in ranked:
-                if time.process_time() > self.deadline:
+                if time.thread_time() > self.deadline:
                     return False
                 expansion = self._expand(node, None if first else known, first=first)
                 if expansion is not None:
@@ -731,7 +731,7 @@ class _Search:
                     self.length = step
                     self.plan_cells, self.plan_parts = list(cells[:step]), before
                     self.order = order
-                    self.first_seconds = self.first_seconds or time.process_time() - self.began
+                    self.first_seconds = self.first_seconds or time.thread_time() - self.began
                 return
             parts = after
 
@@ -744,14 +744,14 @@ class _Search:
         best order of that kind is not as short as the mission allows, also event by event.
         """
         orders = self._place_orders()
-        now = time.process_time()
+        now = time.thread_time()
         shortest = self._reorder(orders, now + (until - now) / 2)
         if self.length <= shortest:
             self._reorder(orders, until)
             return
         rng = np.random.default_rng(0)
         order = self._local_optimum(self.order, orders, until)
-        while time.process_time() < until and len(order) > 3:
+        while time.thread_time() < until and len(order) > 3:
             first, second = sorted(rng.choice(len(order) + 1, 2, replace=False).tolist())
             third = int(rng.integers(second, len(order) + 1))
             shaken = order[:first] + order[second:third] + order[first:second] + order[third:]
@@ -808,7 +808,7 @@ class _Search:
         while improved:
             improved = False
             for changed in _moves(order):
-                if time.process_time() > until:
+                if time.thread_time() > until:
                     return order
                 estimate = orders.length(changed)
                 # The estimate is cheap (a sum), the exact length takes an expansion for each event.

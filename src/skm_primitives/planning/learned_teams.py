@@ -111,7 +111,7 @@ class LearnedTeamPlanner:
         robots = [r for r, name in enumerate(self.names) if name not in gone]
         self._check(parts, robots, labels)
         schedules = _LearnedSchedules(self, parts, robots, standing, values)
-        found = schedules.search(time.process_time() + PLAN_SECONDS)
+        found = schedules.search(time.thread_time() + PLAN_SECONDS)
         if not found:
             raise UnachievableMissionError(
                 "no plan was found for the team, which does not prove that there is none"

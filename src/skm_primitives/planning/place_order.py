@@ -103,7 +103,7 @@ class PlaceOrders:
         best = np.array(order)
         length = float(self.lengths(best[None])[0])
         best, length = self._local_optimum(best, length, until)
-        while time.process_time() < until and len(best) > 3:
+        while time.thread_time() < until and len(best) > 3:
             shaken = self._shaken(best)
             found, steps = self._local_optimum(shaken, float(self.lengths(shaken[None])[0]), until)
             if steps <= length and self._works(found.tolist()):
@@ -123,7 +123,7 @@ class PlaceOrders:
         self, order: IntArray, length: float, until: float
     ) -> tuple[IntArray, float]:
         """Return an order that none of its most promising moves makes shorter."""
-        while time.process_time() < until:
+        while time.thread_time() < until:
             changed = self._moves(order)
             if not len(changed):
                 break

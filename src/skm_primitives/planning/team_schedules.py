@@ -180,7 +180,7 @@ class Schedules(ABC):
         route = self._local_optimum(route, until)
         best, in_vain = route, 0
         patience = SHAKES * (1 + len(tasks))
-        while time.process_time() < until and in_vain < patience:
+        while time.thread_time() < until and in_vain < patience:
             shaken = self._shaken(best)
             found = self._local_optimum(shaken, until)
             in_vain = 0 if self.score(found).cost < self.score(best).cost - 1e-9 else in_vain + 1
@@ -222,7 +222,7 @@ class Schedules(ABC):
             # found.
             for change in self._rng.permutation(3).tolist():
                 for changed in self._changes[change](route):
-                    if time.process_time() > until:
+                    if time.thread_time() > until:
                         return route
                     # Scores are kept, so a schedule that comes up again costs nothing.
                     found = self.score(changed).cost

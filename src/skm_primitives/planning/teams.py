@@ -33,7 +33,8 @@ from skm_sim.arrays import BoolArray, FloatArray, IntArray
 
 BEST_SECONDS: Final = 10.0
 AGAIN_SECONDS: Final = 1.0
-"""CPU seconds for a plan after a robot has failed; as many more, where none is found by then."""
+"""CPU seconds for a plan after a robot has failed; as many more, where none is found by then. Of the
+thread that plans: what a node does meanwhile in others must not take from them."""
 MOST_JOINT: Final = 200_000
 """Cells to the power of robots up to which all joint states are searched."""
 MOST_ROWS: Final = 6_000_000
@@ -215,7 +216,7 @@ class TeamPlanner:
         self, starts: Sequence[int], parts: Parts | None = None, *, seconds: float = BEST_SECONDS
     ) -> TeamPlan:
         """Return the best plan that is found in so many CPU seconds, from cells and a tuple."""
-        began = time.process_time()
+        began = time.thread_time()
         here = self.machine.start if parts is None else parts
         self._avoid_gone(starts)
         self._check(starts, here)
@@ -225,7 +226,7 @@ class TeamPlanner:
             # Half of the time: what is too large for it is scheduled.
             found = _joint_search(self, starts, here, began + seconds / 2)
             if found is not None:
-                return TeamPlan(found, True, time.process_time() - began)
+                return TeamPlan(found, True, time.thread_time() - began)
         return _MapSchedules(self, starts, here, began, began + seconds).best()
 
     def _avoid_gone(self, starts: Sequence[int]) -> None:
@@ -425,7 +426,7 @@ def _within(
         # Checked before the arrays are made: afterwards it would be too late for the memory.
         if len(cells) * math.prod(move.shape[1] for move in moves) > MOST_ROWS:
             return None, math.inf
-        if time.process_time() > deadline:
+        if time.thread_time() > deadline:
             return None, math.inf
         owner: IntArray = np.arange(len(cells))
         after: IntArray = np.empty((len(cells), 0), np.int64)
@@ -556,7 +557,7 @@ class _MapSchedules(Schedules):
             # at a door.
             for slack in (0, 1):
                 # Any plan is better than none: without one, as much time again is spent.
-                if time.process_time() > (self.deadline if best is not None else hopeless):
+                if time.thread_time() > (self.deadline if best is not None else hopeless):
                     break
                 paths = _Timetable(self, score.events, slack).paths()
                 if paths is None:
@@ -569,7 +570,7 @@ class _MapSchedules(Schedules):
             raise NoPlanFoundError(
                 "no plan was found for the team, which does not prove that there is none"
             )
-        return TeamPlan(best, False, time.process_time() - self.began, free)
+        return TeamPlan(best, False, time.thread_time() - self.began, free)
 
     def _way(self, before: str, after: str) -> FloatArray:
         """`[cell of one place, cell of another]`: steps between them, whatever is on the way."""

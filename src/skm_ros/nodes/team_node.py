@@ -142,8 +142,10 @@ class Execution:
     cancelled: bool = False
     logged: int = 0
     """Moves of the machine that were logged."""
-    again_at: tuple[float, float] | None = None
-    """When planning again began, for robots that are gone or stuck, and the CPU time then."""
+    again_at: float | None = None
+    """When planning again began, for robots that are gone or stuck."""
+    again_cpu: float = 0.0
+    """The CPU time that it took."""
 
 
 class TeamNode(SkmNode):
@@ -427,10 +429,9 @@ class TeamNode(SkmNode):
         assert dispatch is not None
         now = time.monotonic()
         if execution.again_at is not None:
-            began, used = execution.again_at
-            execution.again_at = None
-            cpu = time.process_time() - used
-            self.get_logger().info(f"planned again in {now - began:.2f} s ({cpu:.2f} s of CPU)")
+            took, execution.again_at = now - execution.again_at, None
+            cpu = execution.again_cpu
+            self.get_logger().info(f"planned again in {took:.2f} s ({cpu:.2f} s of CPU)")
         if run.outcome:
             self._end_run(execution)
             return
@@ -494,11 +495,13 @@ class TeamNode(SkmNode):
             return
 
         def plan() -> Callable[[], None]:
+            began = time.thread_time()
             run.lose(*lost, halted=halted)
+            execution.again_cpu = time.thread_time() - began
             return lambda: self._go_on(execution)
 
         self.counts["plans made again"] += 1
-        execution.again_at = time.monotonic(), time.process_time()
+        execution.again_at = time.monotonic()
         self._plan(execution, plan)
 
     def _read(self, execution: Execution) -> None:
