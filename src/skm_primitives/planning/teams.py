@@ -44,7 +44,11 @@ HORIZON: Final = 400
 LAYING: Final = 0.3
 """The share of the time that is left for laying schedules out in space and time."""
 REALISED: Final = 12
-"""Schedules that are laid out in space and time."""
+"""Schedules that are laid out in space and time, if one of them can be; else more."""
+LAYOUTS: Final = ((0, False), (1, False), (0, True), (1, True))
+"""Ways to lay a schedule out: steps of slack with which a robot lets another one pass, which often
+resolves a conflict at a door; and, where that does not help, whether robots that wait in a place step
+aside in it, instead of standing where they have come in."""
 
 
 Cell: TypeAlias = IntArray | int
@@ -150,9 +154,8 @@ def _nearest_points(a: FloatArray, to_a: FloatArray, b: FloatArray, to_b: FloatA
 def collisions(team: Team, paths: Sequence[Sequence[int]]) -> int:
     """Return in how many steps two robots meet, swap cells, or come closer than their radii."""
     return sum(
-        bool(team.too_close(one[t - 1], one[t], other[t - 1], other[t]))
-        for one, other in combinations(paths, 2)
-        for t in range(1, len(one))
+        int(team.too_close(one[:-1], one[1:], other[:-1], other[1:]).sum())
+        for one, other in combinations(np.array(paths), 2)
     )
 
 
@@ -276,6 +279,14 @@ class TeamPlanner:
                 ):
                     why = f"{_and(sorted(self.team.gone))} in the way"
                 raise UnachievableMissionError(f"'{name}' cannot be achieved any more: {why}")
+
+    def keeps_apart(self, paths: Sequence[Sequence[int]]) -> bool:
+        """Tell whether robots keep their distance, also from those that stand between two cells."""
+        ends = [
+            self.team.ends(robot, path[:-1], path[1:]) for robot, path in enumerate(np.array(paths))
+        ]
+        pairs = combinations(ends, 2)
+        return not any(self.team.too_close(*one, *other).any() for one, other in pairs)
 
     def simulate(self, paths: Sequence[Sequence[int]], parts: Parts) -> int | None:
         """Return after how many steps the machine accepts; None: it does not."""
@@ -548,21 +559,23 @@ class _MapSchedules(Schedules):
         candidates = self.search(until)
         best: tuple[tuple[int, ...], ...] | None = None
         free, hopeless = 0, 2 * self.deadline - self.began
-        for _, score in candidates[:REALISED]:
+        for number, (_, score) in enumerate(candidates):
             # Collisions only make schedules longer, and these are sorted: no later one can be
             # better.
-            if best is not None and score.steps >= len(best[0]) - 1:
+            if best is not None and (number >= REALISED or score.steps >= len(best[0]) - 1):
                 break
-            # With one step of slack a robot lets another one pass, which often resolves a conflict
-            # at a door.
-            for slack in (0, 1):
+            laid = False
+            for slack, aside in LAYOUTS:
                 # Any plan is better than none: without one, as much time again is spent.
                 if time.thread_time() > (self.deadline if best is not None else hopeless):
                     break
-                paths = _Timetable(self, score.events, slack).paths()
-                if paths is None:
+                if laid and aside:
+                    break
+                paths = _Timetable(self, score.events, slack, aside=aside).paths()
+                if paths is None or not self.planner.keeps_apart(paths):
                     continue
                 steps = self.planner.simulate(paths, self.parts)
+                laid |= steps is not None
                 if steps is not None and (best is None or steps < len(best[0]) - 1):
                     best = tuple(tuple(path[: steps + 1]) for path in paths)
                     free = int(candidates[0][1].steps)
@@ -614,10 +627,12 @@ class _MapSchedules(Schedules):
 class _Timetable:
     """Lays the legs of a schedule, in the order of its events."""
 
-    def __init__(self, schedules: _MapSchedules, events: Sequence[Event], slack: int) -> None:
+    def __init__(
+        self, schedules: _MapSchedules, events: Sequence[Event], slack: int, *, aside: bool
+    ) -> None:
         self.schedules, self.planner, self.asks = schedules, schedules.planner, schedules.asks
         self.team = schedules.team
-        self.events, self.slack = events, slack
+        self.events, self.slack, self.aside = events, slack, aside
         self._places, self._reach = schedules.places, schedules.reach
         self.reserved: list[list[int]] = [[cell] for cell in schedules.starts]
         """The cells of each robot, as far as they are settled."""
@@ -625,12 +640,16 @@ class _Timetable:
             r for r, name in enumerate(self.team.names) if name in self.team.gone
         }
         """Robots that stay where they are until something else is said."""
+        self.holders: dict[int, str] = {}
+        """Robots that wait in a place for what others do, and for what they are there."""
+        self.since: dict[int, int] = {}
+        """When each robot that waits in its place has come there."""
 
     def paths(self) -> list[list[int]] | None:
         """Return the cells of all robots, step by step; None if a leg cannot be laid."""
         planner, parts = self.planner, self.schedules.parts
         history: list[tuple[int, Parts]] = [(0, parts)]
-        holders: dict[int, str] = {}
+        holders = self.holders
         last = 0
         for event in self.events:
             robot, (place, _) = event.robot, planner.asks.place(event.name)
@@ -645,26 +664,23 @@ class _Timetable:
                     break
             self.fixed.discard(robot)
             allowed = [(time, self._allowed(robot, place, then)) for time, then in history]
-            leg = self._leg(robot, place, earliest + (self.slack if earliest else 0), allowed)
-            if leg is None:
+            if not self._lay(robot, place, earliest + (self.slack if earliest else 0), allowed):
                 return None
-            self.reserved[robot] += leg
             arrived = len(self.reserved[robot]) - 1
             if event.holds:
-                holders[robot] = event.name
-                self.fixed.add(robot)
+                self._hold(holders, robot, event.name)
                 continue
             last = max(last, arrived)
             after, _ = planner.asks.advance(parts, labels | shown)
             if after is None:
                 return None
             if event.name in planner.asks.needs(after):
-                holders[robot] = event.name
-                self.fixed.add(robot)
+                self._hold(holders, robot, event.name)
             while True:
                 parts = after
                 history.append((last, parts))
-                self._release(holders, parts, last)
+                if not self._release(holders, parts, last):
+                    return None
                 after, reward = planner.asks.advance(parts, self._shown(holders, last))
                 if not holders or reward > 0 or after is None or after == parts:
                     break
@@ -678,20 +694,64 @@ class _Timetable:
             self.reserved[robot] += idle
         return self.reserved
 
+    def _lay(
+        self, robot: int, place: str, earliest: int, allowed: Sequence[tuple[int, BoolArray]]
+    ) -> bool:
+        """Lay a leg, and anew the waits of those that may step aside for it; False: it cannot be."""
+        path = self.reserved[robot]
+        waiting = {r: self.reserved[r][:] for r in self.holders if r not in self.fixed | {robot}}
+        while True:
+            for r in waiting:
+                del self.reserved[r][self.since[r] + 1 :]
+            leg = self._leg(robot, place, earliest, allowed)
+            if leg is None:
+                return False
+            path += leg
+            stuck = next((r for r in waiting if not self._wait(r, len(path) - 1)), None)
+            if stuck is None:
+                return True
+            # It has no room to step aside: then the others go round it.
+            self.fixed.add(stuck)
+            self.reserved[stuck] = waiting.pop(stuck)
+            del path[len(path) - len(leg) :]
+
     def _shown(self, holders: Collection[int], when: int) -> frozenset[str]:
         """Return what robots show that wait in their places, and are there by then."""
-        there = (r for r in holders if len(self.reserved[r]) - 1 <= when)
+        there = (r for r in holders if self.since[r] <= when)
         return frozenset().union(*(self.planner.shown[r][self.reserved[r][-1]] for r in there))
 
-    def _release(self, holders: dict[int, str], parts: Parts, last: int) -> None:
-        """Let robots go on that waited for what has happened in step `last`."""
+    def _hold(self, holders: dict[int, str], robot: int, name: str) -> None:
+        """Let a robot wait in the place to which it has come."""
+        holders[robot] = name
+        self.since[robot] = len(self.reserved[robot]) - 1
+        if not self.aside:
+            self.fixed.add(robot)
+
+    def _wait(self, robot: int, until: int) -> bool:
+        """Lay the wait of a robot in its place, if it may step aside; tell whether it can wait.
+
+        It is laid when the others' ways are known: these go where they like, and it makes room.
+        """
+        path = self.reserved[robot]
+        if robot in self.fixed:
+            return True
+        kind = self.planner.kind[robot]
+        way = self._kept_clear(robot, until, kind == kind[path[-1]])
+        path += way or []
+        return way is not None
+
+    def _release(self, holders: dict[int, str], parts: Parts, last: int) -> bool:
+        """Let robots go on that waited for what has happened in step `last`; False: they cannot wait."""
         for r, name in list(holders.items()):
             if name not in self.asks.needs(parts):
+                # It has to be there when the others are.
+                if not self._wait(r, last):
+                    return False
                 del holders[r]
                 self.fixed.discard(r)
-                # It has to be there when the others are.
                 missing = last - (len(self.reserved[r]) - 1)
                 self.reserved[r] += [self.reserved[r][-1]] * max(0, missing)
+        return True
 
     @staticmethod
     def _next_time(history: Sequence[tuple[int, Parts]], when: int) -> int:
@@ -786,15 +846,19 @@ class _Timetable:
         return None
 
     def _idle(self, robot: int, end: int, parts: Parts) -> list[int] | None:
-        """Return a way that keeps clear of the others until the end; it stays where it can."""
-        path = self.reserved[robot]
-        start, began = path[-1], len(path) - 1
+        """Return a way that keeps clear of the others until the end, and makes no new work."""
         if self.team.names[robot] in self.team.gone:
-            return [start] * (end - began)
+            path = self.reserved[robot]
+            return path[-1:] * (end - len(path) + 1)
         fine = np.array(
             [self.asks.is_harmless(parts, labels) for labels in self.planner.kinds[robot]]
         )
-        allowed = fine[self.planner.kind[robot]]
+        return self._kept_clear(robot, end, fine[self.planner.kind[robot]])
+
+    def _kept_clear(self, robot: int, end: int, allowed: BoolArray) -> list[int] | None:
+        """Return a way in some cells that keeps clear of the others until the end, or stay."""
+        path = self.reserved[robot]
+        start, began = path[-1], len(path) - 1
         # Depth first with staying tried first: a robot moves only to get out of somebody's way.
         stack = [(start, began)]
         came: dict[tuple[int, int], tuple[int, int]] = {}

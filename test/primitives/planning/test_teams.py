@@ -173,6 +173,19 @@ def test_a_robot_that_is_needed_twice_in_a_place_waits_there():
     assert holds(parse(text), trace)
 
 
+def test_a_robot_that_waits_in_a_place_makes_room_at_its_entrance():
+    number, cells = grid("a...ss\n####ss")
+    team = Team(("r1", "r2"), cells)
+    text = "F(r1.s & r2.a)"
+    planner = TeamPlanner(team_mission(text, team).machine, team)
+    starts = [number[0, 3], number[1, 4]]
+    plan = _MapSchedules(planner, starts, planner.machine.start, 0.0, 1e9).best()
+    assert collisions(team, plan.paths) == 0
+    trace = [team.labels(where) for where in zip(*plan.paths, strict=True)][1:]
+    assert holds(parse(text), trace)
+    assert plan.paths[0][-1] != number[0, 4], "r2 had to get out there"
+
+
 def test_ways_keep_off_what_loses_the_mission():
     number, cells = grid("a.x.b\n.....")
     team = Team(("r1", "r2"), cells)
