@@ -82,7 +82,7 @@ def commands() -> str:
 
     os.environ["COLUMNS"] = "80"  # what a page has room for
     parser = build_parser()
-    texts = ["# Commands\n\nWhat `skm COMMAND --help` prints. `skm help` lists the commands.\n"]
+    texts = ["# Commands\n\nThe output of `skm COMMAND --help`. `skm help` lists the commands.\n"]
     texts.append(f"## skm\n\n```text\n{parser.format_help()}```\n")
     inner = _inner_parsers(parser)
     for name in COMMANDS:
@@ -104,7 +104,7 @@ def exit_codes() -> str:
     lines = ["# Exit codes\n", "## Every command\n"]
     lines += ["| code | meaning |", "|---|---|"]
     lines += [f"| {code} | {_cell(meaning)} |" for code, meaning in EVERY_COMMAND.items()]
-    lines += ["\n## Of single commands\n", "| command | code | meaning |", "|---|---|---|"]
+    lines += ["\n## Single commands\n", "| command | code | meaning |", "|---|---|---|"]
     for command, codes in OWN.items():
         lines += [f"| `skm {command}` | {code} | {_cell(said)} |" for code, said in codes.items()]
     return "\n".join(lines) + "\n"

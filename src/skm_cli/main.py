@@ -11,30 +11,31 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeGuard
 
+from skm_cli.exit_codes import exit_codes_text
 from skm_cli.language import said
 from skm_machine.errors import MissionError, SkmError, concise, did_you_mean, nearest
 from skm_machine.version import __version__
 
 GROUPS: Final = {
-    "missions, in process": ("check", "run", "eval", "patterns"),
+    "missions, without ROS": ("check", "run", "eval", "patterns"),
     "domains and skills": ("new", "map", "train", "finetune", "skills"),
     "nodes and robots": ("demo", "up", "mission", "queue", "pause", "resume", "event", "place"),
-    "what happened, and what happens": ("status", "monitor", "runs", "verify", "view", "plot"),
+    "status and recordings": ("status", "monitor", "runs", "verify", "view", "plot"),
     "research": ("baseline", "reproduce", "bench"),
-    "skm itself": ("doctor", "completion", "mcp", "help"),
+    "skm": ("doctor", "completion", "mcp", "help"),
 }
 COMMANDS: Final = tuple(name for names in GROUPS.values() for name in names if name != "help")
 """Each is the module `skm_cli.commands.<name>` with `add_parser(subparsers)` and `run(args)`."""
 EPILOG: Final = """\
 examples:
-  skm demo                                  a mission through the ROS 2 nodes, with a picture
+  skm demo                                  run the demo with the ROS 2 nodes
   skm check "F(coffee & X F office) & G !decoration" --domain office
   skm run office "F(coffee & X F office) & G !decoration" --start 2,2 --render run.png
-  skm help run                              what `skm run --help` says
-  skm doctor                                what is installed, and what to fix
+  skm help run                              show the help of `skm run`
+  skm doctor                                check the installation
 
-Exit codes: 0 done, 1 the answer is no, 2 it could not be done. All of them: docs/reference/exit_codes.md
-of the documentation.
+Exit codes: 0 success, 1 negative result, 2 the command could not run. `skm help COMMAND` lists those of
+a command; docs/reference/exit_codes.md lists all of them.
 """
 
 
@@ -56,7 +57,10 @@ class Parser(argparse.ArgumentParser):
         """Return the help."""
         if self.before_help is not None:
             self.before_help()
-        return super().format_help()
+        return super().format_help() + self.exit_codes
+
+    exit_codes = ""
+    """The table of exit codes that ends the help of a command."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as in argparse
         """Parse arguments; what is left over is reported by the command that did not take it."""
@@ -71,7 +75,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where the help is."""
-        usage = f"`{self.prog} --help` says how it is used"
+        usage = f"see `{self.prog} --help`"
         print(f"{self.prog}: {concise(message)}\n{self.prog}: {usage}", file=sys.stderr)
         raise UsageError(message)
 
@@ -83,11 +87,11 @@ class MainParser(Parser):
         """Return the help."""
         (commands,) = _subcommands(self)
         said = {action.dest: action.help for action in commands._get_subactions()}
-        said["help"] = "the help of a command: `skm help run`"
+        said["help"] = "show the help of a command: `skm help run`"
         lines = [f"usage: {self.usage}", "", self.description or ""]
         for title, names in GROUPS.items():
             lines += ["", f"{title}:", *(f"  {name:<12}{said[name]}" for name in names)]
-        lines += ["", "options:", "  -h, --help  this text", "  --version   the version"]
+        lines += ["", "options:", "  -h, --help  show this help", "  --version   show the version"]
         return "\n".join(lines) + f"\n\n{EPILOG}"
 
 
@@ -117,6 +121,7 @@ def build_parser(only: Iterable[str] = COMMANDS) -> MainParser:
     )
     for name in only:
         importlib.import_module(f"skm_cli.commands.{name}").add_parser(commands)
+        commands.choices[name].exit_codes = f"\n{exit_codes_text(name)}\n"
     return parser
 
 

@@ -28,7 +28,7 @@ def planner_name(text: str) -> str:
 def add_system_options(parser: argparse.ArgumentParser, timeout: float = 10.0) -> None:
     """Add the options of commands that ask a running system: where it is, and how long to wait."""
     parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+        "--namespace", default="/skm", help="namespace of the system (default: %(default)s)"
     )
     parser.add_argument(
         "--timeout",
@@ -48,7 +48,7 @@ def add_keeping_options(parser: argparse.ArgumentParser) -> None:
         "--picture",
         type=Path,
         metavar="FILE.svg",
-        help="draw the run as .svg and .png; the simulator must publish markers",
+        help=("save a picture of the run as .svg and .png; the system must publish markers"),
     )
     parser.add_argument(
         "--record",
@@ -56,7 +56,7 @@ def add_keeping_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=Path("runs"),
         metavar="FOLDER",
-        help="keep the run in a file there (default: runs); see `skm verify`",
+        help="record the run in this folder (default: runs); see `skm verify`",
     )
 
 
@@ -68,19 +68,22 @@ ON = {"nargs": "?", "const": "true", "metavar": "true|false"}
 
 def add_web_options(parser: argparse._ActionsContainer) -> None:
     """Add `--web` and what goes with it; what is not said is as config/graph.yaml has it."""
-    parser.add_argument("--web", **ON, help="serve the page: the run in a browser")  # type: ignore[arg-type]
+    parser.add_argument("--web", **ON, help="serve the web page")  # type: ignore[arg-type]
     add_address_options(parser)
     parser.add_argument(
         "--web-deadman",
         nargs="?",
         const="page_alive",
         metavar="TOPIC",
-        help="no page, no motion: the robot moves only while somebody looks at a page",
+        help="the robot moves only while somebody watches the page",
     )
     parser.add_argument(
         "--web-assistant",
         choices=("confirm", "run", "off"),
-        help="missions of assistants (`skm mcp`): a person confirms them (default), they run, or none",
+        help=(
+            "missions of AI assistants (`skm mcp`): confirm by a person (default), run, or "
+            "refuse (off)"
+        ),
     )
 
 
@@ -91,7 +94,7 @@ def add_address_options(parser: argparse._ActionsContainer, *, read_only: bool =
         "--web-host",
         dest="web_host",
         metavar="ADDRESS",
-        help="address of the page (default: 127.0.0.1); one that others reach takes a token",
+        help="address of the page (default: 127.0.0.1); other addresses need a token",
     )
     parser.add_argument(
         "--port",
@@ -99,14 +102,14 @@ def add_address_options(parser: argparse._ActionsContainer, *, read_only: bool =
         dest="web_port",
         type=int,
         metavar="N",
-        help="port of the page (default: 8765; 0: any)",
+        help="port of the page (default: 8765; 0: any free port)",
     )
     parser.add_argument(
         "--public-url",
         "--web-public-url",
         dest="web_public_url",
         metavar="URL",
-        help="address that people type where a proxy stands before the page: https://robot.example",
+        help="public address of the page behind a proxy, such as https://robot.example",
     )
     if not read_only:
         return
@@ -115,7 +118,7 @@ def add_address_options(parser: argparse._ActionsContainer, *, read_only: bool =
         "--web-read-only",
         dest="web_read_only",
         **ON,  # type: ignore[arg-type]
-        help="the page shows, and takes no command",
+        help="the page takes no commands",
     )
 
 

@@ -48,20 +48,25 @@ def add_reading_options(parser: argparse.ArgumentParser, *, limits: bool = False
         "--format",
         choices=("auto", "ltl", "words", "hoa", "rm"),
         default="auto",
-        help="what the mission is written in (default: what it looks like)",
+        help="format of the mission (default: detected)",
     )
     parser.add_argument(
         "--horizon",
         choices=("auto", "finite", "infinite"),
         default="auto",
-        help="how to read a formula: with an end (finite) or as a recurring mission (infinite)",
+        help=(
+            "read the formula as a mission with an end (finite) or as a recurring mission "
+            "(infinite); default: skm decides, and `skm check` says why"
+        ),
     )
     if limits:
         parser.add_argument(
-            "--max-states", type=int, help="refuse a machine that grows beyond (default: 20000)"
+            "--max-states", type=int, help="maximum number of machine states (default: 20000)"
         )
         parser.add_argument(
-            "--translation-seconds", type=float, help="refuse one that takes longer (default: 3)"
+            "--translation-seconds",
+            type=float,
+            help="maximum time of the translation, in seconds (default: 3)",
         )
 
 
@@ -82,7 +87,7 @@ def add_keep_option(parser: argparse.ArgumentParser) -> None:
         "--keep",
         type=Path,
         metavar="FOLDER",
-        help="keep what is done there, and take it from there instead of doing it again",
+        help="save finished jobs in this folder, and skip those that are already there",
     )
 
 

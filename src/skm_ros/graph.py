@@ -86,6 +86,10 @@ class NodeDescription:
         return [part for name, value in values.items() for part in ("-p", f"{name}:={value}")]
 
 
+OF_EVERY_SYSTEM: Final = ("mission", "picture", "params_file", "respawn")
+"""Arguments that are not for a node: what starts the nodes reads them."""
+
+
 @dataclass(frozen=True)
 class System:
     """A set of nodes that work together, with the arguments that it takes."""
@@ -127,6 +131,13 @@ class System:
     def own_defaults(self) -> list[Argument]:
         """Return the arguments whose default is not the one of all systems."""
         return [about for about in self.arguments.values() if about.default != about.general]
+
+    def used(self) -> list[Argument]:
+        """Return the arguments that this system does something with; it takes all of them."""
+        members = [*self.members.values(), *self.besides.values()]
+        names = {*OF_EVERY_SYSTEM, *self.instead, *_references(members)}
+        names.update(member[key] for member in members for key in ("when", "each") if key in member)
+        return [about for name, about in self.arguments.items() if name in names]
 
     def mission(self, given: Mapping[str, Value]) -> str:
         """Return the mission to run when the nodes are ready; empty if there is none."""
@@ -288,6 +299,16 @@ def _read(path: Path | None) -> Any:  # noqa: ANN401 - a YAML document
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def _references(members: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the arguments that nodes' parameters refer to."""
+    return [
+        value[1:]
+        for member in members
+        for value in (member.get("parameters") or {}).values()
+        if _is_reference(value)
+    ]
+
+
 def _check(
     system: str,
     members: Mapping[str, Any],
@@ -296,13 +317,7 @@ def _check(
     kinds: Mapping[str, Any],
 ) -> None:
     """Raise an error where a system names what the description does not have."""
-    references = [
-        value[1:]
-        for member in members.values()
-        for value in (member.get("parameters") or {}).values()
-        if _is_reference(value)
-    ]
-    for name in (*own, *references):
+    for name in (*own, *_references(members.values())):
         if name not in arguments:
             raise GraphError(
                 f"system '{system}': no argument '{name}'{did_you_mean(name, arguments)}"

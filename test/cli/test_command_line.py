@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -112,20 +113,38 @@ def test_bash_completes(tmp_path, capsys):
     """The script, in a real bash."""
     script = tmp_path / "skm.bash"
     script.write_text(skm(capsys, "completion", "bash")[1])
+    (tmp_path / "hall").mkdir()
+    (tmp_path / "one.mcap").touch()
+    (tmp_path / "one.txt").touch()
+    lines = (
+        *("skm ver", "skm run off", "skm check --horizon f", "skm run --over", "skm run hal"),
+        *("skm verify on", "skm eval office --task coffee_", "skm up ro", "skm run --planner pap"),
+        "skm run office --checkpoint on",
+    )
     ask = (
-        f"source {script}\n"
-        "for line in 'skm ver' 'skm run off' 'skm check --horizon f' 'skm run --over'; do\n"
+        f"cd {tmp_path}; source {script}\n"
+        f"for line in {' '.join(shlex.quote(line) for line in lines)}; do\n"
         "  COMP_WORDS=($line); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()\n"
         "  eval $(complete -p skm | sed 's/.*-F \\([^ ]*\\).*/\\1/') skm ${COMP_WORDS[-1]}\n"
         "  echo ${COMPREPLY[@]}\n"
         "done\n"
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
-    first, second, third, fourth = done.stdout.splitlines()
-    assert first == "verify"
-    assert second.split() == ["office", "office_absorbing"]
-    assert third == "finite"
-    assert fourth == "--overwrite"
+    found = dict(
+        zip(lines, (sorted(line.split()) for line in done.stdout.splitlines()), strict=True)
+    )
+    assert found == {
+        "skm ver": ["verify"],
+        "skm run off": ["office", "office_absorbing"],
+        "skm check --horizon f": ["finite"],
+        "skm run --over": ["--overwrite"],
+        "skm run hal": ["hall"],  # the folder of a domain
+        "skm verify on": ["one.mcap"],
+        "skm eval office --task coffee_": ["coffee_mail", "coffee_strict"],
+        "skm up ro": ["robot"],
+        "skm run --planner pap": ["paper"],
+        "skm run office --checkpoint on": ["one.mcap", "one.txt"],
+    }
 
 
 def test_runs_are_shown_whole_in_a_pipe(tmp_path, capsys, monkeypatch):

@@ -63,6 +63,10 @@ def test_the_list_of_systems_describes_each_argument_once(capsys):
     of_robot = capsys.readouterr().out
     assert "--rate 20.0 " in of_robot
     assert "the point robot" not in of_robot
+    assert "--robots" not in of_robot  # for teams
+    assert "--mission" in of_robot
+    assert main(["up", "office", "--list"]) == 0
+    assert "--odom" not in capsys.readouterr().out
 
 
 def test_the_demo_says_its_own_default_seed(capsys):

@@ -42,42 +42,53 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm baseline` to the command."""
     parser = subparsers.add_parser(
         "baseline",
-        help="learn a mission by QL, CRM, HRM and others, to compare with",
-        description="Learn missions of a tabular domain by the methods that skill machines are"
-        " compared with, and print the learning curve.",
+        help="train baselines: QL, CRM, HRM and others",
+        description=(
+            "Train baselines on missions of a tabular domain, and print the learning curve."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("domain", help="a tabular domain, such as office")
-    parser.add_argument("--method", required=True, help="see below")
+    parser.add_argument("--method", required=True, help="one of the methods below")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--task", help="a task of the domain, several with commas, or all of them")
-    what.add_argument("--mission", help="a mission of your own, in quotes")
-    parser.add_argument("--repeat", action="store_true", help="--mission starts over at success")
+    what.add_argument("--task", help="a task of the domain, several separated by commas, or all")
+    what.add_argument("--mission", help="a mission instead of a task")
+    parser.add_argument("--repeat", action="store_true", help="repeat --mission after each success")
     parser.add_argument(
         "--horizon",
         choices=("auto", "finite", "infinite"),
         default="auto",
-        help="how to read a formula: with an end (finite) or as a recurring mission (infinite)",
+        help=(
+            "read the formula as a mission with an end (finite) or as a recurring mission "
+            "(infinite); default: skm decides, and `skm check` says why"
+        ),
     )
     parser.add_argument(
-        "--seeds", type=seed_list, default=range(1), help="runs: 60, 0-59 or 3,5 (default: 1)"
+        "--seeds",
+        type=seed_list,
+        default=range(1),
+        help="number or list of seeds: 60, 0-59 or 3,5 (default: 1)",
     )
-    parser.add_argument("--steps", type=int, help="steps of each run (default: 400000)")
+    parser.add_argument("--steps", type=int, help="steps per run (default: 400000)")
     parser.add_argument("--every", type=int, help="steps between evaluations (default: 1000)")
     parser.add_argument("--alpha", type=float, help="step size (default: 0.1; ql-sm: 0.5)")
     parser.add_argument("--gamma", type=float, help="discount (default: 0.9)")
     parser.add_argument(
-        "--epsilon", type=float, help="share of random actions in learning (default: 0.5)"
+        "--epsilon", type=float, help="probability of a random action in training (default: 0.5)"
     )
     parser.add_argument(
-        "--test-epsilon", type=float, help="share of random actions in evaluations (default: 0.1)"
+        "--test-epsilon",
+        type=float,
+        help="probability of a random action in evaluations (default: 0.1)",
     )
-    parser.add_argument("--initial", type=float, help="what Q begins at (default: 2; ql-sm: 0.001)")
     parser.add_argument(
-        "--episode-steps", type=int, help="cut episodes off after so many (default: 1000)"
+        "--initial", type=float, help="initial value of Q (default: 2; ql-sm: 0.001)"
     )
-    parser.add_argument("--episodes", type=int, help="of each evaluation (default: 10)")
+    parser.add_argument(
+        "--episode-steps", type=int, help="maximum length of an episode (default: 1000)"
+    )
+    parser.add_argument("--episodes", type=int, help="episodes per evaluation (default: 10)")
     add_workers_option(parser, "1", "the runs")
     add_keep_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -70,9 +70,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm bench` to the command."""
     parser = subparsers.add_parser(
         "bench",
-        help="measure the loop of the nodes",
-        description="Measure the lock-step loop of the nodes against a bare loop of messages, or"
-        " how well the nodes hold a rate in real time.",
+        help="benchmark the nodes",
+        description=(
+            "Measure the nodes: loop overhead, real-time rate, faults, robots, patrols, the "
+            "web page and more."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -20,36 +20,43 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm check` to the command."""
     parser = subparsers.add_parser(
         "check",
-        help="say what a mission means: its machine, its skills, how it succeeds and fails",
-        description="Translate a mission, plan over it, and say what it means, before any robot moves.",
+        help="explain a mission: its machine, its plan, how it can succeed and fail",
+        description="Translate and plan a mission, and explain it, before a robot moves.",
         epilog='example: skm check "F(coffee & X F office) & G !decoration" --trace "coffee; ; office"',
     )
     parser.add_argument(
-        "mission", metavar="MISSION", help="a formula, plain words, or a file with a mission"
+        "mission", metavar="MISSION", help="a formula, plain words, or a mission file"
     )
     add_reading_options(parser, limits=True)
+    parser.add_argument("--domain", help="also plan the mission in this domain, such as office")
     parser.add_argument(
-        "--domain", help="what it comes to in this domain, such as office, with its skills"
+        "--repeat", action="store_true", help="repeat the mission after each success"
     )
-    parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(
         "--events",
         default="",
         metavar="NAMES",
-        help="propositions that the robot does not control: can they make the mission fail?",
+        help=(
+            "propositions that the robot does not control; reports whether they can fail the "
+            "mission"
+        ),
     )
     parser.add_argument(
         "--translator",
         choices=("builtin", "spot"),
         default="builtin",
-        help="what translates formulas: skm itself, or Spot, where it is installed",
+        help="translator of formulas: skm itself, or Spot if it is installed",
     )
-    parser.add_argument("--draw", metavar="FILE.svg", type=Path, help="draw the machine")
-    parser.add_argument("--export", metavar="FILE.hoa|.dot", type=Path, help="write the machine")
+    parser.add_argument(
+        "--draw", metavar="FILE.svg", type=Path, help="save a drawing of the machine"
+    )
+    parser.add_argument(
+        "--export", metavar="FILE.hoa|.dot", type=Path, help="save the machine as HOA or Graphviz"
+    )
     parser.add_argument(
         "--trace",
         metavar="TRACE",
-        help='labels of each step, as "coffee; ; office": is it satisfied?',
+        help='check a trace: the labels of each step, such as "coffee; ; office"',
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)

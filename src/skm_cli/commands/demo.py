@@ -18,13 +18,12 @@ examples:
   skm demo --domain moving_targets --seed 5
   skm demo "F(mail & X F office) & G !decoration" --domain office --mode lockstep
 
-By default a point robot presses a button, then goes to the cylinder, and never touches a region. The
-picture shows its path from above in the colours of the machine's states; the .svg has the machine, too.
+By default, a point robot presses a button, then goes to the cylinder, and never touches a region. The
+picture shows its path in the colours of the machine's states. The .svg file also shows the machine.
 
-With --web the run is in a browser, too, and the nodes stay up for further missions until Ctrl-C.
+With --web, you can watch the run in a browser, and the nodes keep running until Ctrl-C.
 
-The nodes talk over DDS, on ROS_DOMAIN_ID if it is set, else on an id of their own. The exit code is
-0 if the mission is accepted, 1 if it fails or its time is up, 2 if it is rejected or cannot be started.
+The nodes use ROS_DOMAIN_ID if it is set, and otherwise a free domain id.
 """
 
 
@@ -32,8 +31,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm demo` to the command; what is not said is as config/graph.yaml has it."""
     parser = subparsers.add_parser(
         "demo",
-        help="run one mission through the three nodes and draw it",
-        description="Start simulator, primitives and machine, run one mission, draw it, end them.",
+        help="run one mission with the ROS 2 nodes and draw it",
+        description=(
+            "Start simulator, primitives and machine, run one mission, draw it, and stop the nodes."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -41,19 +42,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "mission",
         metavar="MISSION",
         nargs="?",
-        help="default: task 2 of safety and moving_targets, else the first one",
+        help=("mission (default: task 2 of safety and moving_targets, otherwise the first task)"),
     )
-    parser.add_argument("--domain", help="default: safety")
-    parser.add_argument("--mode", choices=("lockstep", "realtime"), help="default: realtime")
+    parser.add_argument("--domain", help="a domain (default: safety)")
+    parser.add_argument(
+        "--mode",
+        choices=("lockstep", "realtime"),
+        help="wait for each action, or step at a fixed rate (default: realtime)",
+    )
     parser.add_argument("--rate", type=float, help="steps per second in real time (default: 10)")
     parser.add_argument("--seed", type=seed_number, help="seed of the world (default: 95)")
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",
-        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+        help=(
+            "skills to use instead of the shipped ones: a checkpoint, or skills of an "
+            "installed package"
+        ),
     )
     parser.add_argument(
-        "--picture", metavar="FILE.svg", help="also as .png (default: runs/demo.svg)"
+        "--picture",
+        metavar="FILE.svg",
+        help="picture of the run, as .svg and .png (default: runs/demo.svg)",
     )
     add_web_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")

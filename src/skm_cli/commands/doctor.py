@@ -26,11 +26,7 @@ examples:
   skm doctor --json
   ROS_DOMAIN_ID=7 skm doctor --timeout 20
 
-✓ is in order; – is absent, and needed only for what is said; ✗ has to be fixed: the next line says how.
-
-exit codes:
-  0  nothing has to be fixed
-  1  something has
+✓ works. – is not installed, and optional. ✗ is a problem; the next line explains how to fix it.
 """
 
 
@@ -38,9 +34,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm doctor` to the command."""
     parser = subparsers.add_parser(
         "doctor",
-        help="say what is installed, what is reachable, and what to fix",
-        description="Look at this installation: packages, ROS 2, graphics processors, ports, and "
-        "whether nodes reach each other.",
+        help="check the installation",
+        description=(
+            "Check this installation: packages, ROS 2, GPU, ports, and communication between nodes."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -48,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--timeout",
         type=float,
         default=10.0,
-        help="seconds for two processes to find each other over DDS (default: 10)",
+        help="seconds to wait for communication over DDS (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)

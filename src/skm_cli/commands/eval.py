@@ -28,13 +28,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm eval` to the command."""
     parser = subparsers.add_parser(
         "eval",
-        help="measure how well the tasks of a domain are solved",
-        description="Run the tasks of a domain zero-shot and measure them, beside the optimum.",
+        help="evaluate skills and planners on the tasks of a domain",
+        description="Run the tasks of a domain zero-shot, and compare them with the optimum.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "domain", help="a domain, such as office, package.module:SPEC or a folder of skm map"
+        "domain",
+        help=("a domain: a name such as office, package.module:SPEC, or a folder of `skm map`"),
     )
     parser.add_argument(
         "--task",
@@ -48,19 +49,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         default=0,
         metavar="N",
-        help="instead of tasks: N missions drawn at random from the domain and the seed alone, from "
-        "--episodes starts each (default: 100); in finite worlds feasible ones, from starts where "
-        "they are",
+        help=(
+            "evaluate N random missions instead of tasks, from --episodes starts each "
+            "(default: 100); in finite worlds, only feasible missions and starts"
+        ),
     )
     parser.add_argument(
         "--mission-set",
         metavar="FILE",
-        help="instead of tasks: the missions of a file, a formula a line (# begins a comment)",
+        help=(
+            "evaluate the missions of a file instead of tasks: one formula per line, # starts"
+            " a comment"
+        ),
     )
     parser.add_argument(
         "--save-missions",
         metavar="FILE",
-        help="write the missions that were run to a file for --mission-set",
+        help="save the evaluated missions to a file for --mission-set",
     )
     parser.add_argument(
         "--planner",
@@ -72,38 +77,46 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--possible-only",
         action="store_true",
-        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
+        help="with --planner paper: ignore label sets that never occur",
     )
     parser.add_argument(
-        "--seeds", type=int, default=1, help="training seeds; 0 is the shipped one (default: 1)"
+        "--seeds",
+        type=int,
+        default=1,
+        help="number of training seeds; seed 0 is the shipped one (default: 1)",
     )
-    parser.add_argument("--epsilon", type=float, default=0.0, help="share of random actions")
+    parser.add_argument("--epsilon", type=float, default=0.0, help="probability of a random action")
     parser.add_argument(
         "--episodes",
         type=int,
-        help="office: runs of each start with --epsilon (default: 10); else runs of each task",
+        help=("office: runs per start with --epsilon (default: 10); otherwise runs per task"),
     )
     parser.add_argument(
         "--layouts",
         default="",
-        help="safety: random feasible layouts (the default), or the authors' fixed one",
+        help=(
+            "safety: random feasible layouts (default), or `test`, the fixed layout of the authors"
+        ),
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",
-        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+        help=(
+            "skills to use instead of the shipped ones: a checkpoint, or skills of an "
+            "installed package"
+        ),
     )
     parser.add_argument(
         "--finetuned",
         metavar="FILE",
-        help="what skm finetune has saved for the --task, instead of zero-shot",
+        help="evaluate a policy of `skm finetune` for this --task",
     )
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="moving_targets: perfect skills, from the true state: what the planner alone can do",
+        help="moving_targets: use exact skills, to measure the planner alone",
     )
-    parser.add_argument("--seed", type=seed_number, default=0, help="seed of the evaluation itself")
+    parser.add_argument("--seed", type=seed_number, default=0, help="seed of the evaluation")
     add_workers_option(parser, "1", "the tasks or missions, each a job")
     add_keep_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -16,14 +16,9 @@ examples:
   skm event call
   skm event low_battery --off --json
 
-A system declares its events when it starts: `skm up demo --events call,low_battery`. An event stays true
-until it is set again. The command ends when the mission has taken the event into one of its states, and
-says into which: from there on the mission is judged by it.
-
-exit codes:
-  0  the mission has taken it
-  1  refused: not an event of the system, or no mission under way
-  2  nobody answered in time
+A system declares its events when it starts: `skm up demo --events call,low_battery`. An event keeps its
+value until you set it again. The command returns when the mission has read the event, and prints the
+state from which it counts.
 """
 
 
@@ -31,13 +26,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm event` to the command."""
     parser = subparsers.add_parser(
         "event",
-        help="set an event of a running mission",
-        description="Set a proposition that the robot does not control, for the mission under way.",
+        help="set an event of the current mission",
+        description=("Set a proposition that the robot does not control, for the current mission."),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("event", nargs="?", metavar="NAME", help="without: show all of them")
-    parser.add_argument("--off", action="store_true", help="it is false from now on (else: true)")
+    parser.add_argument(
+        "event",
+        nargs="?",
+        metavar="NAME",
+        help="name of the event; without a name, show all events",
+    )
+    parser.add_argument("--off", action="store_true", help="set the event to false (default: true)")
     add_system_options(parser)
     parser.set_defaults(run=run)
 

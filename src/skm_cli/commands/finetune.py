@@ -20,11 +20,10 @@ examples:
   skm finetune safety --task 2 --steps 100000 --seed 0
   skm finetune moving_targets --mission "F(blue & X F purple)" --repeat --planner paper
 
-Tabular domains: Q-learning over actions (Algorithm 3). The policy is evaluated exactly, from every
-start, every 4000 steps, and the best one is kept, the zero-shot policy being the first.
-Domains with networks: Q-learning over skills, on top of the networks. A policy that does better than
-zero-shot in validation worlds must do so again in other worlds; else the zero-shot policy is kept.
-Either way, the result is never worse than what it began with.
+Tabular domains: Q-learning over actions (Algorithm 3). Every 4000 steps, the policy is evaluated exactly
+from every start, and the best policy is kept, including the zero-shot policy.
+Domains with networks: Q-learning over skills. A policy that is better than zero-shot in validation
+worlds is tested again in other worlds; if it fails this test, the zero-shot policy is kept.
 """
 
 NAMED = ("task", "mission", "repeat", "planner", "seed", "checkpoint")
@@ -35,18 +34,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm finetune` to the command."""
     parser = subparsers.add_parser(
         "finetune",
-        help="improve on the zero-shot policy of a task by few-shot learning",
-        description="Learn one task by Q-learning with its skill machine (Algorithm 3), beginning at"
-        " the level of the zero-shot policy.",
+        help="improve the policy of one task by few-shot learning",
+        description=(
+            "Improve one task by few-shot learning (Algorithm 3), starting from the zero-shot"
+            " policy."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("domain", help="a domain, such as office, safety, or your own")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", help="a task of the domain, such as coffee_mail")
-    what.add_argument("--mission", help="a mission of your own, in quotes")
+    what.add_argument("--mission", help="a mission instead of a task")
     parser.add_argument(
-        "--repeat", action="store_true", default=None, help="--mission starts over at success"
+        "--repeat", action="store_true", default=None, help="repeat --mission after each success"
     )
     parser.add_argument(
         "--planner",
@@ -57,17 +58,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--steps",
         type=int,
-        help="environment steps in all, rounded up to whole rounds (default: 400000, else 100000)",
+        help=(
+            "total number of environment steps, rounded up to whole rounds (default: 400000; "
+            "networks: 100000)"
+        ),
     )
-    parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
+    parser.add_argument("--seed", type=int, help="random seed (default: 0)")
     parser.add_argument(
-        "--epsilon", type=float, help="share of random choices (default: 0.5, else 0.3)"
+        "--epsilon", type=float, help="probability of a random choice (default: 0.5; networks: 0.3)"
     )
     parser.add_argument(
-        "--alpha", type=float, help="tabular: step size; the paper has 0.1 (default: 1)"
+        "--alpha", type=float, help="tabular: step size (default: 1; the paper uses 0.1)"
     )
     parser.add_argument(
-        "--episode-steps", type=int, help="tabular: cut an episode off after so many (default: 200)"
+        "--episode-steps", type=int, help="tabular: maximum length of an episode (default: 200)"
     )
     parser.add_argument(
         "--set",
@@ -75,20 +79,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other setting of the learner, such as hold=3 (docs/how-to/few_shot.md)",
+        help="another setting of the learner, such as hold=3 (docs/how-to/few_shot.md)",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",
-        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+        help=(
+            "skills to use instead of the shipped ones: a checkpoint, or skills of an "
+            "installed package"
+        ),
     )
     parser.add_argument(
-        "--out", type=Path, help="checkpoint to write (default: runs/finetune_DOMAIN_TASK)"
+        "--out", type=Path, help="output checkpoint (default: runs/finetune_DOMAIN_TASK)"
     )
     parser.add_argument("--resume", action="store_true", help="continue the checkpoint at --out")
-    parser.add_argument("--overwrite", action="store_true", help="replace the checkpoint at --out")
-    parser.add_argument("--curve", type=Path, metavar="FILE.csv", help="write the learning curve")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the learning curve")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing checkpoint")
+    parser.add_argument(
+        "--curve", type=Path, metavar="FILE.csv", help="save the learning curve as CSV"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="save a plot of the learning curve"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 

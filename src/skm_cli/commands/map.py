@@ -21,7 +21,7 @@ then:
   skm run hall "F(kitchen & X F dock) & G !wet_floor" --render run.png
   skm eval hall --missions 20 --seed 3
 
-MAP.yaml is a map as map_server has it; what a places file says is in docs/how-to/maps.md.
+MAP.yaml is a map in the format of map_server. docs/how-to/maps.md describes the places file.
 """
 
 
@@ -29,9 +29,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm map` to the command."""
     parser = subparsers.add_parser(
         "map",
-        help="make a domain of a map with named places",
-        description="Make a domain of a map_server map and a file of named places: a folder that "
-        "every command takes as a domain, with skills that are computed, not learned.",
+        help="create a domain from a map with named places",
+        description=(
+            "Create a domain from a map of map_server and a file with places. Skills are "
+            "computed, not trained."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -40,45 +42,42 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="MAP.yaml",
         type=Path,
         nargs="?",
-        help="a map of map_server; with --edit also a picture, or a domain made before",
+        help="a map of map_server; with --edit also an image or an existing domain",
     )
     parser.add_argument(
         "--edit",
         action="store_true",
-        help="draw places and walls in a browser, save domains into --out (default: here), and start "
-        "the robot on them",
+        help=("open the map editor in a browser; saves to --out (default: the current folder)"),
     )
-    parser.add_argument("--places", metavar="PLACES.yaml", type=Path, help="the named places")
+    parser.add_argument("--places", metavar="PLACES.yaml", type=Path, help="the places file")
     parser.add_argument(
         "--actions",
         metavar="ACTIONS.yaml",
         type=Path,
-        help="what the robot can do beside going: ROS actions as skills (docs/how-to/robots.md)",
+        help="ROS actions as skills (docs/how-to/robots.md)",
     )
-    parser.add_argument("--out", metavar="FOLDER", type=Path, help="the domain")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="output folder: the domain")
     parser.add_argument(
         "--cell",
         type=float,
         metavar="METRES",
-        help="a cell's side (default: as in the file, or 0.25)",
+        help="side of a cell (default: from the places file, or 0.25)",
     )
     parser.add_argument(
         "--radius",
         type=float,
         metavar="METRES",
-        help="the robot's (default: as in the file, or 0.22)",
+        help="radius of the robot (default: from the places file, or 0.22)",
     )
     parser.add_argument(
         "--neighbours",
         type=int,
         choices=(4, 8),
-        help="moves from a cell (default: as in the file, or 8)",
+        help="neighbours of a cell (default: from the places file, or 8)",
     )
-    parser.add_argument(
-        "--example", action="store_true", help="take the map and the places that come with skm"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace the domain at --out")
-    parser.add_argument("--no-picture", action="store_true", help="leave picture.png out")
+    parser.add_argument("--example", action="store_true", help="use the example map of skm")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing domain")
+    parser.add_argument("--no-picture", action="store_true", help="do not draw picture.png")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     add_address_options(parser, read_only=False)
     parser.set_defaults(run=run)

@@ -13,11 +13,11 @@ examples:
   skm mcp                                  its tools, for an assistant that starts this command
   skm mcp --url "http://robot:8765/?token=…"
 
-Tools: check, explain, propose, run, status, stop. A mission is checked, then waits on the page for a
-person's confirmation; a robot that was started with `--web-assistant run` takes it at once, with `off`
-it answers no assistant. Every call is in the recordings of the robot (topic `assistant`).
+Tools: check, explain, propose, run, status, stop. A proposed mission waits on the page until a person
+confirms it. If the robot was started with `--web-assistant run`, it runs at once; with `off`, assistants
+have no access. All calls are recorded (topic `assistant`).
 
-In the settings of an assistant: {"mcpServers": {"robot": {"command": "skm", "args": ["mcp"]}}}
+Settings of the assistant: {"mcpServers": {"robot": {"command": "skm", "args": ["mcp"]}}}
 """
 
 
@@ -25,16 +25,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm mcp` to the command."""
     parser = subparsers.add_parser(
         "mcp",
-        help="let an assistant propose missions, over MCP",
-        description="Serve the robot's tools to an assistant, by the Model Context Protocol over "
-        "standard input and output.",
+        help="serve tools for AI assistants over MCP",
+        description=(
+            "Serve the tools of a robot to an AI assistant (Model Context Protocol, standard "
+            "input and output)."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--url",
         default="http://127.0.0.1:8765/",
-        help="the page of the robot, as skm printed it (default: %(default)s)",
+        help="address of the robot's page, as skm prints it (default: %(default)s)",
     )
     parser.set_defaults(run=run)
 

@@ -29,14 +29,7 @@ examples:
   skm mission "F mail" --queue --priority 5    when its turn comes; prints its number and returns
   skm mission "F coffee" --add                 besides what is left of the mission under way
 
-Ctrl-C takes the mission back and waits for its result; a second Ctrl-C does not wait.
-
-exit codes:
-  0    accepted; with --repeat or without end: "satisfied so far", at least one round completed when
-       the time was up
-  1    failed, timed out, cancelled, preempted by another mission, or ended by an error
-  2    rejected (wrong, unknown propositions, not achievable), or no system to send it to
-  130  left by a second Ctrl-C before the result came
+Ctrl-C cancels the mission and waits for its result. A second Ctrl-C does not wait.
 """
 
 
@@ -45,51 +38,59 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "mission",
         help="send a mission to a running system",
-        description="Send a mission to a running system (see `skm up`) and follow it to its end.",
+        description="Send a mission to a running system (see `skm up`) and wait for its end.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "mission", metavar="MISSION", help="a formula, plain words, or a file with a mission"
+        "mission", metavar="MISSION", help="a formula, plain words, or a mission file"
     )
     add_reading_options(parser)
     parser.add_argument(
         "--planner", type=planner_name, metavar="NAME", help=f"{PLANNERS} (default: the machine's)"
     )
-    parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
     parser.add_argument(
-        "--max-steps", type=int, default=0, help="give up after (default: the machine node's)"
+        "--repeat", action="store_true", help="repeat the mission after each success"
     )
     parser.add_argument(
-        "--max-seconds", type=float, default=0.0, help="give up after (default: no limit)"
+        "--max-steps",
+        type=int,
+        default=0,
+        help="maximum number of steps (default: that of the machine node)",
     )
     parser.add_argument(
-        "--when-ready", action="store_true", help="wait until no node is missing, then send it"
+        "--max-seconds", type=float, default=0.0, help="maximum time in seconds (default: no limit)"
     )
+    parser.add_argument("--when-ready", action="store_true", help="wait until all nodes are ready")
     turn = parser.add_mutually_exclusive_group()
     turn.add_argument(
-        "--queue", action="store_true", help="put it into the queue and return (`skm queue`)"
+        "--queue",
+        action="store_true",
+        help="add the mission to the queue and return (see `skm queue`)",
     )
     turn.add_argument(
-        "--add", action="store_true", help="join it with what is left of the mission under way"
+        "--add", action="store_true", help="combine the mission with the rest of the current one"
     )
     turn.add_argument(
         "--replace",
         action="store_true",
-        help="take the place of the mission under way, whatever the machine usually does",
+        help="replace the current mission",
     )
     parser.add_argument(
-        "--priority", type=int, default=0, help="with --queue: higher ones come first (default: 0)"
+        "--priority",
+        type=int,
+        default=0,
+        help="with --queue: higher priorities run first (default: 0)",
     )
     parser.add_argument(
-        "--wait", action="store_true", help="with --queue: stay, and follow it to its end"
+        "--wait", action="store_true", help="with --queue: wait for the end of the mission"
     )
     add_keeping_options(parser)
-    parser.add_argument("--reset", action="store_true", help="begin a new episode of the world")
-    parser.add_argument("--seed", type=seed_number, help="reset the world with this seed")
-    parser.add_argument("--start", metavar="ROW,COL", help="reset the office to this cell")
+    parser.add_argument("--reset", action="store_true", help="reset the world first")
+    parser.add_argument("--seed", type=seed_number, help="reset the world first, with this seed")
+    parser.add_argument("--start", metavar="ROW,COL", help="reset the office first, to this cell")
     parser.add_argument(
-        "--namespace", default="/skm", help="of the system to talk to (default: %(default)s)"
+        "--namespace", default="/skm", help="namespace of the system (default: %(default)s)"
     )
     parser.add_argument(
         "--timeout", type=float, default=10.0, help="seconds to wait for the system (default: 10)"

@@ -14,15 +14,9 @@ examples:
   skm monitor "F(coffee & X F office) & G !decoration" --namespace /robot1 --json
   skm monitor "G F A & G F C" --max-seconds 60
 
-Listens to `labels` and moves nothing. Prints a line when something changes: satisfied, violated, still
-possible, and the shortest way to violate the mission from here. Ends when the mission is decided, with
-Ctrl-C, or after --max-seconds. A monitor that stays: `skm up … --monitor "G !region"`, topic `verdict`.
-
-exit codes:
-  0  satisfied; or not violated when it ended
-  1  violated
-  2  the mission cannot be read, or nothing publishes labels
-  4  labels were missed: unknown
+The command prints a line when the verdict changes: satisfied, violated or still possible, with the
+shortest way to violate the mission. It ends when the mission is decided, on Ctrl-C, or after
+--max-seconds. For a permanent monitor, use `skm up … --monitor "G !region"` and the topic `verdict`.
 """
 
 
@@ -30,24 +24,37 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm monitor` to the command."""
     parser = subparsers.add_parser(
         "monitor",
-        help="judge a running system's labels by a mission",
-        description="Judge the labels of any system live by a mission; nothing is moved.",
+        help="monitor the labels of a running system",
+        description=(
+            "Check the labels of a running system against a mission, live. Moves nothing."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("mission", metavar="MISSION", help="a formula, plain words, or a file")
+    parser.add_argument(
+        "mission", metavar="MISSION", help="a formula, plain words, or a mission file"
+    )
     add_reading_options(parser)
     parser.add_argument(
         "--step-seconds",
         type=float,
-        help="how long a step takes, for missions that name seconds (default: by the labels' stamps)",
+        help=(
+            "duration of a step, for bounds in seconds (default: use the time stamps of the labels)"
+        ),
     )
     parser.add_argument(
-        "--namespace", default="/skm", help="of the system to listen to (default: %(default)s)"
+        "--namespace", default="/skm", help="namespace of the system (default: %(default)s)"
     )
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds to wait for labels")
-    parser.add_argument("--max-seconds", type=float, default=0.0, help="end after (default: never)")
-    parser.add_argument("--json", action="store_true", help="a JSON document a line")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=10.0,
+        help="seconds to wait for labels (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--max-seconds", type=float, default=0.0, help="stop after this time (default: never)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document per line")
     parser.set_defaults(run=run)
 
 

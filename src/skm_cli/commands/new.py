@@ -11,7 +11,7 @@ examples:
   skm new domain car --from MountainCarContinuous-v0
   skm new domain maze --from gymnasium_robotics:PointMaze_Large-v3
 
-The package has an environment with labels, a spec, a test and a README that says what to edit.
+The package contains an environment with labels, a spec, a test, and a README that explains what to edit.
 """
 
 
@@ -19,15 +19,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm new` to the command."""
     parser = subparsers.add_parser(
         "new",
-        help="write a package with a domain of your own to begin with",
-        description="Write a package with a domain that runs as it is, to be edited.",
+        help="create a package with a domain of your own",
+        description="Create a package with a domain that runs, for you to edit.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("domain",), help="what to write")
-    parser.add_argument("name", metavar="NAME", help="its name, such as kitchen")
-    parser.add_argument("--from", dest="env_id", metavar="ENV_ID", help="wrap this environment")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: ./NAME")
+    parser.add_argument("what", choices=("domain",), help="what to create")
+    parser.add_argument("name", metavar="NAME", help="name, such as kitchen")
+    parser.add_argument(
+        "--from", dest="env_id", metavar="ENV_ID", help="wrap this Gymnasium environment"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="folder to create (default: ./NAME)"
+    )
     parser.set_defaults(run=run)
 
 

@@ -12,11 +12,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm patterns` to the command."""
     parser = subparsers.add_parser(
         "patterns",
-        help="list the mission patterns that plain words can say",
+        help="list the mission patterns of the plain-words language",
         description="List the 22 robotic mission patterns: words, formula, and an example to run.",
         epilog='example: skm run office "visit coffee, mail in order then office; never decoration"',
     )
-    parser.add_argument("pattern", nargs="?", help="only those with this in their name")
+    parser.add_argument(
+        "pattern", nargs="?", help="show only patterns with this text in their name"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 

@@ -12,13 +12,8 @@ examples:
   skm pause
   skm pause --namespace /robot1
 
-The mission goes on with `skm resume`. What is true meanwhile still counts: a mission fails if what it
-forbids happens. To stop a robot in danger, use its own stop, or the service `stop`
-(docs/reference/ros.md).
-
-exit codes:
-  0  it is paused
-  2  nobody answered in time
+`skm resume` continues the mission. Labels still count during a pause, so the mission can fail. To stop a
+robot in danger, use its emergency stop, or the service `stop` (docs/reference/ros.md).
 """
 
 
@@ -26,8 +21,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm pause` to the command."""
     parser = subparsers.add_parser(
         "pause",
-        help="let the robot rest; its mission waits",
-        description="Let the robot of a running system rest: its mission waits where it is.",
+        help="pause the current mission",
+        description="Pause the mission of a running system. The robot stops.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

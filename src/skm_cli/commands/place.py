@@ -14,13 +14,9 @@ examples:
   skm place kitchen --close --note "floor is wet until noon"
   skm place kitchen --open
 
-No way leads into a closed place: missions under way are planned anew without it, later ones too, until
-it is put back; the nodes may be restarted meanwhile. A door is a place that lies in a doorway.
-
-exit codes:
-  0  done
-  1  refused: no such place, or a domain that is on no map
-  2  nobody answered in time
+The robot does not enter a closed place. The current mission is planned again without it. The place
+stays closed until you open it, also after a restart of the nodes. To close a door, define a place in
+the doorway.
 """
 
 
@@ -28,16 +24,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm place` to the command."""
     parser = subparsers.add_parser(
         "place",
-        help="take a place out of service, or put it back",
-        description="Take a place of a running system's map out of service, or put it back.",
+        help="close a place of the map, or open it again",
+        description="Close a place on the map of a running system, or open it again.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("place", nargs="?", metavar="NAME", help="without: show what is closed")
+    parser.add_argument(
+        "place",
+        nargs="?",
+        metavar="NAME",
+        help="name of the place; without a name, show closed places",
+    )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--close", action="store_true", help="take it out of service")
-    how.add_argument("--open", action="store_true", help="put it back into service")
-    parser.add_argument("--note", default="", help="why, for people")
+    how.add_argument("--close", action="store_true", help="close the place")
+    how.add_argument("--open", action="store_true", help="open the place")
+    parser.add_argument("--note", default="", help="reason, shown to people")
     add_system_options(parser)
     parser.set_defaults(run=run)
 

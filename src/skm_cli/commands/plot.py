@@ -22,7 +22,7 @@ examples:
   skm plot calibration safety --out calibration.png
   skm plot trajectories office_absorbing --finetuned coffee=runs/finetune_office_absorbing_coffee
 
-The file name says the format: .png, .svg or .pdf.
+The extension of --out selects the format: .png, .svg or .pdf.
 """
 
 
@@ -30,59 +30,67 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm plot` to the command."""
     parser = subparsers.add_parser(
         "plot",
-        help="draw learned values, trajectories and returns",
-        description="Draw what was learned: the value functions of the skill primitives, the"
-        " paths that solve a domain's tasks, their returns, how learning went, or whether values"
-        " mean what they say.",
+        help="plot values, trajectories and returns",
+        description=(
+            "Plot the value functions of the skills, trajectories of tasks, their returns, "
+            "learning curves, or the calibration of values."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", metavar="KIND", help=f"one of: {', '.join(KINDS)}")
     parser.add_argument("domain", metavar="DOMAIN", help="a domain, such as office")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.png", help="picture to write (default: DOMAIN_KIND.png)"
+        "--out", type=Path, metavar="FILE.png", help="output file (default: DOMAIN_KIND.png)"
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",
-        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+        help=(
+            "skills to use instead of the shipped ones: a checkpoint, or skills of an "
+            "installed package"
+        ),
     )
+    parser.add_argument("--beside", help="curve: another checkpoint to compare with")
     parser.add_argument(
-        "--beside", help="curve: another checkpoint, whose curve is drawn beside it"
-    )
-    parser.add_argument(
-        "--dpi", type=int, default=120, help="pixels an inch (default: %(default)s)"
+        "--dpi", type=int, default=120, help="pixels per inch (default: %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     paths = parser.add_argument_group("trajectories and returns")
-    paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to draw (default: all)")
+    paths.add_argument("--task", nargs="+", metavar="TASK", help="tasks to plot (default: all)")
     paths.add_argument(
         "--planner",
         type=planner_name,
         metavar="NAME",
         help=f"{PLANNERS} (default: paper in the office, else product)",
     )
-    paths.add_argument("--starts", nargs="+", metavar="ROW,COL", help="start cells of the paths")
+    paths.add_argument(
+        "--starts", nargs="+", metavar="ROW,COL", help="start cells of the trajectories"
+    )
     paths.add_argument(
         "--finetuned",
         nargs="+",
         default=[],
         metavar="TASK=FILE",
-        help="checkpoints of skm finetune, drawn to the right of the zero-shot paths",
+        help=("checkpoints of `skm finetune`, plotted next to the zero-shot trajectories"),
     )
     paths.add_argument(
-        "--finetune-steps", type=int, default=0, metavar="N", help="finetune on the fly, N steps"
+        "--finetune-steps",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run few-shot learning first, with N steps",
     )
     paths.add_argument(
         "--seed",
         type=seed_number,
         default=0,
-        help="of --finetune-steps; of safety's starts; of the boards of returns",
+        help="seed of --finetune-steps, of start positions and of boards",
     )
     paths.add_argument(
         "--episodes",
         type=int,
-        help="returns: runs of each task (default: 100); calibration: of each skill (200)",
+        help="returns: runs per task (default: 100); calibration: runs per skill (200)",
     )
     parser.set_defaults(run=run)
 

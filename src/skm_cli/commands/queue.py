@@ -16,13 +16,9 @@ examples:
   skm queue move 3 1                           mission number 3 comes next
   skm queue clear                              take out all that wait
 
-A higher priority comes first, equals in the order in which they came; none interrupts the mission under
-way. After a mission that was cancelled, or ended by an error, the next one waits for `skm resume`.
-
-exit codes:
-  0  done
-  1  refused: no such mission, or no such place
-  2  nobody answered in time
+Missions with a higher priority run first, missions with the same priority in the order of their arrival.
+They do not interrupt the current mission. If a mission was cancelled or ended by an error, the next one
+waits for `skm resume`.
 """
 
 
@@ -30,8 +26,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm queue` to the command."""
     parser = subparsers.add_parser(
         "queue",
-        help="the missions that wait: list, remove, move",
-        description="Look at the missions of a running system that wait for their turn, or change them.",
+        help="list, remove and reorder waiting missions",
+        description="List the waiting missions of a running system, or change them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -40,10 +36,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="?",
         default="list",
         choices=("list", "remove", "move", "clear"),
-        help="what to do with the missions that wait (default: list)",
+        help="what to do (default: list)",
     )
-    parser.add_argument("number", nargs="?", type=int, help="remove, move: of the mission")
-    parser.add_argument("place", nargs="?", type=int, help="move: its new place, from 1 (the next)")
+    parser.add_argument("number", nargs="?", type=int, help="remove, move: number of the mission")
+    parser.add_argument(
+        "place", nargs="?", type=int, help="move: new position; 1 is the next mission"
+    )
     add_system_options(parser)
     parser.set_defaults(run=run)
 

@@ -25,23 +25,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm reproduce` to the command."""
     parser = subparsers.add_parser(
         "reproduce",
-        help="make the paper's figures and tables again",
-        description="Make the figures and tables of the Skill Machines paper again, into a folder with"
-        " pictures, tables, raw data and a report page.",
+        help="reproduce the figures and tables of the paper",
+        description=(
+            "Reproduce the figures and tables of the Skill Machines paper, in a folder with a"
+            " report page."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("paper",), help="what to make again")
-    parser.add_argument("--out", type=Path, default=Path("runs") / "paper", help="folder to write")
+    parser.add_argument("what", choices=("paper",), help="what to reproduce")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="PART", help="parts (default: all)"
+        "--out",
+        type=Path,
+        default=Path("runs") / "paper",
+        help="output folder (default: %(default)s)",
     )
-    parser.add_argument("--runs", type=int, default=60, help="runs of each method (default: 60)")
     parser.add_argument(
-        "--quick", action="store_true", help="5 runs, 10 episodes: for a first look"
+        "--only", nargs="+", default=[], metavar="PART", help="parts to reproduce (default: all)"
     )
+    parser.add_argument("--runs", type=int, default=60, help="runs per method (default: 60)")
+    parser.add_argument("--quick", action="store_true", help="use 5 runs and 10 episodes")
     add_workers_option(parser, "auto", "the runs")
-    parser.add_argument("--json", action="store_true", help="print where the report is as JSON")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
 

@@ -12,12 +12,7 @@ examples:
   skm resume
   skm resume --namespace /robot1 --json
 
-To drop the mission instead: `skm queue`, then `skm queue remove NUMBER`.
-
-exit codes:
-  0  it goes on
-  1  nothing was paused
-  2  nobody answered in time
+To drop the mission instead, use `skm queue` and `skm queue remove NUMBER`.
 """
 
 
@@ -25,8 +20,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm resume` to the command."""
     parser = subparsers.add_parser(
         "resume",
-        help="go on with a mission that was paused, or outlived a restart",
-        description="Go on with a mission that was paused, or that outlived a restart (resume:=ask).",
+        help="resume a paused mission, or one that survived a restart",
+        description=(
+            "Resume a mission that was paused, or that survived a restart (--resume ask)."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

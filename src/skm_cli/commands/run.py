@@ -28,9 +28,8 @@ examples:
   skm run office "F mail" --seed 7 --json
   skm run office "G(battery_low -> F office) & G F A & G F B" --events "battery_low@30-80"
 
-A mission ends when it is accepted or failed, when its time is up (a recurring mission that has completed
-rounds is then "satisfied so far"), or when nothing that is tried brings it on ("no progress"). The exit
-code is 0 if it succeeds (without end: if it completes a round and does not fail), else 1.
+The run ends when the mission is accepted or has failed, after --max-steps, or when the robot makes no
+progress. A recurring mission is "satisfied so far" if it completed rounds and did not fail.
 """
 
 
@@ -39,15 +38,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "run",
         help="run a mission once in a simulated domain",
-        description="Plan a mission, run it once with the learned skills, and say what happened.",
+        description="Plan a mission, run it once in simulation, and print what happened.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "domain", help="a domain, such as office, a folder of skm map; or a FILE.yaml"
+        "domain", help="a domain, such as office or a folder of `skm map`; or a mission file"
     )
     parser.add_argument(
-        "mission", metavar="MISSION", nargs="?", help="a formula, plain words, or a mission's file"
+        "mission", metavar="MISSION", nargs="?", help="a formula, plain words, or a mission file"
     )
     add_reading_options(parser, limits=True)
     parser.add_argument(
@@ -56,42 +55,63 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--possible-only",
         action="store_true",
-        help="with --planner paper: on the machine restricted to label sets that the skills have seen",
+        help="with --planner paper: ignore label sets that never occur",
     )
-    parser.add_argument("--repeat", action="store_true", help="start over each time it succeeds")
-    parser.add_argument("--seed", type=seed_number, default=0, help="of the world (default: 0)")
+    parser.add_argument(
+        "--repeat", action="store_true", help="repeat the mission after each success"
+    )
+    parser.add_argument(
+        "--seed", type=seed_number, default=0, help="seed of the world (default: 0)"
+    )
     parser.add_argument(
         "--start",
         metavar="ROW,COL",
         help="start cell, in the office domains; on a map x,y in metres (--start=-2.5,0)",
     )
     parser.add_argument(
-        "--max-steps", type=int, help="give up after (default: 1000; on a map more, if it is far)"
+        "--max-steps", type=int, help="maximum number of steps (default: 1000; more on large maps)"
     )
     parser.add_argument(
         "--events",
         default="",
         metavar="SCRIPT",
-        help='propositions that the robot does not control, and when they are true: "battery_low@30-80, '
-        'door_open@5-, person_near~0.02, alarm"',
+        help=(
+            "propositions that the robot does not control, and the steps in which they are "
+            'true: "battery_low@30-80, door_open@5-, person_near~0.02, alarm"'
+        ),
     )
     parser.add_argument(
         "--robots",
         metavar="ROBOTS",
-        help='a team, and where each robot begins: "r1=X,Y; r2=X,Y"; r1.kitchen is this robot in the'
-        " kitchen, kitchen is any robot there; in zones also their number, as 2",
+        help=(
+            'run with a team: robots and their start positions, "r1=X,Y; r2=X,Y"; in zones '
+            "also the number of robots, such as 2"
+        ),
     )
     parser.add_argument(
-        "--gone", default="", metavar="ROBOT@STEP", help="with --robots: who fails, and when"
+        "--gone",
+        default="",
+        metavar="ROBOT@STEP",
+        help="with --robots: this robot fails at this step",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE|NAME[:FILE]",
-        help="skills to use instead of the shipped ones: a checkpoint, or those of an installed package",
+        help=(
+            "skills to use instead of the shipped ones: a checkpoint, or skills of an "
+            "installed package"
+        ),
     )
-    parser.add_argument("--render", type=Path, metavar="FILE.png|.svg|.gif", help="draw the run")
-    parser.add_argument("--record", type=Path, metavar="FILE.mcap", help="keep it: see skm verify")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file at --record")
+    parser.add_argument(
+        "--render",
+        type=Path,
+        metavar="FILE.png|.svg|.gif",
+        help="save a picture or an animation of the run",
+    )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE.mcap", help="record the run; see `skm verify`"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing recording")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 

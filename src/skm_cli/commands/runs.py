@@ -17,7 +17,8 @@ examples:
   skm runs --keep 200,30d
   skm runs runs/20261117-093122_F-coffee.mcap
 
-A folder (default: runs) gives a table; a file what is in it: mission, parameters, outcome, topics.
+For a folder (default: runs), the output is a table. For a file, it is the mission, the parameters, the
+outcome and the topics.
 """
 
 
@@ -36,12 +37,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="?",
         default=Path("runs"),
         metavar="FOLDER|RUN.mcap",
-        help="recordings to list (default: runs), or one to open",
+        help="folder of recordings to list (default: runs), or one recording",
     )
     parser.add_argument(
         "--keep",
         metavar="LIMIT",
-        help="delete the oldest beyond 200 (recordings), 2GB (in all), 30d (days), or several: 200,30d",
+        help=(
+            "limits of the folder: 200 (recordings), 2GB (total size), 30d (days), or "
+            "several: 200,30d; deletes the oldest"
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)

@@ -18,7 +18,7 @@ examples:
   skm skills list skills
   skm skills pull lake --from skills --out my_lake
 
-A place is a folder, or hf://owner/name, a repository of Hugging Face (pip install 'skm[hub]').
+PLACE is a folder, or a Hugging Face repository hf://owner/name (pip install 'skm[hub]').
 """
 
 
@@ -26,50 +26,54 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm skills` to the command."""
     parser = subparsers.add_parser(
         "skills",
-        help="publish trained skills in a folder or on Hugging Face, and bring them back",
-        description="Publish trained skills with their results, seed and licence; list and fetch them.",
+        help="share trained skills in a folder or on Hugging Face",
+        description=(
+            "Publish trained skills with their results, seed and licence; list and download them."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_subparsers(title="what to do", metavar="WHAT", required=True)
     pushed = what.add_parser(
         "push",
-        help="put a checkpoint into a place",
+        help="publish a checkpoint",
         epilog="example: skm skills push lake --checkpoint lake --to skills --licence Apache-2.0",
     )
-    pushed.add_argument("name", metavar="NAME", help="the name of the release")
+    pushed.add_argument("name", metavar="NAME", help="name of the release")
     pushed.add_argument(
-        "--checkpoint", required=True, type=Path, metavar="FILE", help="what `skm train` wrote"
+        "--checkpoint", required=True, type=Path, metavar="FILE", help="a checkpoint of `skm train`"
     )
     pushed.add_argument("--to", required=True, metavar="PLACE", help="a folder, or hf://owner/name")
-    pushed.add_argument("--licence", required=True, metavar="SPDX", help="such as Apache-2.0")
+    pushed.add_argument(
+        "--licence", required=True, metavar="SPDX", help="licence, such as Apache-2.0"
+    )
     pushed.add_argument(
         "--results",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="what `skm eval --json` wrote; may be given several times",
+        help="output of `skm eval --json`; can be given several times",
     )
-    pushed.add_argument("--overwrite", action="store_true", help="replace a release of that name")
+    pushed.add_argument("--overwrite", action="store_true", help="replace an existing release")
     pushed.set_defaults(run=run_push)
     pulled = what.add_parser(
         "pull",
-        help="bring a release here, as a checkpoint",
+        help="download a release as a checkpoint",
         epilog="example: skm skills pull lake --from skills --out my_lake",
     )
-    pulled.add_argument("name", metavar="NAME", help="the name of the release")
+    pulled.add_argument("name", metavar="NAME", help="name of the release")
     pulled.add_argument(
         "--from", dest="place", required=True, metavar="PLACE", help="a folder, or hf://owner/name"
     )
     pulled.add_argument("--out", type=Path, metavar="FILE", help="default: runs/NAME")
-    pulled.add_argument("--overwrite", action="store_true", help="replace what is there")
+    pulled.add_argument("--overwrite", action="store_true", help="replace an existing file")
     pulled.set_defaults(run=run_pull)
     listed = what.add_parser(
-        "list", help="say what is in a place", epilog="example: skm skills list skills --json"
+        "list", help="list releases", epilog="example: skm skills list skills --json"
     )
     listed.add_argument("place", metavar="PLACE", help="a folder, or hf://owner/name")
-    listed.add_argument("--json", action="store_true", help="everything, as JSON")
+    listed.add_argument("--json", action="store_true", help="print one JSON document")
     listed.set_defaults(run=run_list)
 
 

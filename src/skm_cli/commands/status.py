@@ -12,11 +12,6 @@ EPILOG = """\
 examples:
   skm status
   skm status --namespace /robot1 --json
-
-exit codes:
-  0  ready for a mission, or running one
-  1  not ready: a node is missing, or waits for another
-  2  nothing runs in the namespace
 """
 
 
@@ -25,7 +20,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "status",
         help="show the state of a running system",
-        description="Show what a running system (see `skm up`) is doing.",
+        description="Show the state of a running system (see `skm up`).",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

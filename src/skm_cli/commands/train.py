@@ -33,8 +33,8 @@ examples:
   skm train safety --help-settings
   skm train my_package.spec:KITCHEN --set hidden=128,128 --set agents=16
 
-The run is saved twice a minute, and on Ctrl-C. A resumed run ends with the same bits as one that
-was never stopped. OUT.safetensors holds the arrays, OUT.json says what they are.
+Training saves twice a minute, and on Ctrl-C. With --resume, the result is the same as without the
+interruption. The checkpoint is OUT.safetensors, with a description in OUT.json.
 """
 
 
@@ -46,8 +46,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm train` to the command."""
     parser = subparsers.add_parser(
         "train",
-        help="learn the skills of a domain, once",
-        description="Learn the skill primitives of a domain (Algorithm 1) into a checkpoint.",
+        help="train the skills of a domain",
+        description=("Train the skill primitives of a domain (Algorithm 1) and save a checkpoint."),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -73,14 +73,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the score of every skill at every validation: as OUT.curve.csv (always written), as event"
         " files below OUT.tensorboard, or to Weights & Biases (pip install 'skm[wandb]')",
     )
-    parser.add_argument("--seed", type=int, help="seed of everything random (default: 0)")
+    parser.add_argument("--seed", type=int, help="random seed (default: 0)")
     parser.add_argument(
         "--seeds", type=seed_list, help="a run for each of 0-7 or 3,5, to OUT_seed0 and so on"
     )
     add_workers_option(parser, None, "the runs of --seeds")
     parser.add_argument("--out", type=Path, help="checkpoint to write (default: runs/DOMAIN)")
     parser.add_argument("--resume", action="store_true", help="continue the checkpoint at --out")
-    parser.add_argument("--overwrite", action="store_true", help="replace the checkpoint at --out")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing checkpoint")
     parser.add_argument("--alpha", type=float, help="step size; the paper has 0.1 (default: 1)")
     parser.add_argument("--epsilon", type=float, help="share of random actions (default: 0.5)")
     parser.add_argument("--agents", type=int, help="agents that act side by side (default: 20)")
@@ -92,23 +92,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--preset", help="networks: cpu (under an hour on one core) or paper (the paper's sizes)"
     )
-    which = "networks: dqn or td3 (default: dqn); the generic ones, where a domain has its own"
+    which = "networks: dqn or td3, instead of the learner of the domain (default: dqn)"
     parser.add_argument("--learner", dest="algorithm", help=which)
-    parser.add_argument(
-        "--device", help="networks: cpu, cuda or auto, a GPU where there is one (default: auto)"
-    )
+    parser.add_argument("--device", help="networks: cpu, cuda or auto (default: auto)")
     parser.add_argument(
         "--set",
         dest="settings",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other setting of the domain's learner, such as agents=16 or hidden=128,128",
+        help="another setting of the learner, such as agents=16 or hidden=128,128",
     )
     parser.add_argument(
-        "--help-settings", action="store_true", help="list the settings of the domain's learner"
+        "--help-settings", action="store_true", help="list the settings of the learner"
     )
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
 

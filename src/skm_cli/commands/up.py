@@ -28,13 +28,7 @@ examples:
   skm up office --web
   skm up robot --list
 
-The same systems as those of `ros2 launch skm SYSTEM.launch.py`, from the same description,
-config/graph.yaml. Ctrl-C ends it.
-
-exit codes:
-  0  ended by Ctrl-C or SIGTERM
-  1  a node died again and again, or once with --respawn false (its last lines are shown)
-  2  the system cannot be started as asked
+`ros2 launch skm SYSTEM.launch.py` starts the same systems. Press Ctrl-C to stop the nodes.
 """
 GROUPS: Final = {
     "the mission": ("mission", "planner", "shield", "events", "labels", "resume", "monitor"),
@@ -63,28 +57,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "up",
         usage="skm up [SYSTEM] [--argument VALUE …]",
-        help="start a system of ROS nodes",
-        description="Start a system of ROS nodes and keep it up until Ctrl-C.",
+        help="start the ROS 2 nodes of a system",
+        description="Start the ROS 2 nodes of a system. They run until Ctrl-C.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("system", nargs="?", help="which one: see the end (default: demo)")
+    parser.add_argument("system", nargs="?", help="the system to start, see below (default: demo)")
     for title, names in GROUPS.items():
         group = parser.add_argument_group(title)
         for name in names:
             group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE")
     add_web_options(parser.add_argument_group("the page"))
     parser.before_help = lambda: _describe(parser)  # type: ignore[attr-defined]
-    parser.add_argument("--namespace", help="of all nodes (default: /skm)")
+    parser.add_argument("--namespace", help="namespace of all nodes (default: /skm)")
     parser.add_argument(
-        "--single-process", action="store_true", help="all nodes in this process, not one each"
+        "--single-process", action="store_true", help="run all nodes in one process"
     )
     parser.add_argument(
         "--list",
         action="store_true",
-        help="show the systems, or one with its arguments and their defaults, start nothing",
+        help="list the systems, or the arguments of one system with their defaults",
     )
-    parser.add_argument("--json", action="store_true", help="with --list: as a JSON document")
+    parser.add_argument("--json", action="store_true", help="with --list: print one JSON document")
     parser.set_defaults(run=run)
 
 
@@ -103,7 +97,7 @@ def _describe(parser: argparse.ArgumentParser) -> None:
             default = "" if given in ("", NONE) else f" (default: {given})"
             action.help = f"{argument.description}{default}".replace("%", "%%")
     shown = "\n".join(f"  {name:<16}{system.description}" for name, system in systems.items())
-    own = "`skm up SYSTEM --list` shows what a system has as its own defaults."
+    own = "`skm up SYSTEM --list` lists the arguments of a system with its defaults."
     parser.epilog = f"systems:\n{shown}\n\n{own}\n\n{EPILOG}"
 
 
@@ -152,8 +146,9 @@ def _list(name: str | None, *, as_json: bool) -> int:
         if name is not None:
             print(f"  nodes: {', '.join(system.members)}")
     if name is None:
-        print("\narguments of all of them, with the defaults where a system has no other above:")
-    for argument in next(iter(systems.values())).arguments.values():
+        print("\narguments, with their defaults (above: defaults of single systems):")
+    system = next(iter(systems.values()))
+    for argument in system.arguments.values() if name is None else system.used():
         default = argument.general if name is None else argument.default
         print(f"  {_given(replace(argument, default=default)):<32}  {argument.description}")
     return 0

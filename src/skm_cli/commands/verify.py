@@ -24,18 +24,10 @@ examples:
   skm verify killed.mcap --recover
   skm verify runs --json
 
-The mission is compiled anew and its machine stepped through the recorded labels. Every difference from
-what was recorded is listed (docs/how-to/recording.md has the kinds). With --mission, the same labels are
-graded by another mission. --recover reads a file that was killed or cut, and says what is lost.
-
-A file with several missions, of `ros2 bag record` for instance, has each of them judged.
-
-exit codes (of several: the first there is of 3, 2, 4, 1, 0):
-  0  the recording agrees, and the mission is satisfied
-  1  the recording agrees, and the mission is not satisfied
-  2  it cannot be read, or the mission cannot
-  3  the recording disagrees with itself
-  4  something is missing, the rest agrees
+The mission is compiled again, and its machine runs over the recorded labels. All differences from the
+recorded result are listed; docs/how-to/recording.md explains them. A recording can contain several
+missions, for example if it was made by `ros2 bag record`. For several recordings, the exit code is the
+first of 3, 2, 4, 1, 0 that occurs.
 """
 
 
@@ -43,8 +35,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `skm verify` to the command."""
     parser = subparsers.add_parser(
         "verify",
-        help="judge a recorded run again",
-        description="Replay the labels of a recording through its mission; compare with what was said.",
+        help="verify a recorded run",
+        description=(
+            "Run the recorded labels through the mission again, and compare with the recorded"
+            " result."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -52,13 +47,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "recording",
         type=Path,
         metavar="RUN.mcap|FOLDER",
-        help="what was recorded; of a folder, all",
+        help="a recording, or a folder of recordings",
     )
-    parser.add_argument("--mission", metavar="OTHER", help="grade the labels by this one instead")
+    parser.add_argument(
+        "--mission", metavar="OTHER", help="check the labels against this mission instead"
+    )
     parser.add_argument(
         "--recover",
         action="store_true",
-        help="repair a file without its end, and judge what is there",
+        help="repair a file that was cut off, and verify what is there",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)

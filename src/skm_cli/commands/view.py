@@ -13,9 +13,8 @@ examples:
   skm view runs/office.mcap
   skm view runs/killed.mcap --recover --port 0
 
-A folder (default: runs) gives a list: search, open, compare two, verify, download, delete and undo. The
-same page as that of `skm up … --web`, with play, pause, speed and a time line: docs/how-to/web.md. No
-ROS is needed. Ctrl-C ends it.
+For a folder (default: runs), the page is a list in which you can search, open, compare, verify, download
+and delete recordings. See docs/how-to/web.md. You do not need ROS. Press Ctrl-C to stop the server.
 """
 
 
@@ -24,7 +23,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "view",
         help="show a recording in a browser",
-        description="Serve a page that plays a recording: the world, the machine, why, and when.",
+        description=(
+            "Play a recording in a browser: the world, the machine and the reasons of its "
+            "decisions."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -34,16 +36,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=Path,
         nargs="?",
         default=Path("runs"),
-        help="a recording of skm, or a folder of them (default: runs)",
+        help="a recording, or a folder of recordings (default: runs)",
     )
-    parser.add_argument(
-        "--recover", action="store_true", help="show what there is of a file without its end"
-    )
+    parser.add_argument("--recover", action="store_true", help="open a file that was cut off")
     parser.add_argument(
         "--keep",
         metavar="LIMIT",
         default="",
-        help="keep 200 (recordings), 2GB (in all) or 30d (days) of a folder, or several: 200,30d",
+        help=(
+            "limits of the folder: 200 (recordings), 2GB (total size), 30d (days), or "
+            "several: 200,30d; deletes the oldest"
+        ),
     )
     add_address_options(parser, read_only=False)
     parser.set_defaults(run=run)
