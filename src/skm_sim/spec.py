@@ -113,6 +113,9 @@ class DomainSpec:
     """The extra of skm that the simulator needs, and what it imports: `extra: module`."""
     checkpoint: str = ""
     """Skills that come with the domain, as `package:path/in/the/package`, or an absolute path."""
+    skills_of: str = ""
+    """Another domain, whose checkpoints serve here, too: its `objects` are made up as they are here,
+    only of other kinds or more of them, and all kinds are alike (`ObjectSets`)."""
     learner: str = ""
     """A `skm_primitives.learning.training.Learner`; else it is found by the kind of spaces."""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -11,8 +11,14 @@ from skm_primitives.learning.dqn import Algorithm
 from skm_primitives.planning.options import Options
 from skm_primitives.skills.composition import goal_mask
 from skm_primitives.skills.encoders import ObservationEncoder
-from skm_primitives.skills.goal_space import FREE, STRICT, AnyAvoidGoals, GoalSpace
-from skm_primitives.skills.network_skills import MANY_GOALS, NetworkSkills
+from skm_primitives.skills.goal_space import (
+    FREE,
+    MANY_GOALS,
+    STRICT,
+    AnyAvoidGoals,
+    GoalSpace,
+)
+from skm_primitives.skills.network_skills import NetworkSkills
 from skm_sim.arrays import BoolArray, Float32Array
 from skm_sim.faults import check_finite
 from skm_sim.spec import DomainSpec

@@ -326,8 +326,9 @@ def relative_inputs(
         count, kinds * objects.each, objects.features
     )
     order = np.argsort(-others[..., objects.nearness], axis=1, kind="stable")[:, : objects.avoided]
-    nearest = np.take_along_axis(others, order[..., None], axis=1)
-    nearest = nearest.reshape(count, order.shape[1] * objects.features)
+    nearest = np.zeros((count, objects.avoided, objects.features), others.dtype)
+    nearest[:, : order.shape[1]] = np.take_along_axis(others, order[..., None], axis=1)
+    nearest = nearest.reshape(count, objects.avoided * objects.features)
     return np.concatenate([features[:, : objects.own], wanted, nearest], axis=1)
 
 

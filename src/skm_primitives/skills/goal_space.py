@@ -241,6 +241,8 @@ class GoalSpace:
 # that none of the memory grows with the number of goals.
 
 
+MANY_GOALS = 512
+"""Above this, what lies behind goals is kept for each label set, not for each goal."""
 _LATER = 1 << 20
 """A step later than all others."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.skills import checkpoint as checkpoints
+from skm_primitives.skills.other_kinds import other_kinds
 from skm_primitives.skills.values import Primitives, Skills
 from skm_sim.locations import load_attribute
 from skm_sim.plugins import PluginError, Plugins
@@ -41,7 +42,7 @@ def load_primitives(domain: DomainSpec | str, checkpoint: str | Path | None = No
         return _checked(named[0], INSTALLED.call(named[0], spec, named[1]), spec)
     path = Path(checkpoint) if checkpoint else default_checkpoint(spec)
     try:
-        arrays, card = checkpoints.load(path, spec.name)
+        arrays, card = checkpoints.load(path, None if spec.skills_of else spec.name)
     except checkpoints.MissingCheckpointError as error:
         if not INSTALLED.names():
             raise
@@ -55,6 +56,8 @@ def load_primitives(domain: DomainSpec | str, checkpoint: str | Path | None = No
     if not location:
         known = did_you_mean(card.learner, (*SERVERS, *INSTALLED.names()))
         raise SkmError(f"{path} was written by the learner '{card.learner}'{known}")
+    if card.domain != spec.name:
+        arrays, card = other_kinds(arrays, card, spec)
     with checkpoints.understood(path):
         primitives: Primitives = load_attribute(location)(arrays, card, spec)
     return primitives

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skm_machine.errors import SkmError, did_you_mean
 from skm_primitives.skills.checkpoint import Card, WrongDomainError, expect_shape
 from skm_primitives.skills.encoders import ImageEncoder, VectorEncoder, encoder_for
-from skm_primitives.skills.goal_space import AnyAvoidGoals, ObjectGoals, goal_space
+from skm_primitives.skills.goal_space import MANY_GOALS, AnyAvoidGoals, ObjectGoals, goal_space
 from skm_primitives.skills.goals import Goal
 from skm_primitives.skills.networks import served_networks
 from skm_primitives.skills.values import AnyGoalValues, ContinuousGoalValues, GoalToGoal, GoalValues
@@ -26,8 +26,6 @@ from skm_sim.registry import get_domain
 from skm_sim.spec import DomainSpec
 
 Arrays = Mapping[str, NDArray[Any]]
-MANY_GOALS = 512
-"""Above this, what lies behind goals is kept for each label set, not for each goal."""
 
 
 class ObservationError(SkmError):

@@ -92,7 +92,9 @@ class RawZonesEncoder(ZonesEncoder):
         return seen.reshape(len(lidars), -1)
 
 
-SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (partial(ZonesEncoder, count) for count in (6, 8, 10))
+TWO_COLOURS, SIX_COLOURS, EIGHT_COLOURS, TEN_COLOURS = (
+    partial(ZonesEncoder, count) for count in (2, 6, 8, 10)
+)
 
 
 def decode(lidars: Float32Array, radius: float) -> Float32Array:

@@ -121,7 +121,7 @@ def observations(colours: int) -> int:
 # A proposition, a colour, holds while the robot's centre is in a zone of it. Meeting a wall ends
 # the episode. Rewards are 0: they come from the reward machine.
 #
-# Options: `colours` (4, 6, 8 or 10), `overlap` (zones may lie on one another), `moving` (metres a
+# Options: `colours` (2, 4, 6, 8 or 10), `overlap` (zones may lie on one another), `moving` (metres a
 # second at which zones move, straight on and back at the edge), and of the batch `hold`: steps of
 # 0.02 s that one step of the batch takes, with labels as if each of them counted.
 

@@ -1,7 +1,7 @@
 """Where zones and robot are in the Zones domain: drawn as ZoneEnv draws them, or given.
 
-One `ZoneLayout` holds one arena or a batch of them: both arrays have the same leading shape. Six, eight
-and ten colours share the arena of four, so that it is more crowded, as GenZ-LTL has it.
+One `ZoneLayout` holds one arena or a batch of them: both arrays have the same leading shape. All numbers
+of colours share the arena of four; with six, eight and ten it is more crowded, as GenZ-LTL has it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HIDDEN_OFFSET: Final = 0.12
 """Metres from one's centre to the other's there, at most."""
 COVERED_OFFSET: Final = 0.6
 """The same where something may be left free."""
-_KEEP_OUT: Final = {4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
+_KEEP_OUT: Final = {2: 0.55, 4: 0.55, 6: 0.55, 8: 0.45, 10: 0.4}
 """For each number of colours, the least distance of a zone from the edge and other things."""
 _ROBOT_KEEP_OUT: Final = 0.4
 _EXTENT: Final = 2.5
@@ -48,7 +48,7 @@ class Arena:
 
     def __post_init__(self) -> None:
         if self.colours not in _KEEP_OUT:
-            raise DomainError(f"colours is {self.colours}, must be one of 4, 6, 8, 10.")
+            raise DomainError(f"colours is {self.colours}, must be one of 2, 4, 6, 8, 10.")
 
     wall = 3.3
     """Where the walls are, that end an episode."""

@@ -84,5 +84,9 @@ class ZonesSkillTrials:
 
 
 TRIALS, TEN_TRIALS = ZonesTrials(4, HARD), ZonesTrials(10, HARD_TEN)
+TWO_TRIALS, SIX_TRIALS, EIGHT_TRIALS = (ZonesTrials(colours, {}) for colours in (2, 6, 8))
 SKILL_TRIALS = ZonesSkillTrials(4, range(4))
+TWO_SKILL_TRIALS = ZonesSkillTrials(2, range(2))
+SIX_SKILL_TRIALS = ZonesSkillTrials(6, (0, 3, 5))
+EIGHT_SKILL_TRIALS = ZonesSkillTrials(8, (0, 3, 7))
 TEN_SKILL_TRIALS = ZonesSkillTrials(10, (0, 3, 6, 9))
