@@ -28,6 +28,10 @@ $(VENV)/.installed: $(VENV)/.demo $(REQUIREMENTS) $(OTHERS)
 	@$(PYTHON) tools/install.py $(VENV) all $(OTHERS)
 	@touch $@
 
+# Both environments at once: `make -j 2 environments`, as CI does.
+.PHONY: environments
+environments: setup .venv-core/.installed
+
 .PHONY: setup
 setup: $(VENV)/.installed
 	@$(BIN)/python tools/build_interfaces.py
@@ -59,7 +63,7 @@ test-rest: setup
 .PHONY: demo
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/build_interfaces.py
-	@$(BIN)/skm demo
+	@$(BIN)/skm demo || { echo "skm is installed, and its demo did not succeed: see above. On a busy computer, try again: make demo"; exit 1; }
 
 # The site, with no warning and no broken link. NO_MKDOCS_2_WARNING: a notice of the theme on its successor.
 .PHONY: docs
@@ -88,12 +92,8 @@ test-core: $(CORE)/.installed
 	@$(CORE)/bin/python -c 'import importlib.util as u; assert u.find_spec("rclpy") is None'
 	@$(call tests,$(CORE)/bin/python -m pytest test $(SHARED) --ignore test/repository)
 
-CORE_PIP := $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check
-$(CORE)/.installed: $(REQUIREMENTS) requirements/safety-gymnasium.txt pyproject.toml
-	@test -x $(CORE)/bin/python || $(PYTHON) -m venv $(CORE)
-	@$(CORE_PIP) -r requirements/core.txt -r requirements/baselines.txt -r requirements/learn.txt -r requirements/record.txt -r requirements/web.txt -r requirements/mcp.txt -r requirements/dev.txt
-	@$(CORE_PIP) --no-deps -r requirements/safety-gymnasium.txt
-	@$(CORE_PIP) --no-deps --editable .
+$(CORE)/.installed: $(REQUIREMENTS) requirements/safety-gymnasium.txt tools/install.py pyproject.toml
+	@$(PYTHON) tools/install.py $(CORE) core requirements/safety-gymnasium.txt
 	@touch $@
 
 .PHONY: clean

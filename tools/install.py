@@ -3,6 +3,7 @@
 
     python3 tools/install.py .venv demo      what `make demo` needs
     python3 tools/install.py .venv all       what learning, tests and examples need besides
+    python3 tools/install.py .venv-core core what the core's tests need: nothing of ROS
 
 Called by the Makefile. Everything is pinned with all that it needs (requirements/*.txt), so pip resolves
 nothing: that alone takes a minute. Modules are compiled when they are first imported, not here.
@@ -31,6 +32,7 @@ ALL: Final = (
     "ros",
     "ros-build",
 )
+CORE: Final = ("core", "baselines", "learn", "record", "web", "mcp", "dev")
 COLLECTING: Final = 0.5
 """The share of the time until pip has all files; then it unpacks them and says nothing on the way."""
 
@@ -46,6 +48,7 @@ class PackageSet(NamedTuple):
 SETS: Final = {
     "demo": PackageSet(("demo",), 110, 380),
     "all": PackageSet(ALL, 480, 1700),
+    "core": PackageSet(CORE, 430, 1500),
 }
 """`all` has torch's CPU build; elsewhere than here, pip may take its build for GPUs, which is larger."""
 
@@ -114,8 +117,6 @@ def main(arguments: Sequence[str]) -> None:
     folder, name = Path(arguments[0]), arguments[1]
     chosen = SETS[name]
     python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     packages = list(
         dict.fromkeys(pinned([ROOT / f"requirements/{file}.txt" for file in chosen.requirements]))
     )
@@ -124,7 +125,10 @@ def main(arguments: Sequence[str]) -> None:
         f"{name}: {len(packages) + len(others)} pinned packages into {folder}, about"
         f" {chosen.download_mb} MB to download and {chosen.disk_mb} MB on disk",
         file=sys.stderr,
+        flush=True,
     )
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     install(python, [*packages, *others], Bar("packages"))
     # setuptools is among the packages, so nothing else has to be downloaded to install skm itself.
     itself = pip(python, "--quiet", "--no-build-isolation", "--editable", str(ROOT))
