@@ -196,6 +196,8 @@ class Trial:
     """Real, for each plan that was made after a robot was found missing."""
     again_cpu: list[float] = field(default_factory=list)
     """The CPU time of the same."""
+    again_waits: list[float] = field(default_factory=list)
+    """For how long the same waited for a CPU: the machine had other things to do."""
     closest: float = math.inf
     """Metres between the centres of two robots."""
     forbidden: int = 0
@@ -357,11 +359,15 @@ class TrialSystem:
     @staticmethod
     def _note_plans(trial: Trial, said: Sequence[str]) -> None:
         """Take what the team's node has said of planning again."""
-        pattern = re.compile(r"planned again in ([0-9.]+) s \(([0-9.]+) s of CPU\)")
+        number = "([0-9.]+) s"
+        pattern = re.compile(
+            f"planned again in {number} \\({number} of CPU, {number} waiting for one"
+        )
         for line in said:
             if (found := pattern.search(line)) is not None:
                 trial.again_seconds.append(float(found[1]))
                 trial.again_cpu.append(float(found[2]))
+                trial.again_waits.append(float(found[3]))
 
     def _simulated(self, since: float, until: float) -> float:
         """Return the simulated seconds between two times, by the robot for which most passed."""
@@ -431,7 +437,12 @@ def summary(trials: Sequence[Trial], diameter: float) -> str:
             f"{len(again)} plans made again: mean {np.mean(again):.2f} s, worst {max(again):.2f} s"
         )
     if cpu := [seconds for t in trials for seconds in t.again_cpu]:
-        lines.append(f"of CPU time: mean {np.mean(cpu):.2f} s, worst {max(cpu):.2f} s")
+        rows = [(t.again_seconds, t.again_cpu, t.again_waits) for t in trials]
+        own = [all_ - wait for row in rows for all_, _, wait in zip(*row, strict=True)]
+        lines.append(
+            f"of CPU time: mean {np.mean(cpu):.2f} s, worst {max(cpu):.2f} s; without the wait for a"
+            f" CPU: mean {np.mean(own):.2f} s, worst {max(own):.2f} s"
+        )
     for t in trials:
         if not (t.fulfilled or t.explained) or t.forbidden or t.closest < diameter:
             lines.append(

@@ -31,6 +31,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from rclpy.action import CancelResponse, GoalResponse
@@ -144,8 +145,16 @@ class Execution:
     """Moves of the machine that were logged."""
     again_at: float | None = None
     """When planning again began, for robots that are gone or stuck."""
-    again_cpu: float = 0.0
-    """The CPU time that it took."""
+    again_cpu: tuple[float, float] = (0.0, 0.0)
+    """The CPU time that it took, and for how long it waited for a CPU."""
+
+
+def _waited_for_cpu() -> float:
+    """Return how many seconds this thread has been ready with no CPU free; 0 where no kernel says it."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 class TeamNode(SkmNode):
@@ -430,8 +439,9 @@ class TeamNode(SkmNode):
         now = time.monotonic()
         if execution.again_at is not None:
             took, execution.again_at = now - execution.again_at, None
-            cpu = execution.again_cpu
-            self.get_logger().info(f"planned again in {took:.2f} s ({cpu:.2f} s of CPU)")
+            used, waited = execution.again_cpu
+            said = f"{used:.2f} s of CPU, {waited:.2f} s waiting for one"
+            self.get_logger().info(f"planned again in {took:.2f} s ({said})")
         if run.outcome:
             self._end_run(execution)
             return
@@ -495,9 +505,9 @@ class TeamNode(SkmNode):
             return
 
         def plan() -> Callable[[], None]:
-            began = time.thread_time()
+            began, waited = time.thread_time(), _waited_for_cpu()
             run.lose(*lost, halted=halted)
-            execution.again_cpu = time.thread_time() - began
+            execution.again_cpu = time.thread_time() - began, _waited_for_cpu() - waited
             return lambda: self._go_on(execution)
 
         self.counts["plans made again"] += 1
