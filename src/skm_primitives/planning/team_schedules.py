@@ -44,6 +44,12 @@ class TeamMachine:
             self._steps[key] = self.machine.advance(parts, labels)
         return self._steps[key]
 
+    def moved_on(self, parts: Parts, labels: frozenset[str]) -> tuple[Parts | None, float]:
+        """Return where labels that are shown for a further step lead, and time alone does not."""
+        after, reward = self.advance(parts, labels)
+        by_itself = after in (parts, self.advance(parts, frozenset())[0])
+        return (None, 0.0) if by_itself and reward <= 0 else (after, reward)
+
     def needs(self, parts: Parts) -> frozenset[str]:
         """Return what has to show yet: what every way to success shows, else what one way does."""
         if parts not in self._needs:
@@ -367,7 +373,7 @@ class _Schedule:
         return self._moved(after)
 
     def _moved(self, parts: Parts) -> bool:
-        """Take a move of the machine; waiting robots show their labels in the next step, too."""
+        """Take a move of the machine; who waits or is gone shows the same in the next step, too."""
         asks = self.asks
         while True:
             self.parts = parts
@@ -379,15 +385,13 @@ class _Schedule:
                 labels if r in self.holding or r not in self.schedules.robots else frozenset()
                 for r, labels in enumerate(self.shown)
             ]
-            if not self.holding:
-                return False
-            after, reward = asks.advance(parts, frozenset().union(*self.shown))
-            if reward <= 0 and (after is None or after == parts):
+            after, reward = asks.moved_on(parts, frozenset().union(*self.shown))
+            if reward > 0:
+                self.now += 1
+                return True
+            if after is None:
                 return False
             self.now += 1
-            if reward > 0:
-                return True
-            assert after is not None
             parts = after
 
 

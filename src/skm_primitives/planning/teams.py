@@ -45,6 +45,8 @@ LAYING: Final = 0.3
 """The share of the time that is left for laying schedules out in space and time."""
 REALISED: Final = 12
 """Schedules that are laid out in space and time, if one of them can be; else more."""
+MOST_GRACE: Final = 16
+"""Steps that a robot is given at most to get out of another's way before that may come."""
 LAYOUTS: Final = ((0, False), (1, False), (0, True), (1, True))
 """Ways to lay a schedule out: steps of slack with which a robot lets another one pass, which often
 resolves a conflict at a door; and, where that does not help, whether robots that wait in a place step
@@ -636,10 +638,11 @@ class _Timetable:
         self._places, self._reach = schedules.places, schedules.reach
         self.reserved: list[list[int]] = [[cell] for cell in schedules.starts]
         """The cells of each robot, as far as they are settled."""
-        self.fixed: set[int] = {
-            r for r, name in enumerate(self.team.names) if name in self.team.gone
-        }
+        self.gone = {r for r, name in enumerate(self.team.names) if name in self.team.gone}
+        self.fixed = set(self.gone)
         """Robots that stay where they are until something else is said."""
+        self.grace: dict[int, int] = {}
+        """For how many steps beyond what is settled a robot is given time to get clear."""
         self.holders: dict[int, str] = {}
         """Robots that wait in a place for what others do, and for what they are there."""
         self.since: dict[int, int] = {}
@@ -664,7 +667,8 @@ class _Timetable:
                     break
             self.fixed.discard(robot)
             allowed = [(time, self._allowed(robot, place, then)) for time, then in history]
-            if not self._lay(robot, place, earliest + (self.slack if earliest else 0), allowed):
+            earliest += self.slack if earliest else 0
+            if not self._lay(robot, place, earliest, allowed, parts):
                 return None
             arrived = len(self.reserved[robot]) - 1
             if event.holds:
@@ -681,8 +685,8 @@ class _Timetable:
                 history.append((last, parts))
                 if not self._release(holders, parts, last):
                     return None
-                after, reward = planner.asks.advance(parts, self._shown(holders, last))
-                if not holders or reward > 0 or after is None or after == parts:
+                after, reward = planner.asks.moved_on(parts, self._shown(holders, last))
+                if after is None or reward > 0:
                     break
                 last += 1
         # Two steps beyond the last arrival: the machine may still move on what holders show.
@@ -695,11 +699,20 @@ class _Timetable:
         return self.reserved
 
     def _lay(
-        self, robot: int, place: str, earliest: int, allowed: Sequence[tuple[int, BoolArray]]
+        self,
+        robot: int,
+        place: str,
+        earliest: int,
+        allowed: Sequence[tuple[int, BoolArray]],
+        parts: Parts,
     ) -> bool:
-        """Lay a leg, and anew the waits of those that may step aside for it; False: it cannot be."""
-        path = self.reserved[robot]
-        waiting = {r: self.reserved[r][:] for r in self.holders if r not in self.fixed | {robot}}
+        """Lay a leg by which all others can get clear of it; False: it cannot be.
+
+        The waits of those that step aside in their places are laid anew for that.
+        """
+        path, settled = self.reserved[robot], self.fixed | {robot}
+        waiting = {r: self.reserved[r][:] for r in self.holders if r not in settled}
+        idle = set(range(len(self.reserved))) - settled - self.holders.keys()
         while True:
             for r in waiting:
                 del self.reserved[r][self.since[r] + 1 :]
@@ -707,17 +720,26 @@ class _Timetable:
             if leg is None:
                 return False
             path += leg
-            stuck = next((r for r in waiting if not self._wait(r, len(path) - 1)), None)
-            if stuck is None:
+            end = len(path) - 1
+            if (stuck := next((r for r in waiting if not self._wait(r, end)), None)) is not None:
+                # It has no room to step aside: then the others go round it.
+                self.fixed.add(stuck)
+                self.reserved[stuck] = waiting.pop(stuck)
+            elif (
+                stuck := next((r for r in idle if self._idle(r, end, parts) is None), None)
+            ) is None:
+                self.grace.clear()
                 return True
-            # It has no room to step aside: then the others go round it.
-            self.fixed.add(stuck)
-            self.reserved[stuck] = waiting.pop(stuck)
+            elif (grace := 2 * self.grace.get(stuck, 1)) <= MOST_GRACE:
+                # It gets clear if it has some time for that.
+                self.grace[stuck] = grace
+            else:
+                return False
             del path[len(path) - len(leg) :]
 
     def _shown(self, holders: Collection[int], when: int) -> frozenset[str]:
-        """Return what robots show that wait in their places, and are there by then."""
-        there = (r for r in holders if self.since[r] <= when)
+        """Return what robots show that are gone, or wait in their places and are there by then."""
+        there = [*self.gone, *(r for r in holders if self.since[r] <= when)]
         return frozenset().union(*(self.planner.shown[r][self.reserved[r][-1]] for r in there))
 
     def _hold(self, holders: dict[int, str], robot: int, name: str) -> None:
@@ -736,7 +758,8 @@ class _Timetable:
         if robot in self.fixed:
             return True
         kind = self.planner.kind[robot]
-        way = self._kept_clear(robot, until, kind == kind[path[-1]])
+        now = path[-1], len(path) - 1
+        way = self._kept_clear(robot, now, until, kind == kind[path[-1]])
         path += way or []
         return way is not None
 
@@ -774,7 +797,7 @@ class _Timetable:
                 continue
             if step < len(path):
                 came, to = path[step - 1], path[step]
-            elif other in self.fixed:
+            elif other in self.fixed or step < len(path) + self.grace.get(other, 0):
                 came = to = path[-1]
             else:
                 continue
@@ -808,14 +831,18 @@ class _Timetable:
         # Without an end, a leg that is blocked for good would be searched in time forever.
         latest = began + int(away[start]) + max(0, earliest - began) + HORIZON
         # Once the others have come to rest nothing changes any more: a cell need not be looked at again.
-        settled = max([earliest, *(len(path) for path in self.reserved)])
+        lengths = (len(path) + self.grace.get(r, 0) for r, path in enumerate(self.reserved))
+        settled = max([earliest, *lengths])
+        rest = allowed[-1][1] | goals
         queue: list[tuple[int, int, int, int]] = [(began + int(away[start]), 0, start, began)]
         came: dict[tuple[int, int], tuple[int, int]] = {}
         seen = {(start, min(began, settled))}
         count = 0
         while queue:
             _, _, cell, step = heapq.heappop(queue)
-            if goals[cell] and step >= earliest and step > began:
+            arrived = goals[cell] and step >= earliest and step > began
+            # Others may be on their way through the place already: it must be able to get clear.
+            if arrived and self._kept_clear(robot, (cell, step), settled - 1, rest) is not None:
                 way = []
                 while (cell, step) in came:
                     way.append(cell)
@@ -847,22 +874,23 @@ class _Timetable:
 
     def _idle(self, robot: int, end: int, parts: Parts) -> list[int] | None:
         """Return a way that keeps clear of the others until the end, and makes no new work."""
+        path = self.reserved[robot]
         if self.team.names[robot] in self.team.gone:
-            path = self.reserved[robot]
             return path[-1:] * (end - len(path) + 1)
         fine = np.array(
             [self.asks.is_harmless(parts, labels) for labels in self.planner.kinds[robot]]
         )
-        return self._kept_clear(robot, end, fine[self.planner.kind[robot]])
+        now = path[-1], len(path) - 1
+        return self._kept_clear(robot, now, end, fine[self.planner.kind[robot]])
 
-    def _kept_clear(self, robot: int, end: int, allowed: BoolArray) -> list[int] | None:
-        """Return a way in some cells that keeps clear of the others until the end, or stay."""
-        path = self.reserved[robot]
-        start, began = path[-1], len(path) - 1
+    def _kept_clear(
+        self, robot: int, now: tuple[int, int], end: int, allowed: BoolArray
+    ) -> list[int] | None:
+        """Return a way in some cells that keeps clear of the others, from a cell and step on."""
         # Depth first with staying tried first: a robot moves only to get out of somebody's way.
-        stack = [(start, began)]
+        stack = [now]
         came: dict[tuple[int, int], tuple[int, int]] = {}
-        seen = {(start, began)}
+        seen = {now}
         while stack:
             cell, step = stack.pop()
             if step >= end:

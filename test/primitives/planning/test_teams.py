@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_large_missions import building, cells_of_building
 
+import skm_sim.maps
 from skm_machine import SkmError, compile_mission, holds, parse
 from skm_machine.errors import MissionError
 from skm_machine.factored import in_parts
@@ -22,6 +23,8 @@ from skm_primitives.execution.team_run import (
 )
 from skm_primitives.planning.place_graph import Cells
 from skm_primitives.planning.teams import Team, TeamPlanner, _MapSchedules, collisions
+from skm_sim.maps.building import make_building
+from skm_sim.maps.places import read_places
 
 DATA = Path(__file__).parents[2] / "data"
 ORACLE = [json.loads(line) for line in (DATA / "teams.jsonl").read_text().splitlines()]
@@ -184,6 +187,37 @@ def test_a_robot_that_waits_in_a_place_makes_room_at_its_entrance():
     trace = [team.labels(where) for where in zip(*plan.paths, strict=True)][1:]
     assert holds(parse(text), trace)
     assert plan.paths[0][-1] != number[0, 4], "r2 had to get out there"
+
+
+def test_what_a_robot_shows_that_is_gone_counts_for_what_comes_next():
+    number, cells = grid("a..b")
+    team = Team(("r1", "r2"), cells, gone=frozenset({"r2"}))
+    planner = TeamPlanner(team_mission("F(b & X F a)", team).machine, team)
+    starts = [number[0, 2], number[0, 0]]
+    plan = _MapSchedules(planner, starts, planner.machine.start, 0.0, 1e9).best()
+    assert plan.steps == 2, "r2 stands in a, where r1 cannot come"
+
+
+EXAMPLE = Path(skm_sim.maps.__file__).parent / "hall"
+
+
+@pytest.mark.parametrize(
+    ("starts", "mission"),
+    [
+        ([802, 895, 825, 189], "F r3.store & F(r3.coffee & r1.lobby) & F dock"),
+        ([1096, 959, 701, 1114], "F(r3.lobby & r4.store) & F(r3.coffee & r1.lobby) & F kitchen"),
+        ([915, 920, 1009], "F coffee & F(r1.dock & r2.lobby) & F(r1.dock & r3.store)"),
+    ],
+)
+def test_robots_that_wait_or_have_nothing_to_do_make_room_in_the_hall(starts, mission):
+    found = make_building(EXAMPLE / "hall.yaml", read_places(EXAMPLE / "places.yaml"))
+    names = [f"r{i + 1}" for i in range(len(starts))]
+    team = team_of(names, cells_of_building(found), found, margin=0.1, asynchronous=True)
+    text = f"{mission} & G !wet_floor & G !stairs"
+    plan = TeamPlanner(team_mission(text, team).machine, team).plan(starts, seconds=1)
+    assert collisions(team, plan.paths) == 0
+    trace = [team.labels(where) for where in zip(*plan.paths, strict=True)][1:]
+    assert holds(parse(text), trace)
 
 
 def test_ways_keep_off_what_loses_the_mission():
