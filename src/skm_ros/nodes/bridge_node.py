@@ -595,7 +595,9 @@ class BridgeNode(SkmNode):
     def _keep(self, cause: str, happens: bool, reason: str) -> None:
         """Keep the robot from moving for as long as something happens."""
         if not happens:
+            reason = self._gate.reason(cause)
             if self._gate.resume(cause):
+                self.get_logger().info(f"no longer stopped for this: {reason}")
                 self._say_status()
             return
         if self._gate.keeps(cause):
@@ -818,8 +820,9 @@ class BridgeNode(SkmNode):
             response.message = "a robot cannot be put elsewhere: reset takes no seed and no options"
             self.counts["resets refused"] += 1
             return response
-        if not self._drive.tracker.known:
-            response.message = "nothing has been heard of the robot yet"
+        if not self._drive.located:
+            wrong = self._drive.localisation.problem
+            response.message = wrong or "nothing has been heard of the robot yet"
             self.counts["resets refused"] += 1
             return response
         # States have new numbers from here on: what was shown, and commanded, before is void.

@@ -108,6 +108,11 @@ class Driving(Protocol):
         ...
 
     @property
+    def located(self) -> bool:
+        """Whether it is known where the robot is. No state is entered where it is not."""
+        ...
+
+    @property
     def stands(self) -> bool:
         """Whether the robot does not move, as far as its readings can tell."""
         ...
@@ -199,6 +204,15 @@ class RobotDrive:
         """Whether the robot does not move, as far as its readings can tell."""
         speed, turn = self.tracker.velocity
         return abs(speed) < STILL.speed and abs(turn) < STILL.turn
+
+    @property
+    def located(self) -> bool:
+        """Whether it is known where the robot is. No state is entered where it is not.
+
+        A pose that cannot be right would show labels of a place where the robot never was: they would
+        fulfil a mission, or fail it. What happened meanwhile is judged by the first pose that can be.
+        """
+        return self.tracker.known and not self.localisation.problem
 
     def halt(self) -> Velocity:
         """Return the command that stops the robot."""
@@ -498,7 +512,7 @@ class Drive(RobotDrive):
 
         A robot that was brought to rest, or is far from its path, begins anew where it is.
         """
-        if not self.tracker.known:
+        if not self.located:
             return []
         x, y, _ = self.tracker.at(now)
         if not self._begun:
@@ -580,7 +594,7 @@ class GoalDrive(RobotDrive):
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:  # noqa: ARG002 - as other drives
         """Return the states that were entered since the last call: exact in labels, by cells else."""
-        if not self.tracker.known:
+        if not self.located:
             return []
         x, y, _ = self.tracker.at(now)
         if not self._begun or math.dist(self._place, (x, y)) > LEAP:

@@ -125,7 +125,7 @@ class EmbodimentDrive(RobotDrive):
 
     def states(self, now: float, *, resting: bool) -> list[Entered]:
         """Return the states that were entered since the last call; `resting`: it is not driven."""
-        if not self.tracker.known:
+        if not self.located:
             return []
         pose = self.tracker.at(now)
         if not self._begun or math.dist(pose[:2], self._place) > LEAP:
