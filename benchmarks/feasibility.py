@@ -87,7 +87,8 @@ def far_worlds(folder: Path) -> Iterator[tuple[str, DomainSpec, Primitives, tupl
     yield "hall", hall, load_primitives(hall), stops
     grid, out = grid_spec(32), folder / "grid.safetensors"
     learner = make_learner(grid, {}, out, resume=False, overwrite=False)
-    train(learner, learner.default_steps, out, "benchmarks/feasibility.py")
+    if train(learner, learner.default_steps, out, "benchmarks/feasibility.py").interrupted:
+        raise KeyboardInterrupt
     yield "grid", grid, load_primitives(grid, out), tuple("abcdefgh")
 
 

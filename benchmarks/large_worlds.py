@@ -36,7 +36,8 @@ def measured(side: int, missions: int, episodes: int, seed: int) -> dict[str, An
         out = Path(folder) / "grid.safetensors"
         began = time.process_time()
         learner = make_learner(spec, {}, out, resume=False, overwrite=False)
-        train(learner, learner.default_steps, out, "benchmarks/large_worlds.py")
+        if train(learner, learner.default_steps, out, "benchmarks/large_worlds.py").interrupted:
+            raise KeyboardInterrupt
         learned, memory = time.process_time(), peak_megabytes()
         options = EvaluationOptions(checkpoint=out, missions=missions, episodes=episodes, seed=seed)
         found = evaluate(spec, options)

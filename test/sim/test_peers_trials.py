@@ -1,5 +1,7 @@
 """`skm bench peers`: the formulas that are drawn, and a whole measurement, small."""
 
+import signal
+
 import pytest
 
 from skm_bench.peers.flat_world import FLAT_WORLD
@@ -9,6 +11,8 @@ from skm_bench.peers.picture import peers_figure
 from skm_bench.peers.trials import combined, measure_world, peers_world, summary
 from skm_machine import compile_mission
 from skm_machine.errors import SkmError
+from skm_primitives.learning.goal_conditioned import GoalConditionedLearner
+from skm_primitives.skills.checkpoint import load
 
 
 def test_formulas_are_the_same_each_time_and_of_both_families():
@@ -35,6 +39,23 @@ def test_a_world_is_measured_and_nothing_is_learned_twice(tmp_path):
     said.clear()
     assert measure_world("flat_world", [3], 1, 1, tmp_path, 1900, said.append) == first
     assert not any("of learning" in text for text in said)
+
+
+def test_what_was_interrupted_is_not_measured_and_goes_on_later(tmp_path, monkeypatch):
+    run_round, said = GoalConditionedLearner.run_round, []
+
+    def interrupted_round(learner):
+        run_round(learner)
+        signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GoalConditionedLearner, "run_round", interrupted_round)
+        with pytest.raises(KeyboardInterrupt):
+            measure_world("flat_world", [3], 1, 1, tmp_path, 3000, said.append)
+    assert not said
+    begun = load(tmp_path / "flat_world_seed3.safetensors")[1].steps
+    found = measure_world("flat_world", [3], 1, 1, tmp_path, 3000, said.append)
+    assert begun < 3000 <= found["training"][0]["steps"]
 
 
 def test_seeds_measured_apart_are_put_together(tmp_path):

@@ -70,7 +70,8 @@ def learned(
         options["horizon"] = steps
     learner = make_learner(spec, options, path, resume=resume, overwrite=False)
     if learner.steps < (steps or learner.default_steps):
-        train(learner, steps, path, f"skm bench peers --worlds {spec.name}")
+        if train(learner, steps, path, f"skm bench peers --worlds {spec.name}").interrupted:
+            raise KeyboardInterrupt  # What is half learned is not measured; the next call goes on.
         say(f"{spec.name}, seed {seed}: {time.process_time() - began:.0f} CPU s of learning")
     _, card = load(path, spec.name)
     return Learned(seed, path, card.steps, card.details.get("cpu_seconds"))
