@@ -120,3 +120,16 @@ def test_a_description_that_names_what_is_not_there_is_refused(tmp_path, right, 
     path.write_text(text.replace(right, wrong))
     with pytest.raises(GraphError, match="system 'demo'"):
         load_systems(path)
+
+
+def test_a_team_has_one_dead_man_topic_whatever_the_namespaces_of_its_robots():
+    nodes = get_system("team").nodes({"web": "true", "web_deadman": "held"}, "/here")
+    topics = {
+        f"{node.namespace}/{topic}" if not topic.startswith("/") else topic
+        for node in nodes
+        if (topic := str(node.parameters.get("deadman", "")))
+    }
+    assert topics == {"/here/held"}
+    assert {node.namespace for node in nodes} == {"/here", "/r1", "/r2"}
+    silent = get_system("team").nodes({})
+    assert not any(node.parameters.get("deadman") for node in silent)

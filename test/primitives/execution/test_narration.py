@@ -340,3 +340,15 @@ def test_decisions_that_are_held_count_as_so_many_steps():
     env.close()
     assert listener.ending.startswith("Done after")
     assert 0.6 < said[0] / reached[0] < 1.6
+
+
+def test_of_what_several_robots_show_only_that_is_named_without_which_the_move_would_not_be():
+    mission = compile_mission("F lab & F r2.dock", horizon="finite")
+    # Of a team nobody says beforehand what is shown together.
+    told = Narrator(mission, [])
+    machine = mission.machine
+    before = machine.step(machine.initial, {"lab"}).target
+    shown = frozenset({"lab", "store", "dock", "r2.dock"})
+    outcome = machine.step(before, shown)
+    move = Transition(7, before, outcome.target, shown, outcome.reward)
+    assert told.move(move) == "r2.dock reached: the mission is accomplished"
