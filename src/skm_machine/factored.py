@@ -16,7 +16,6 @@ therefore put into one part while its minimal automaton stays small.
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -274,7 +273,9 @@ class FactoredMachine(RewardMachine):
             else:
                 # Too many tuples to count through. A hash of the tuple, not a counter: the number
                 # must not depend on which tuples this process has met before.
-                digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+                from hashlib import blake2b  # noqa: PLC0415 (slow to load, and rarely needed)
+
+                digest = blake2b(repr(parts).encode(), digest_size=8).digest()
                 found = 1 + int.from_bytes(digest, "big") % (self._total - 1)
                 # A collision: the next free number. Rare enough that recordings still compare.
                 while found in self._tuples:

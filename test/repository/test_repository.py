@@ -84,6 +84,7 @@ def test_what_draws_nothing_does_not_wait_for_matplotlib():
     code = (
         "import sys\nfrom skm_cli.main import main\nimport skm_primitives.recording.episode_recorder\n"
         "main(['run', 'office', 'F coffee', '--json'])\n"
+        "main(['check', 'F coffee', '--domain', 'office', '--json'])\n"
         "print([m for m in ('matplotlib', 'torch', 'PIL') if m in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -15,11 +15,13 @@ from skm_cli.language import said
 from skm_cli.output import console
 from skm_machine import Mission, SkillMachine
 from skm_machine.analysis import Analysis, Judgement, Trace, meaning
-from skm_machine.drawing.machine import DrawnMachine, MachineParts
 from skm_machine.events import EventVerdict
 from skm_machine.logic.printer import labels_text
 from skm_machine.possible import Shown
 from skm_machine.reward_machine import Edge
+
+if TYPE_CHECKING:
+    from skm_machine.drawing.machine import DrawnMachine
 
 MOST_ROWS = 40
 """Larger machines are cut short in the table; --json gives more of them."""
@@ -44,6 +46,8 @@ class Meaning:
     @cached_property
     def drawn(self) -> DrawnMachine:
         """The states and edges that can be, as they are drawn."""
+        from skm_machine.drawing.machine import MachineParts  # noqa: PLC0415 (for JSON alone)
+
         return MachineParts(self.mission.machine, self.shown or ()).whole()
 
 

@@ -15,7 +15,6 @@ from skm_primitives.skills import checkpoint
 from skm_primitives.skills.known_skills import LEARNER, compute_skills
 from skm_sim.maps.actions import check_actions, read_actions
 from skm_sim.maps.building import Building, make_building
-from skm_sim.maps.drawing import building_figure
 from skm_sim.maps.env import building_model
 from skm_sim.maps.places import read_places
 from skm_sim.maps.spec import (
@@ -109,6 +108,8 @@ def make_map_domain(
     checkpoint.save(folder / SKILLS, arrays, skills)
     if picture:
         title = f"{card.name}: {building.floor.num_cells} cells of {building.file.cell:g} m"
+        from skm_sim.maps.drawing import building_figure  # noqa: PLC0415 (matplotlib is slow)
+
         building_figure(building, title).savefig(folder / PICTURE, dpi=110)
     return MadeMap(folder, building, time.perf_counter() - began)
 

@@ -24,7 +24,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
 
 from skm_machine.errors import did_you_mean
 from skm_sim.arrays import BoolArray, FloatArray, IntArray
@@ -150,6 +149,8 @@ def _image_path(path: Path, given: dict[str, Any]) -> Path:
 
 def _read_image(path: Path) -> tuple[FloatArray, FloatArray, bool]:
     """Return shade and opacity of every pixel, 0 to 1, the lowest row first; and if it has opacity."""
+    from PIL import Image  # noqa: PLC0415 (what reads no picture does not wait for it)
+
     try:
         with Image.open(path) as image:
             if image.width * image.height > MOST_PIXELS:
