@@ -177,7 +177,9 @@ def _tiles(picture: Float32Array, side: int) -> Float32Array:
 
 
 CAUTION: Final = 1.0
-"""How much the risk counts beside the value."""
+"""How much the risk counts beside the value.
+
+Of 2,000 runs of Safety's `no_other_button` 40 are lost with it, 33 with 0: docs/results/ablations.md."""
 
 
 class _Kept(NamedTuple):
