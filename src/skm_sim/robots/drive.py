@@ -222,17 +222,18 @@ class RobotDrive:
     @property
     def _allowed(self) -> Limits:
         """The limits, with no more speed than what stands ahead leaves room for."""
-        most = min(self.obstacles.speed(self._limits), self.motion.speed_limit)
-        return replace(self._limits, speed=max(1e-6, most))
+        limits = self.motion.limited(self._limits)
+        return replace(limits, speed=max(1e-6, self.obstacles.speed(limits)))
 
     def _commanded(self, wanted: Velocity) -> Velocity:
         """Return what can be asked for on the way to what is wanted."""
         if self.obstacles.blocked:  # it may still turn away, and go back
             wanted = Velocity(min(0.0, wanted.speed), wanted.turn)
         self._velocity = self._limits.approach(self._velocity, wanted, self._config.period)
-        most = self._allowed.speed
-        if self._velocity.speed > most:
-            self._velocity = Velocity(most, self._velocity.turn)
+        allowed = self._allowed
+        speed, turn = self._velocity
+        turn = max(-allowed.turn, min(allowed.turn, turn))
+        self._velocity = Velocity(min(speed, allowed.speed), turn)
         return self._velocity
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import replace
 from typing import Final
 
-from skm_sim.robots.pose import PoseTracker, Velocity
+from skm_sim.robots.pose import Limits, PoseTracker, Velocity
 from skm_sim.robots.walls import Pose
 
 WINDOW: Final = 0.25
@@ -23,15 +24,18 @@ LEAST_WAY: Final = 0.05
 LEAST_READINGS: Final = 4
 MOVED: Final = 0.1
 """Metres that are motion and no noise, over the seconds of `PATIENCE`."""
-RADIUS: Final = 0.1
+RADIUS: Final = 0.2
 """Metres that a radian of turning counts as."""
 SHARE: Final = 0.2
 """A robot that does less than this part of what it is commanded does not obey. Wheels slip: the Car
 turns 0.4 of what it is asked for, and goes 0.9."""
-PAUSE: Final = 2.0
-"""Seconds of rest before it is tried again."""
+PAUSE, LONGEST_PAUSE = 2.0, 8.0
+"""Seconds of rest before it is tried again: twice as many after each try, up to so many."""
 SLOW: Final = 0.1
-"""m/s when it is tried again: with odometry that is frozen, the robot goes centimetres blindly."""
+"""m/s when it is tried again, turning included: with odometry that is frozen, it goes blindly then."""
+TRY: Final = 0.1
+"""Metres that are asked for when it is tried again: a robot that does none of that is left alone. A
+localiser that loses its odometry finds itself again within half a metre and half a radian."""
 
 
 class MotionWatch:
@@ -59,10 +63,11 @@ class MotionWatch:
         """That the robot did not move when it was commanded last, also while it is tried again."""
         return self._problem if self.failures else ""
 
-    @property
-    def speed_limit(self) -> float:
-        """How fast the robot may be commanded: slowly, after it did not move."""
-        return SLOW if self.failures else math.inf
+    def limited(self, limits: Limits) -> Limits:
+        """Return how fast the robot may be commanded: slowly, after it did not move."""
+        if not self.failures:
+            return limits
+        return replace(limits, speed=min(limits.speed, SLOW), turn=min(limits.turn, SLOW / RADIUS))
 
     def rest(self) -> None:
         """Take note that the robot is not commanded: nothing is expected of it."""
@@ -108,11 +113,13 @@ class MotionWatch:
             self._since, self._start, self._asked = now, pose, 0.0
             return False
         self._asked += _size(command) * seconds
+        if self.failures and self._asked > TRY and _way(self._start, pose) < SHARE * TRY:
+            return True
         return now - self._since > PATIENCE and self._asked > MOVED / SHARE
 
     def _fail(self, command: Velocity, now: float) -> None:
+        self._rests_until = now + min(PAUSE * 2.0**self.failures, LONGEST_PAUSE)
         self.failures += 1
-        self._rests_until = now + PAUSE
         self._problem = (
             f"the robot does not move although it is commanded {command.speed:.2f} m/s and"
             f" {command.turn:.2f} rad/s: is it enabled, does another node command it, is its odometry"

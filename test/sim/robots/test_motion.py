@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import pytest
 
 from skm_sim.robots.motion import PATIENCE, PAUSE, MotionWatch
-from skm_sim.robots.pose import REST, PoseTracker, Velocity, moved
+from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity, moved
 
 PERIOD = 0.05
 
@@ -61,12 +62,35 @@ def test_a_robot_that_refuses_is_noticed_and_tried_again_slowly():
     robot = Robot(noise=0.01, share=0.0)
     noticed = robot.drive(AHEAD, 10.0)
     assert PATIENCE < noticed < PATIENCE + 1
-    assert robot.watch.speed_limit < AHEAD.speed
+    slow = robot.watch.limited(Limits())
+    assert slow.speed < AHEAD.speed
+    assert slow.turn < Limits().turn
     robot.now += PAUSE
     assert robot.watch.problem(robot.now) == ""
     robot.share = 1.0
-    assert robot.drive(Velocity(robot.watch.speed_limit, 0.0), 2.0) is None
-    assert robot.watch.speed_limit == math.inf
+    assert robot.drive(Velocity(slow.speed, 0.0), 2.0) is None
+    assert robot.watch.limited(Limits()) == Limits()
+
+
+@pytest.mark.parametrize("wanted", [AHEAD, Velocity(0.2, 1.5), Velocity(0.0, 1.5)])
+def test_while_odometry_is_frozen_the_robot_goes_no_further_than_its_localiser_finds_itself(wanted):
+    robot = Robot()
+    assert robot.drive(AHEAD, 2.0) is None
+    robot.drive(wanted, 1.0)
+    robot.frozen, start, begun = True, robot.pose, robot.now
+    while robot.now < begun + 15.0:
+        limits = robot.watch.limited(Limits())
+        command = Velocity(min(limits.speed, wanted.speed), min(limits.turn, wanted.turn))
+        robot.drive(command, PERIOD)
+        while robot.watch.problem(robot.now):
+            robot.now += PERIOD
+            robot.tracker.read(*robot._said, robot.now)
+            robot.watch.rest()
+    assert math.dist(start[:2], robot.pose[:2]) < 0.5
+    assert abs(math.remainder(robot.pose[2] - start[2], math.tau)) < 1.7
+    robot.frozen = False
+    robot.drive(Velocity(0.1, 0.0), 3.0)
+    assert robot.watch.limited(Limits()) == Limits(), "it goes on by itself"
 
 
 def test_nothing_is_expected_of_a_robot_that_is_not_commanded():
