@@ -92,6 +92,7 @@ class World:
         assert self.pose is not None
         building, self.unseen = self._building, 0
         self.judge = TrueJudge(mission, building.places, building.file.constraints, self.pose)
+        self.judge.watch(self.pose)  # it may stand in what the mission must avoid
         return self.judge.tracker.status is Status.RUNNING
 
 
@@ -209,6 +210,7 @@ def main() -> int:
                 for number, (mission, _, _) in enumerate(trials):
                     ended = run(client, world, mission, hold)
                     if ended is None:
+                        print(f"{number} {mission.text}: over where the robot stands", flush=True)
                         continue
                     outcome, truth, reason, took = ended
                     found[outcome, truth] += 1
