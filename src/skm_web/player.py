@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skm_machine.errors import SkmError
-from skm_primitives.recording.cdr import BEGAN, DELETE_ALL, ENDED, PHASES
+from skm_primitives.recording.cdr import BEGAN, DELETE_ALL, ENDED, PHASES, word
 from skm_web.hub import Hub
 from skm_web.views import RunView, robot_place
 
@@ -86,6 +86,8 @@ class Replay:
         self._position, self._speed, self._playing = 0.0, 1.0, False
         self._moves, self._states = self._moves_of_all()
         self._first = self._first_state()
+        self._stopped: list[tuple[float, str, str]] | None = None
+        """When a mission began or ended to be stopped, which one, and why; empty: it was not."""
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._run, name="replay", daemon=True)
         hub.put("server", {"replay": {"began": self.began, "file": file.path.name}})
@@ -181,7 +183,10 @@ class Replay:
         for message in introduced.messages[: max(1, introduced.until(moment))][-1:]:
             self._take(message)
         log = self._tracks["mission_log"]
-        for message in log.messages[: log.until(moment)]:
+        said = log.messages[: log.until(moment)]
+        if said:
+            self.view.stood(*self._stops(moment))
+        for message in said:
             self._take(message)
         self._show_path(moment)
         for name in LATEST:
@@ -191,6 +196,21 @@ class Replay:
         health = self._tracks["diagnostics"]
         for message in health.messages[: health.until(moment)][-HEALTH_MESSAGES:]:
             self._take(message)
+
+    def _stops(self, moment: float) -> tuple[str, list[tuple[float, str]]]:
+        """Return the mission of a moment, and when and why the robot was stopped in it until then."""
+        if self._stopped is None:
+            self._stopped, before = [], ("", "")
+            for message in self._tracks["machine_state"].messages:
+                state = message.value
+                reason = state.reason if word(PHASES, int(state.phase)) == "stopped" else ""
+                now = bytes(state.goal_id.uuid).hex(), str(reason)
+                if now != before:
+                    self._stopped.append((message.log_time / 1e9, *now))
+                    before = now
+        heard = [stop for stop in self._stopped if stop[0] <= self.began + moment]
+        goal_id = heard[-1][1] if heard else ""
+        return goal_id, [(at, reason) for at, goal, reason in heard if goal == goal_id]
 
     def _show_path(self, moment: float) -> None:
         """Show the scene at a moment, and the path of the present episode up to it."""
@@ -259,6 +279,8 @@ class Replay:
             view.on_primitives(message.value)
         elif name == "markers":
             view.on_markers(message.value)
+        elif name == "machine_state":
+            view.on_machine_state(message.value, at)
         elif name in LATEST:
             getattr(view, f"on_{name}")(message.value)
 

@@ -40,6 +40,7 @@ TIMES: Final = ("pause_replay", "seek", "speed")
 BULKY: Final = ("image", "markers")
 """Topics that lists are not made from: most of what a recording holds."""
 BEING_RECORDED: Final = "being recorded"
+GOOD: Final = ("accepted", "satisfied so far")
 MOST_JUDGED: Final = 50
 """Recordings that are judged again without being asked, the newest ones."""
 
@@ -140,6 +141,10 @@ class RunLibrary:
             self._beginnings[path.name] = {**known, "started": known["started"] or ""}
         return self._beginnings[path.name]
 
+    def _outcome(self, name: str) -> str:
+        rows = (self._hub.value("runs") or {}).get("rows", [])
+        return next((str(row["outcome"]) for row in rows if row["file"] == name), "")
+
     def _path(self, request: dict[str, Any], folder: Path | None = None) -> Path:
         """Return the recording that a request names: one of the folder's own, and no other file."""
         name = request.get("file")
@@ -169,6 +174,8 @@ class RunLibrary:
             self._replay, self._open = replay, path.name
             about = {"began": replay.began, "file": path.name}
             self._hub.put("server", {"replay": about, "source": path.name, **self._about})
+            if self._outcome(path.name) not in GOOD:
+                replay.seek(replay.length)  # where it says what went wrong
             replay.start()
         self.refresh()
 

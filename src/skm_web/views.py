@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -457,6 +458,13 @@ class RunView:
         self._way, self._state, self._next = [], -1, None
         self._path_of, self._last_place = (), None
         self._moves, self._ending = [], None
+        self._standing = "", Standing()
+
+    def stood(self, goal_id: str, stops: Iterable[tuple[float, str]]) -> None:
+        """Take when and why the robot was stopped before this moment of a recording; empty: it moved."""
+        self._standing = goal_id, Standing()
+        for at, reason in stops:
+            self._standing[1].note(reason, at)
 
     # The world
 
@@ -548,8 +556,8 @@ class RunView:
 
     # The mission
 
-    def on_machine_state(self, state: Any) -> None:  # noqa: ANN401 - a MachineState
-        """Take where the machine is."""
+    def on_machine_state(self, state: Any, heard: float | None = None) -> None:  # noqa: ANN401
+        """Take where the machine is; `heard`: when, in seconds since 1970, if that is not now."""
         goal_id = bytes(state.goal_id.uuid).hex()
         known = self._mission_key[:1] == (goal_id,)
         # The log says more (format, horizon), but may come later, or be missing in old recordings.
@@ -561,8 +569,9 @@ class RunView:
         self._pace.note(goal_id, int(state.mission_steps), at)
         if self._standing[0] != goal_id:
             self._standing = goal_id, Standing()
+        # By the clock on the wall, as the machine itself: that of a simulator may be slow.
         stopped = word(PHASES, int(state.phase)) == "stopped"
-        self._standing[1].note(state.reason if stopped else "", at)
+        self._standing[1].note(state.reason if stopped else "", heard or time.time())
         self._state = int(state.state)
         if self._state >= 0 and known and (not self._way or self._way[-1] != self._state):
             self._way.append(self._state)
@@ -672,7 +681,6 @@ class RunView:
             step = int(entry.mission_steps)
             last = self._pursued[1] if self._pursued[0] == goal_id else None
             standing = self._standing[1] if self._standing[0] == goal_id else Standing()
-            stamp = entry.header.stamp
             self._ending = Ending(
                 outcome=outcome,
                 steps=step,
@@ -684,7 +692,7 @@ class RunView:
                 nearest=self._nearest[1],
                 pursued=(last["state"], last["goal"]) if last else None,
                 overdue=last["overdue"] if last else 0,
-                stood=standing.told(stamp.sec + stamp.nanosec / 1e9),
+                stood=standing.told(at),
             )
             line = {"at": at, "kind": "ended", "step": step, "text": text}
             self._log_ending(goal_id, self._ending, line)

@@ -511,6 +511,9 @@ class Narrator:
         if end.outcome == "failed":
             return phrases("failed", length=length) + "."
         said = phrases("ended", length=length, outcome=outcome) + "."
+        if end.rounds:
+            visited = []  # of many rounds, how many says more than where it was last
+            said += phrases("rounds before" if end.rounds > 1 else "round before", n=end.rounds)
         said += phrases("until then", names=", ".join(visited)) if visited else ""
         goal = "" if end.pursued is None else self._goal_name(*end.pursued, phrases)
         if goal and end.overdue and self._learned is not None:

@@ -15,6 +15,8 @@ const PATTERNS = {
 };
 
 const MOST_PLACES = 12;
+/** Patterns in which it matters which place comes first. */
+const ORDERED = new Set(["order", "whenever"]);
 
 export class Builder {
   /** `box` is the mission box, which the words go to. */
@@ -22,6 +24,8 @@ export class Builder {
     this.box = box;
     this.domain = { propositions: [], constraints: [] };
     this.events = [];
+    /** Called with what is chosen, and what is to be avoided. */
+    this.onShow = () => {};
     this.forget();
     byId("pattern").addEventListener("change", () => this.become());
     // Who writes goes on in own words: no click writes over them.
@@ -95,6 +99,7 @@ export class Builder {
   }
 
   show() {
+    this.onShow(this.places, this.avoided);
     const kind = this.kind, list = byId("pattern");
     list.replaceChildren(...Object.entries(PATTERNS).map(([name, [title]]) => element("option", { value: name, selected: name === kind }, t(title))));
     list.value = kind;
@@ -110,8 +115,9 @@ export class Builder {
 
   chips(name, kind, idle) {
     const place = this.places.indexOf(name);
-    const mark = place >= 0 ? `${place + 1}. ` : "";
-    const chip = element("button", { type: "button", class: "chip", "data-name": name, disabled: idle, "aria-pressed": kind === "own" ? null : String(place >= 0) }, mark + name.replaceAll("_", " "));
+    // Its place has a width of its own: nothing moves under the pointer, beside which is "never".
+    const mark = element("span", { class: "mark" }, place < 0 ? "" : ORDERED.has(kind) ? String(place + 1) : "✓");
+    const chip = element("button", { type: "button", class: "chip", "data-name": name, disabled: idle, "aria-pressed": kind === "own" ? null : String(place >= 0) }, mark, name.replaceAll("_", " "));
     chip.addEventListener("mousedown", (event) => event.preventDefault());  // the cursor stays where it is
     chip.addEventListener("click", () => this.use(name));
     const pressed = this.avoided.includes(name);

@@ -237,7 +237,7 @@ function drawDraft() {
 
 function list() {
   const rows = byId("places-list"), active = document.activeElement?.dataset?.field;
-  const start = document.activeElement?.selectionStart;
+  const { selectionStart: start, selectionEnd: end } = document.activeElement ?? {};
   show("no-places", model.places.length === 0);
   rows.replaceChildren(...model.places.map((place, index) => {
     const name = element("input", { type: "text", "data-field": `name-${index}`, "aria-label": t("name of place {0}", index + 1), spellcheck: "false", autocapitalize: "off", maxlength: 60, value: place.name });
@@ -260,7 +260,7 @@ function list() {
     rebuilding = true;
     node?.focus();
     rebuilding = false;
-    if (start !== undefined && start !== null && node?.type === "text") node.setSelectionRange(start, start);
+    if (start !== undefined && start !== null && node?.type === "text") node.setSelectionRange(start, end);
   }
 }
 

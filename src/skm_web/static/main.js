@@ -27,6 +27,7 @@ const replay = new Replay(ask);
 const runs = new Runs(ask);
 const other = new World("other-");
 world.onPlace = (name) => builder.use(name);
+builder.onShow = (places, avoided) => world.chosen(places, avoided);
 const stop = new Stop(link, clock);
 link.holding = () => documents.server?.deadman && !stop.pending;
 
@@ -57,7 +58,7 @@ const health = () => showHealth(documents.health ?? {}, new Set(documents.stale?
 const facts = () => documents.world && world.facts(documents.world, documents.paused);
 
 const SHOW = {
-  scene: (value) => world.scene(value),
+  scene: (value) => { world.scene(value); world.point(); },
   robot: (value) => world.robot(value),
   going: (value) => world.going(value),
   avoided: (value) => world.avoided(value),
@@ -184,7 +185,8 @@ function status() {
   let kind = "live", text = t(server?.replay ? "recording" : server?.runs ? "recordings" : "live");
   if (!link.connected || link.silent) {
     kind = "lost";
-    text = link.time ? t("connection lost: as of {0}", clock(link.time)) : t("connecting …");
+    text = link.time ? t("connection lost: as of {0}", daytime(link.time)) : t("connecting …");
+    box.forget();
     if (link.replaced) text = t("closed: too many pages are open on this device; reload to use this one");
   } else if (stale?.world && !server?.replay && !server?.runs) {
     kind = "stale";
@@ -197,8 +199,10 @@ function status() {
 
 function clock(at) {
   if (documents.server?.replay) return `${Math.max(0, at - documents.server.replay.began).toFixed(1)} s`;
-  return new Date(at * 1000).toLocaleTimeString([], { hour12: false });
+  return daytime(at);
 }
+
+const daytime = (at) => new Date(at * 1000).toLocaleTimeString([], { hour12: false });
 
 function themes() {
   const kept = localStorage.getItem("skm-theme");

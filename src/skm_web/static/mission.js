@@ -34,6 +34,7 @@ export class MissionBox {
     byId("send").addEventListener("click", () => this.send());
     byId("send-queue").addEventListener("click", () => this.deliver("queue"));
     byId("send-add").addEventListener("click", () => this.deliver("add"));
+    byId("send-no").addEventListener("click", () => this.sure?.end());
     byId("hold").addEventListener("click", () => this.act("pause_mission", { on: !this.held }));
     byId("cancel").addEventListener("click", () => this.act("cancel"));
     byId("pause").addEventListener("click", () => this.act("pause", { on: !this.paused }));
@@ -47,25 +48,38 @@ export class MissionBox {
     say("answer", "…");
     const answer = await this.ask({ type, ...further });
     say("answer", t(answer.message ?? (answer.ok ? "done" : "refused"))).classList.toggle("bad", !answer.ok);
+    this.answered = type === "send" && answer.ok;
     return answer;
+  }
+
+  /** Take back that a mission was taken: it is over, or nobody knows any more. */
+  forget() {
+    if (this.answered) say("answer", "");
+    this.answered = false;
   }
 
   async send() {
     if (byId("send").disabled) return;
     this.open(false);
-    if (this.running && !this.asks("send", "Replace the running mission?", "Send")) { this.choices(true); return; }
+    if (this.running && !this.asks("send", this.question, "Send")) { this.choices(true); return; }
     this.deliver(this.running ? "replace" : "");
   }
 
   /** Show what else can be done with a mission while one is under way: it can wait, or join it. */
-  choices(wanted) { for (const id of ["send-queue", "send-add"]) show(id, wanted && Boolean(this.controls.queue)); }
+  choices(wanted) {
+    for (const id of ["send-queue", "send-add"]) show(id, wanted && Boolean(this.controls.queue));
+    show("send-no", wanted);
+  }
+
+  /** What a second mission comes to: one that takes the place of a paused one is not paused. */
+  get question() { return this.held ? "Replace the paused mission, and go?" : "Replace the running mission?"; }
 
   /** Send the mission; `when`: replace the one under way, queue after it, or add to it. */
   async deliver(when) {
     this.sure?.end();
     const mission = this.box.value;
     const answer = await this.act("send", { mission, when });
-    if (answer.under_way) { this.asks("send", "Replace the running mission?", "Send"); this.choices(true); }
+    if (answer.under_way) { this.asks("send", this.question, "Send"); this.choices(true); }
     if (!answer.ok) return;
     const before = JSON.parse(localStorage.getItem(HISTORY) ?? "[]").filter((text) => text !== mission);
     localStorage.setItem(HISTORY, JSON.stringify([mission, ...before].slice(0, REMEMBERED)));
@@ -92,6 +106,7 @@ export class MissionBox {
   // What can be done now
 
   take(mission) {
+    if (mission.outcome && mission.outcome !== this.mission.outcome) this.forget();
     this.mission = mission;
     if (!this.running) this.sure?.end();  // what was asked about is over
     this.enable();

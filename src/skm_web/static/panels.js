@@ -24,13 +24,16 @@ const outcomeClass = ({ outcome }) => (OUTCOME_SIGNS[outcome] === "✓" ? "good"
 /** Show the mission under way. */
 export function showMission(mission, formula, words, paused) {
   const running = ["running", "stopped", "preparing"].includes(mission.phase);
-  const phase = say("phase", mission.phase === "waiting" && mission.waiting_for ? t("waiting for {0}", mission.waiting_for) : t(paused && mission.phase === "stopped" ? "paused" : mission.phase));
+  // What became of the last mission is more than that nothing is under way now.
+  const over = mission.phase === "idle" && mission.outcome ? `${OUTCOME_SIGNS[mission.outcome] ?? "■"} ${t(mission.outcome)}` : "";
+  const phase = say("phase", over ? over : mission.phase === "waiting" && mission.waiting_for ? t("waiting for {0}", mission.waiting_for) : t(paused && mission.phase === "stopped" ? "paused" : mission.phase));
   phase.dataset.phase = mission.phase;
+  phase.dataset.outcome = over ? outcomeClass(mission) : "";
   say("words", words?.[spoken()] ?? "");
   say("current", mission.text || t("none yet"));
   byId("current").title = formula?.words ?? formula?.formula ?? "";
   say("progress", mission.text ? steps(mission.steps) : "");
-  const outcome = say("outcome", running && !mission.reason ? "" : ended(mission));
+  const outcome = say("outcome", running && !mission.reason ? "" : over ? inTongue(mission, "reason") : ended(mission));
   outcome.className = outcomeClass(mission);
   show(outcome, Boolean(outcome.textContent));
 }

@@ -68,6 +68,15 @@ export class World {
     this.point();
   }
 
+  /** Take what has been chosen for the next mission; it is marked, too. */
+  chosen(places, avoided) {
+    this.next = { places, avoided };
+    if (this.things) this.point();
+  }
+
+  /** Return the things that show one of some propositions. */
+  named(names) { return (this.things ?? []).filter((each) => [each.group, ...each.group.split(" ")].some((name) => names.includes(name))); }
+
   /** Take whether ways are planned here, or chosen step by step by skills that were learned. */
   learned(yes) {
     this.guesses = yes;
@@ -91,7 +100,8 @@ export class World {
   point() {
     const places = this.destinations ?? [], shunned = this.shunned ?? [];
     const unit = this.size / 100;
-    const marks = [...shunned.map((place) => ring(place, 0.6 * unit, "ring shunned")), ...places.map((place) => ring(place, unit))];
+    const { places: wanted = [], avoided = [] } = this.next ?? {};
+    const marks = [...this.named(wanted).map((place) => ring(place, unit, "ring chosen")), ...this.named(avoided).map((place) => ring(place, unit, "ring chosen never")), ...shunned.map((place) => ring(place, 0.6 * unit, "ring shunned")), ...places.map((place) => ring(place, unit))];
     const planned = this.robotAt && places.length ? this.ahead() : null, guess = Boolean(places.length && this.robotAt && !planned && this.guesses);
     // Of several places nobody knows here which one is meant: a line to the nearest would be a tale.
     if (this.robotAt && (planned || guess || places.length === 1)) {
