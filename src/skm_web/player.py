@@ -216,6 +216,11 @@ class Replay:
         """Show the scene at a moment, and the path of the present episode up to it."""
         track = self._tracks["markers"]
         end = track.until(moment) or min(1, len(track.messages))
+        # Pictures come a little after the state that they show.
+        states = self._tracks["observation"]
+        state = states.messages[: states.until(moment)][-1:]
+        while state and end < len(track.messages) and _shows(track.messages[end], state[0]):
+            end += 1
         first = self._episode_began(moment)
         start = max(
             0, track.until(first) - 1
@@ -302,6 +307,13 @@ class Replay:
         else:
             return {"ok": False, "message": "this is a recording: nothing can be told to the robot"}
         return {"ok": True}
+
+
+def _shows(markers: Recorded, state: Recorded) -> bool:
+    """Tell whether markers show a state, or an earlier one, by their stamps."""
+    stamps = [each.header.stamp for each in markers.value.markers[:1]]
+    at = state.value.header.stamp
+    return any((stamp.sec, stamp.nanosec) <= (at.sec, at.nanosec) for stamp in stamps)
 
 
 def _number(request: dict[str, Any], name: str) -> float:

@@ -46,32 +46,46 @@ MOST_JUDGED: Final = 50
 
 
 class RunLibrary:
-    """Lists the recordings of a folder in a hub, and plays the one that is open."""
+    """The recordings of a folder. Each page that looks at them has a `RunViewer` of its own."""
 
-    def __init__(self, folder: Path, hub: Hub, keep: str = "", *, below: bool = False) -> None:
+    def __init__(self, folder: Path, keep: str = "", *, below: bool = False) -> None:
         """`keep` says how much is kept (`Retention`).
 
         Empty: everything. `below`: a robot's page is one level up.
         """
         if not folder.is_dir():
             raise SkmError(f"{folder} is not a folder with recordings")
-        self._folder, self._hub = folder, hub
+        self._folder = folder
         self._retention = Retention.parse(keep) if keep else None
         self._known: dict[tuple[str, int, int], dict[str, Any]] = {}
         self._beginnings: dict[str, dict[str, Any]] = {}
         """Of recordings that are being written, what they are of."""
         self._verified: dict[str, str] = {}
-        self._replay: Replay | None = None
-        self._other: Replay | None = None
-        """The one beside it, on the same time line."""
-        self._open = self._beside = ""
+        self._viewers: list[RunViewer] = []
         self._lock = threading.RLock()
         self._judge = ThreadPoolExecutor(1, thread_name_prefix="judge")
         self._judging: set[str] = set()
-        self._about = {"runs": str(folder), "below": below}
-        hub.put("server", self._about)
-        hub.put("controls", {})
+        self._listed: dict[str, Any] = {}
+        self.hub = Hub()
+        """What every page shows: the list."""
+        self.about = {"runs": str(folder), "below": below}
+        self.hub.put("server", self.about)
+        self.hub.put("controls", {})
         self.refresh()
+
+    def visit(self) -> RunViewer:
+        """Return what a page that comes sees of the folder."""
+        viewer = RunViewer(self)
+        with self._lock:
+            self._viewers.append(viewer)
+            self.refresh()
+        return viewer
+
+    def leave(self, viewer: RunViewer) -> None:
+        """Let a page go."""
+        with self._lock:
+            if viewer in self._viewers:
+                self._viewers.remove(viewer)
 
     def refresh(self) -> None:
         """Look what is in the folder; only what is new is read."""
@@ -81,23 +95,33 @@ class RunLibrary:
             rows = [self._row(path) for path in self._folder.glob("*.mcap")]
             rows.sort(key=lambda row: (row["started"], row["file"]), reverse=True)
             deleted = sorted(path.name for path in (self._folder / DELETED).glob("*.mcap"))
-            self._hub.put(
-                "runs",
-                {
-                    "folder": str(self._folder),
-                    "open": self._open,
-                    "beside": self._beside,
-                    "keep": "" if self._retention is None else self._retention.text,
-                    "bytes": sum(row["bytes"] for row in rows),
-                    "rows": rows,
-                    "deleted": deleted,
-                },
-            )
+            self._listed = {
+                "folder": str(self._folder),
+                "open": "",
+                "beside": "",
+                "keep": "" if self._retention is None else self._retention.text,
+                "bytes": sum(row["bytes"] for row in rows),
+                "rows": rows,
+                "deleted": deleted,
+            }
+            self.hub.put("runs", self._listed)
+            for viewer in self._viewers:
+                self.tell(viewer)
             for row in rows[:MOST_JUDGED]:
                 readable = row["outcome"] not in ("unreadable", BEING_RECORDED)
                 if readable and row["file"] not in self._judging:
                     self._judging.add(row["file"])
                     self._judge.submit(self._judged, row["file"])
+
+    def tell(self, viewer: RunViewer) -> None:
+        """Put the list into the hub of a page, with what is open there."""
+        with self._lock:
+            viewer.hub.put("runs", {**self._listed, "open": viewer.shown, "beside": viewer.beside})
+
+    def outcome(self, name: str) -> str:
+        """Return how a recording that is listed ended."""
+        rows = self._listed["rows"]
+        return next((str(row["outcome"]) for row in rows if row["file"] == name), "")
 
     def _judged(self, name: str) -> None:
         with suppress(SkmError):  # deleted meanwhile
@@ -141,11 +165,7 @@ class RunLibrary:
             self._beginnings[path.name] = {**known, "started": known["started"] or ""}
         return self._beginnings[path.name]
 
-    def _outcome(self, name: str) -> str:
-        rows = (self._hub.value("runs") or {}).get("rows", [])
-        return next((str(row["outcome"]) for row in rows if row["file"] == name), "")
-
-    def _path(self, request: dict[str, Any], folder: Path | None = None) -> Path:
+    def path(self, request: dict[str, Any], folder: Path | None = None) -> Path:
         """Return the recording that a request names: one of the folder's own, and no other file."""
         name = request.get("file")
         known = {path.name: path for path in (folder or self._folder).glob("*.mcap")}
@@ -159,55 +179,13 @@ class RunLibrary:
             return None
         try:
             name = path.removeprefix(RECORDINGS)
-            return "application/octet-stream", self._path({"file": name}).read_bytes()
+            return "application/octet-stream", self.path({"file": name}).read_bytes()
         except (SkmError, OSError):
             return None
 
-    def open(self, request: dict[str, Any]) -> None:
-        """Play another recording."""
-        path = self._path(request)
-        with self._lock:
-            for name, empty in (("words", {}), ("health", {}), ("why", None)):
-                self._hub.put(name, empty)
-            replay = replay_file(path, self._hub, recover=True)
-            self._close_replay()
-            self._replay, self._open = replay, path.name
-            about = {"began": replay.began, "file": path.name}
-            self._hub.put("server", {"replay": about, "source": path.name, **self._about})
-            if self._outcome(path.name) not in GOOD:
-                replay.seek(replay.length)  # where it says what went wrong
-            replay.start()
-        self.refresh()
-
-    def compare(self, request: dict[str, Any]) -> None:
-        """Show another recording beside the open one, on the same time line; none: alone again."""
-        with self._lock:
-            if request.get("file") is None:
-                self._close_other()
-            else:
-                path = self._path(request)
-                if self._replay is None or path.name == self._open:
-                    raise SkmError("open a recording first, then another one beside it")
-                self._close_other()
-                other = replay_file(path, OtherHub(self._hub), recover=True)
-                self._other, self._beside = other, path.name
-                other.start()
-                for replay in (self._replay, other):
-                    replay.pause()
-                    replay.seek(0.0)
-        self.refresh()
-
-    def _play(self) -> None:
-        """Play both, where there are two: from the beginning if both have ended."""
-        both = [replay for replay in (self._replay, self._other) if replay is not None]
-        at_end = all(replay.at_end for replay in both)
-        for replay in both:
-            if at_end or not replay.at_end:
-                replay.play()
-
     def verify(self, request: dict[str, Any]) -> None:
         """Judge a recording again by its labels, as `skm verify` does."""
-        path = self._path(request)
+        path = self.path(request)
         try:
             missions = recorded_missions(read_recording(path, recover=True, without=("image",)))
             said = verify_mission(missions[0], None).result if missions else "no mission"
@@ -218,24 +196,20 @@ class RunLibrary:
 
     def delete(self, request: dict[str, Any]) -> None:
         """Put a recording aside."""
-        path = self._path(request)
-        if path.name in (self._open, self._beside):
-            raise SkmError("this recording is open: open another one first")
+        path = self.path(request)
         if self._is_being_written(path, path.stat().st_mtime):
             raise SkmError("this recording is still being written")
         self._put_aside(path)
         self.refresh()
 
     def _put_aside(self, path: Path) -> None:
-        if path.name in (self._open, self._beside):
-            return
         aside = self._folder / DELETED
         aside.mkdir(exist_ok=True)
         path.replace(aside / path.name)
 
     def restore(self, request: dict[str, Any]) -> None:
         """Bring a recording back."""
-        path = self._path(request, self._folder / DELETED)
+        path = self.path(request, self._folder / DELETED)
         target = self._folder / path.name
         if target.exists():
             raise SkmError(f"{path.name} is there again already")
@@ -243,49 +217,126 @@ class RunLibrary:
         self.refresh()
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request of a page."""
+        """Answer a request of a page about the folder."""
         actions: dict[str, Callable[[dict[str, Any]], None]] = {
-            "open_run": self.open,
-            "compare_run": self.compare,
             "verify_run": self.verify,
             "delete_run": self.delete,
             "restore_run": self.restore,
             "runs": lambda _: self.refresh(),
         }
         action = actions.get(request["type"])
-        if action is not None:
-            await asyncio.to_thread(action, request)
-            return {"ok": True}
-        if self._replay is None:
+        if action is None:
             return {"ok": False, "message": "open a recording first"}
-        if request["type"] == "play":
-            await asyncio.to_thread(self._play)
-            return {"ok": True}
-        if self._other is not None and request["type"] in TIMES:
-            await self._other.handle(request)
-        return await self._replay.handle(request)
-
-    def _close_other(self) -> None:
-        if self._other is not None:
-            self._other.stop()
-            self._other = None
-        self._beside = ""
-
-    def _close_replay(self) -> None:
-        self._close_other()
-        if self._replay is not None:
-            self._replay.stop()
-            self._replay = None
+        await asyncio.to_thread(action, request)
+        return {"ok": True}
 
     def stop(self) -> None:
-        """Let the recording go, and what was deleted."""
+        """Let the pages go, and what was deleted."""
         self._judge.shutdown(wait=False, cancel_futures=True)
-        self._close_replay()
+        for viewer in list(self._viewers):
+            viewer.close()
         aside = self._folder / DELETED
         for path in aside.glob("*.mcap"):
             path.unlink(missing_ok=True)
         if aside.is_dir() and not any(aside.iterdir()):
             aside.rmdir()
+
+
+class RunViewer:
+    """What one page sees: the list, and the recordings that are open there, played for it alone."""
+
+    def __init__(self, library: RunLibrary) -> None:
+        self._library = library
+        self.hub = Hub()
+        self.replay: Replay | None = None
+        self.other: Replay | None = None
+        """The one beside it, on the same time line."""
+        self.shown = self.beside = ""
+        self._lock = threading.RLock()
+        self.hub.put("server", library.about)
+        self.hub.put("controls", {})
+
+    def open(self, request: dict[str, Any]) -> None:
+        """Play another recording; none: the list alone."""
+        path = None if request.get("file") is None else self._library.path(request)
+        with self._lock:
+            for name, empty in (("words", {}), ("health", {}), ("why", None)):
+                self.hub.put(name, empty)
+            replay = None if path is None else replay_file(path, self.hub, recover=True)
+            self._close_replay()
+            if path is None or replay is None:
+                self.hub.put("replay", None)
+                self.hub.put("server", self._library.about)
+            else:
+                self.replay, self.shown = replay, path.name
+                about = {"began": replay.began, "file": path.name}
+                server = {"replay": about, "source": path.name, **self._library.about}
+                self.hub.put("server", server)
+                if self._library.outcome(path.name) not in GOOD:
+                    replay.seek(replay.length)  # where it says what went wrong
+                replay.start()
+        self._library.tell(self)
+
+    def compare(self, request: dict[str, Any]) -> None:
+        """Show another recording beside the open one, on the same time line; none: alone again."""
+        with self._lock:
+            if request.get("file") is None:
+                self._close_other()
+            else:
+                path = self._library.path(request)
+                if self.replay is None or path.name == self.shown:
+                    raise SkmError("open a recording first, then another one beside it")
+                self._close_other()
+                other = replay_file(path, OtherHub(self.hub), recover=True)
+                self.other, self.beside = other, path.name
+                other.start()
+                for replay in (self.replay, other):
+                    replay.pause()
+                    replay.seek(0.0)
+        self._library.tell(self)
+
+    def _play(self) -> None:
+        """Play both, where there are two: from the beginning if both have ended."""
+        both = [replay for replay in (self.replay, self.other) if replay is not None]
+        at_end = all(replay.at_end for replay in both)
+        for replay in both:
+            if at_end or not replay.at_end:
+                replay.play()
+
+    async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request of the page."""
+        kind = request["type"]
+        action = {"open_run": self.open, "compare_run": self.compare}.get(kind)
+        if action is not None:
+            await asyncio.to_thread(action, request)
+            return {"ok": True}
+        if kind in ("runs", "verify_run", "delete_run", "restore_run") or self.replay is None:
+            return await self._library.handle(request)
+        if kind == "play":
+            await asyncio.to_thread(self._play)
+            return {"ok": True}
+        if self.other is not None and kind in TIMES:
+            await self.other.handle(request)
+        return await self.replay.handle(request)
+
+    def _close_other(self) -> None:
+        if self.other is not None:
+            self.other.stop()
+            self.other = None
+        self.beside = ""
+
+    def _close_replay(self) -> None:
+        self._close_other()
+        if self.replay is not None:
+            self.replay.stop()
+            self.replay = None
+        self.shown = ""
+
+    def close(self) -> None:
+        """Let the recordings go: the page has gone."""
+        self._library.leave(self)
+        with self._lock:
+            self._close_replay()
 
 
 def _ending(recording: RunFile) -> str:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -392,6 +392,20 @@ Download = Callable[[str], tuple[str, bytes] | None]
 """Returns type and content of a file that is made for a page, by its path; None if there is none."""
 
 
+class Visit(Protocol):
+    """What one page sees where each has something of its own."""
+
+    hub: Hub
+
+    async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request of the page."""
+        ...
+
+    def close(self) -> None:
+        """The page has gone."""
+        ...
+
+
 @dataclass(frozen=True)
 class Application:
     """What is served below one path: its page, what it shows, who answers it, and its further files."""
@@ -400,6 +414,8 @@ class Application:
     handler: Handler
     root: str = "index.html"
     downloads: Download | None = None
+    visit: Callable[[], Visit] | None = None
+    """Returns what a page that comes sees instead of the hub that all share."""
 
 
 class PageServer:
@@ -417,13 +433,14 @@ class PageServer:
         public_url: str = "",
         root: str = "index.html",
         downloads: Download | None = None,
+        visit: Callable[[], Visit] | None = None,
         below: Mapping[str, Application] | None = None,
     ) -> None:
         """`source` says what is shown; `public_url` the address before a proxy.
 
         `below` has further pages by the folder that they are in, such as `runs`.
         """
-        main = Application(hub, handler, root, downloads)
+        main = Application(hub, handler, root, downloads, visit)
         folders = {f"/{name}/": application for name, application in (below or {}).items()}
         self._applications = {**folders, "/": main}
         self._hub = hub
@@ -463,10 +480,8 @@ class PageServer:
 
     def start(self) -> None:
         """Begin to serve; an address that cannot be had is an error."""
-        about = {"read_only": self._read_only, "source": self._source}
         for application in self._applications.values():
-            hub = application.hub
-            hub.put("server", {**about, **(hub.value("server") or {})})
+            self._introduce(application.hub)
         self._thread.start()
         if not self._started.wait(START_SECONDS) or self._error is not None:
             reason = str(self._error or "it does not start").rstrip(".")
@@ -474,6 +489,10 @@ class PageServer:
                 f"the page cannot be served on {self._host}, port {self._wanted_port}: "
                 f"{reason}; another port is --port, any is 0"
             )
+
+    def _introduce(self, hub: Hub) -> None:
+        about = {"read_only": self._read_only, "source": self._source}
+        hub.put("server", {**about, **(hub.value("server") or {})})
 
     def stop(self) -> None:
         """End; pages see that the server is gone."""
@@ -569,7 +588,12 @@ class PageServer:
         application = self._application("/" if request is None else urlsplit(request.path).path)[1]
         forwarded = ", ".join(headers.get_all("X-Forwarded-For"))
         client = self._gate.client(str((connection.remote_address or ("",))[0]), forwarded)
-        handler = application.handler
+        hub, handler = application.hub, application.handler
+        visit = None
+        if application.visit is not None:
+            visit = await asyncio.to_thread(application.visit)
+            hub, handler = visit.hub, visit.handle
+            self._introduce(hub)
 
         async def on_asked(request: dict[str, Any]) -> dict[str, Any]:
             if self._read_only and request["type"] not in READING:
@@ -584,7 +608,7 @@ class PageServer:
                 answer = {**answer, "message": translated(message, str(language))}
             return answer
 
-        page = PageConnection(connection, application.hub, on_asked, self._on_alive)
+        page = PageConnection(connection, hub, on_asked, self._on_alive)
         theirs = [opened for whose, opened in self._open if whose == client]
         self._open.append((client, page))
         if len(theirs) >= MOST_OF_ONE:
@@ -598,6 +622,8 @@ class PageServer:
         finally:
             if (client, page) in self._open:
                 self._open.remove((client, page))
+            if visit is not None:
+                visit.close()
 
     def _on_alive(self, heard: float) -> None:
         """Take a sign of life of a page that has heard the news of this time."""

@@ -691,6 +691,7 @@ class RunView:
                 began=int(entry.state) >= 0,
                 nearest=self._nearest[1],
                 pursued=(last["state"], last["goal"]) if last else None,
+                left=last["steps"] if last else None,
                 overdue=last["overdue"] if last else 0,
                 stood=standing.told(at),
             )

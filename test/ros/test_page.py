@@ -78,7 +78,7 @@ def test_a_mission_is_sent_the_machine_moves_and_the_robot_drives(page):
     assert page.locator("#scene .ring").count() > 0
     before = way(page)
     page.click("#pause")
-    until_text(page, "#outcome", "✓ accepted")
+    until_text(page, "#phase", "✓ accepted")
     until_text(page, "#words", "Done after")
     assert "coffee at step" in page.inner_text("#words")
     assert way(page) > before
@@ -142,7 +142,7 @@ def test_two_pages_see_one_run_and_one_of_them_cancels_it(page, office_page, bro
         assert phone.evaluate(sideways) == 0
         phone.click("#cancel")
         for each in (page, phone):
-            until_text(each, "#outcome", "cancelled")
+            until_text(each, "#phase", "cancelled")
 
 
 def test_escape_stops_the_robot_and_it_is_let_go_again(page, office_page):
@@ -182,7 +182,7 @@ def test_the_page_survives_the_restart_of_the_machine_and_of_its_server(page, of
     office_page.restart_web()
     page.wait_for_selector("#status[data-kind=live]")
     send(page, "F mail")
-    until_text(page, "#outcome", "✓ accepted")
+    until_text(page, "#phase", "✓ accepted")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", None, "null", "https://127.0.0.1"])
@@ -200,5 +200,5 @@ def test_a_page_that_does_not_listen_slows_nobody(office_page, page):
             deaf.send(json.dumps({"type": "check", "id": number, "text": "F coffee"}))
         send(page, "F mail & F coffee")
         before, began = page.evaluate("window.skmUpdates"), time.monotonic()
-        until_text(page, "#outcome", "✓ accepted")
+        until_text(page, "#phase", "✓ accepted")
         assert page.evaluate("window.skmUpdates") - before > time.monotonic() - began

@@ -51,7 +51,7 @@ def test_a_recording_is_played_paused_and_gone_through_by_its_time_line(browser,
             page.select_option("#speed", "0.25")
             page.click("#play")
             until_lit(page, 2)  # what is between may go by unseen on a busy machine
-            until_text(page, "#outcome", "accepted")
+            until_text(page, "#phase", "accepted")
             until_text(page, "#words", "Done after")
             lines = page.inner_text("#log-lines")
             assert "coffee reached (1 of 2)" in lines

@@ -35,10 +35,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def serving(library):
+    more = {"downloads": library.file, "visit": library.visit}
+    return PageServer(library.hub, library.handle, **more)
+
+
 def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder):
-    hub = Hub()
-    library = RunLibrary(folder, hub)
-    server = PageServer(hub, library.handle, downloads=library.file)
+    library = RunLibrary(folder)
+    server = serving(library)
     with server, chromium() as browser, page_at(browser, server.url) as page:
         until(page, "document.querySelectorAll('#runs-rows tr').length === 3")
         assert not page.is_visible("#stop")
@@ -59,8 +63,11 @@ def test_runs_are_found_opened_judged_taken_home_deleted_and_brought_back(folder
             home.request("GET", f"/recordings/{path}")
             answer = home.getresponse()
             assert (answer.status, len(answer.read()) > 1000) == (status, status == 200)
-        page.click("[data-file='two.mcap'] [title=delete]")
-        until_text(page, "#runs-answer", "this recording is open")
+        page.click("#all-runs")
+        until(page, "!document.body.classList.contains('replaying')")
+        assert not page.is_visible("#replay")
+        page.go_back()
+        until_text(page, "#where", "two.mcap")
         page.click("[data-file='one.mcap'] [title=delete]")
         until(page, "document.querySelectorAll('#runs-rows tr').length === 2")
         assert not (folder / "one.mcap").exists()
@@ -83,9 +90,8 @@ def axe_finds_nothing(page):
 
 
 def test_two_runs_are_compared_on_one_time_line(folder):
-    hub = Hub()
-    library = RunLibrary(folder, hub)
-    server = PageServer(hub, library.handle, downloads=library.file)
+    library = RunLibrary(folder)
+    server = serving(library)
     with server, chromium() as browser, page_at(browser, server.url) as page:
         page.wait_for_selector("[data-file='one.mcap'] .link")
         axe_finds_nothing(page)
@@ -96,7 +102,8 @@ def test_two_runs_are_compared_on_one_time_line(folder):
         until_text(page, "#other-title", "two.mcap")
         until_text(page, "#other-words", "going for mail")
         until_text(page, "#words", "Going for coffee")
-        longest = max(library._replay.length, library._other.length)
+        (viewer,) = library._viewers
+        longest = max(viewer.replay.length, viewer.other.length)
         until(page, f"Math.abs(document.querySelector('#time').max - {longest}) < 0.02")
         axe_finds_nothing(page)
         page.focus("#time")
@@ -106,16 +113,14 @@ def test_two_runs_are_compared_on_one_time_line(folder):
         until(page, "document.querySelectorAll('#other-scene .way').length > 0")
         page.click("#play")  # both have ended: from the beginning
         until_text(page, "#other-words", "going for")
-        page.click("[data-file='two.mcap'] [title=delete]")
-        until_text(page, "#runs-answer", "this recording is open")
         page.click("#alone")
         until(page, "!document.body.classList.contains('comparing')")
     library.stop()
 
 
 def test_a_failed_run_says_why_in_the_list(folder):
-    hub = Hub()
-    library = RunLibrary(folder, hub)
+    library = RunLibrary(folder)
+    hub = library.hub
     row = next(row for row in hub.value("runs")["rows"] if row["file"] == "three.mcap")
     assert row["outcome"] == "timed out"
     assert "out of time" in row["words"]
@@ -129,8 +134,8 @@ def test_a_recording_under_way_is_listed_unread_and_kept_until_it_is_finished(fo
         writer.metadata("skm.run", {"started": "2026-01-01T00:00:00+00:00"})
         writer.metadata("skm.mission", {"mission": "F coffee", "domain": "office"})
         writer.flush()
-        hub = Hub()
-        library = RunLibrary(folder, hub)
+        library = RunLibrary(folder)
+        hub = library.hub
         monkeypatch.setattr("skm_web.runs.read_recording", None)  # it would fail to be read
         library.refresh()
         row = next(row for row in hub.value("runs")["rows"] if row["file"] == growing.name)
@@ -152,8 +157,8 @@ def test_what_is_beyond_the_limit_goes_the_oldest_first_and_can_be_brought_back(
     for age, name in enumerate(("three", "two", "one"), start=1):
         at = time.time() - 3600 * age
         os.utime(folder / f"{name}.mcap", (at, at))
-    hub = Hub()
-    library = RunLibrary(folder, hub, "2")
+    library = RunLibrary(folder, "2")
+    hub = library.hub
     assert hub.value("runs")["deleted"] == ["one.mcap"]
     library.restore({"file": "one.mcap"})  # put aside again at once: the limit holds
     assert len(hub.value("runs")["rows"]) == 2
@@ -175,14 +180,16 @@ def test_what_is_beyond_the_limit_goes_the_oldest_first_and_can_be_brought_back(
 def test_only_recordings_of_the_folder_can_be_named(folder):
     secret = folder.parent / "secret.mcap"
     secret.write_bytes(b"x")
-    library = RunLibrary(folder, Hub())
-    for kind in ("open_run", "verify_run", "delete_run", "restore_run"):
-        for name in ("../secret.mcap", str(secret), "no.mcap", "", None, 3, ["one.mcap"]):
+    library = RunLibrary(folder)
+    viewer = library.visit()
+    for kind in ("open_run", "compare_run", "verify_run", "delete_run", "restore_run"):
+        for name in ("../secret.mcap", str(secret), "no.mcap", "", 3, ["one.mcap"]):
             with pytest.raises(SkmError, match="no such recording"):
-                asyncio.run(library.handle({"type": kind, "file": name}))
+                asyncio.run(viewer.handle({"type": kind, "file": name}))
+    viewer.close()
     assert secret.exists()
     with pytest.raises(SkmError, match="not a folder"):
-        RunLibrary(folder / "one.mcap", Hub())
+        RunLibrary(folder / "one.mcap")
 
 
 def test_a_recorded_decision_can_be_told_to_a_page():
@@ -191,3 +198,50 @@ def test_a_recorded_decision_can_be_told_to_a_page():
     hub = Hub()
     hub.put("why", why_document(decision, 0.9))
     assert json.loads("{" + hub.news(Seen()) + "}")["documents"]["why"]["lost_actions"] == [1, 3]
+
+
+def test_each_page_has_a_recording_of_its_own_which_its_address_names(folder):
+    """Two people look at two failures; a link opens a run, one that did not succeed at its end."""
+    library = RunLibrary(folder)
+    server = serving(library)
+    with server, chromium() as browser:
+        with page_at(browser, server.url) as one, page_at(browser, server.url) as other:
+            one.click("[data-file='one.mcap'] .link")
+            until_text(one, "#where", "one.mcap")
+            other.click("[data-file='three.mcap'] .link")
+            until_text(other, "#where", "three.mcap")
+            until_text(other, "#words", "Ended after 2 steps")
+            until_text(one, "#where", "one.mcap")
+            assert one.url.endswith("#one.mcap")
+            one.click("[data-file='one.mcap'] [title=delete]")  # of what is open: it is closed
+            until(one, "!document.body.classList.contains('replaying')")
+            one.click("#undo")
+            until(one, "document.querySelectorAll('#runs-rows tr').length === 3")
+            address = other.url
+        with page_at(browser, server.url) as sent:
+            sent.goto(address)
+            until_text(sent, "#where", "three.mcap")
+        deadline = time.monotonic() + 20
+        while library._viewers and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert library._viewers == []
+    library.stop()
+
+
+def test_days_and_failures_are_found_as_people_write_them(folder):
+    library = RunLibrary(folder)
+    with serving(library) as server, chromium() as browser, page_at(browser, server.url) as page:
+        page.wait_for_selector("[data-file='one.mcap'] .link")
+        page.fill("#runs-search", "failed")  # one ran out of time
+        until(page, "document.querySelectorAll('#runs-rows tr').length === 1")
+        for day in (
+            time.strftime("%Y-%m-%d"),
+            time.strftime("%A"),
+            time.strftime("%d.%m."),
+        ):
+            page.fill("#runs-search", day)
+            until(page, "document.querySelectorAll('#runs-rows tr').length === 3")
+        page.fill("#runs-search", "1999-01-01")
+        until_text(page, "#none-found", "No recording fits")
+        assert page.is_visible("#none-found")
+    library.stop()

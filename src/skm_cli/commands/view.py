@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     hub = Hub()
     shown: RunLibrary | Replay
     if args.recording.is_dir():
-        shown = RunLibrary(args.recording, hub, args.keep)
+        shown = RunLibrary(args.recording, args.keep)
+        hub = shown.hub
     else:
         shown = replay_file(args.recording, hub, recover=args.recover)
         shown.start()
@@ -78,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         source=args.recording.name,
         public_url=args.web_public_url or "",
         downloads=shown.file if isinstance(shown, RunLibrary) else None,
+        visit=shown.visit if isinstance(shown, RunLibrary) else None,
     )
     try:
         with server:

@@ -531,9 +531,6 @@ SENTENCES: Final[dict[str, str]] = {
     "open a recording first, then another one beside it": (
         "zuerst eine Aufnahme öffnen, dann eine daneben"
     ),
-    "this recording is open: open another one first": (
-        "diese Aufnahme ist offen: zuerst eine andere öffnen"
-    ),
     "this recording is still being written": "diese Aufnahme wird noch geschrieben",
     "there is no such recording in the folder": "im Ordner ist keine solche Aufnahme",
     "{a} is there again already": "{a} ist schon wieder da",

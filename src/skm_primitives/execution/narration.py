@@ -88,6 +88,8 @@ class Ending:
     """Steps to the nearest of what would fail the mission, as it was last told; None: not known."""
     pursued: tuple[int, LabelSet] | None = None
     """The machine's state at the end, and what the robot was going for."""
+    left: int | None = None
+    """Steps that were left to that, as they were last told; None: not known."""
     overdue: int = 0
     """As in `Situation`."""
     stood: tuple[float, str] = (0.0, "")
@@ -529,6 +531,8 @@ class Narrator:
         """Return what failed a mission, which clause forbids it, and what would have been better."""
         late = self._too_late(move, phrases)
         if late:
+            if end.left is not None:
+                late += phrases("left", steps=self._far_away(end.left, phrases))
             return late + (phrases("until then", names=", ".join(visited)) if visited else "")
         goal = self._reached(move, phrases)
         if not goal:
@@ -625,6 +629,7 @@ class RunNarrator:
         )
         self._approach = Approach()
         self._last_nearest: int | None = None
+        self._last_steps: int | None = None
         self._overdue = 0
         self._dangers: dict[int, list[int]] = {}
         self._alike: dict[tuple[int, int], list[list[int]]] = {}
@@ -636,6 +641,7 @@ class RunNarrator:
         run, tracker = self._run, self._run.tracker
         decision, skills = run.decision, run.skills
         steps, self._last_nearest = self.steps, self._nearest()
+        self._last_steps = steps
         state = tracker.state, tracker.accepting_visits
         self._overdue = self._approach.overdue(steps, tracker.steps, *state)
         now = Situation(
@@ -737,6 +743,7 @@ class RunNarrator:
             shielded=run.shield is not None,
             nearest=self._last_nearest,
             pursued=None if goal is None else (tracker.state, goal),
+            left=self._last_steps,
             overdue=self._overdue,
             stood=stood,
         )

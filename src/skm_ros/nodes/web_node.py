@@ -400,11 +400,14 @@ class WebNode(SkmNode):
         """Return the page of the recordings, where there is a folder of them."""
         if not self.setting("runs"):
             return {}
-        folder, hub = Path(self.setting("runs")), Hub()
+        folder = Path(self.setting("runs"))
         folder.mkdir(parents=True, exist_ok=True)
-        self._library = RunLibrary(folder, hub, below=True)
+        self._library = library = RunLibrary(folder, below=True)
         self.hub.put("server", {**self.hub.value("server"), "recordings": True})
-        return {"runs": Application(hub, self._library.handle, downloads=self._library.file)}
+        shown = Application(
+            library.hub, library.handle, downloads=library.file, visit=library.visit
+        )
+        return {"runs": shown}
 
     def _hold(self) -> None:
         """Hold the dead-man switch for as long as somebody looks."""

@@ -107,7 +107,7 @@ function compare({ beside: file }) {
 
 /** One time line for both: as long as the longer one. */
 function times() {
-  if (!documents.replay) return;
+  if (!documents.replay) { replay.close(); return; }
   const second = documents.runs?.beside ? documents["other.replay"] : null;
   if (!second) { replay.take(documents.replay); return; }
   const first = documents.replay, later = second.length > first.length ? second : first;

@@ -72,7 +72,7 @@ export class MissionBox {
   }
 
   /** What a second mission comes to: one that takes the place of a paused one is not paused. */
-  get question() { return this.held ? "Replace the paused mission, and go?" : "Replace the running mission?"; }
+  get question() { return this.held ? "Replace the paused one, and go?" : "Replace the running mission?"; }
 
   /** Send the mission; `when`: replace the one under way, queue after it, or add to it. */
   async deliver(when) {

@@ -32,6 +32,13 @@ export class Replay {
     }
   }
 
+  /** No recording is open any more. */
+  close() {
+    this.state = null;
+    show("replay", false);
+    document.body.classList.remove("replaying");
+  }
+
   toggle() { this.ask({ type: this.state.playing ? "pause_replay" : "play" }); }
   seek(position) { this.ask({ type: "seek", position }); }
 

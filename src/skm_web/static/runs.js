@@ -13,6 +13,9 @@ export class Runs {
     this.state = null;
     byId("runs-search").addEventListener("input", () => this.show());
     byId("alone").addEventListener("click", () => this.act("compare_run", null));
+    byId("all-runs").addEventListener("click", () => { location.hash = ""; });
+    // The address names what is open: it can be sent to somebody, and the browser's Back closes it.
+    window.addEventListener("hashchange", () => this.follow());
   }
 
   take(state) {
@@ -22,6 +25,19 @@ export class Runs {
     show("runs", true);
     document.body.classList.add("library");
     this.show();
+    this.follow();
+  }
+
+  /** Open what the address names, if it is not: also after the connection was lost. */
+  async follow() {
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    if (!this.state || this.following || this.state.open === wanted) return;
+    this.following = true;
+    const answer = await this.ask({ type: "open_run", file: wanted || null });
+    this.following = false;
+    if (answer.ok || !wanted) return;
+    say("runs-answer", t(answer.message));
+    location.hash = "";
   }
 
   async act(type, file) {
@@ -29,6 +45,8 @@ export class Runs {
     const answer = await this.ask({ type, file });
     say("runs-answer", answer.ok ? "" : t(answer.message));
     if (answer.ok && type === "delete_run") this.offerBack(file);
+    if (answer.ok && type === "delete_run" && file === this.state.open) location.hash = "";
+    return answer;
   }
 
   /** Offer to undo what was just done. */
@@ -45,6 +63,7 @@ export class Runs {
     const text = (row) => [day(row), ...dates(row), GOOD.includes(row.outcome) ? "" : UNDONE[row.outcome] ?? `failed ${t("failed")}`, row.mission, row.outcome, t(row.outcome), row.reason, inTongue(row, "reason"), row.words, row.domain, row.verified, row.file].join(" ").toLowerCase();
     const found = rows.filter((row) => wanted.every((word) => text(row).includes(word)));
     say("runs-facts", `${found.length === rows.length ? rows.length : `${found.length} / ${rows.length}`} · ${(bytes / 1e6).toFixed(1)} MB${keep ? ` · ${t("kept: {0}", keep)}` : ""}`);
+    show("all-runs", Boolean(open));
     byId("runs-rows").replaceChildren(...found.map((row) => this.row(row, row.file === open, row.file === beside)));
     show("no-runs", rows.length === 0);
     show("none-found", rows.length > 0 && found.length === 0);
@@ -57,7 +76,7 @@ export class Runs {
       return made;
     };
     const mission = element("button", { type: "button", class: "link", title: row.file, "aria-current": open ? "true" : null }, row.mission || row.file);
-    mission.addEventListener("click", () => this.act("open_run", row.file));
+    mission.addEventListener("click", () => { location.hash = encodeURIComponent(row.file); });
     const compare = this.state.open && !open ? button(t("compare with the open one"), "⇆", () => this.act("compare_run", row.file)) : null;
     const good = GOOD.includes(row.outcome), growing = row.outcome === "being recorded";
     const outcome = element("td", { class: good ? "good" : row.outcome in UNDONE ? null : "bad", title: row.reason }, `${good ? "✓" : growing ? "●" : "✕"} ${t(row.outcome)}`, good || growing ? null : element("p", { class: "muted" }, [inTongue(row, "reason"), row.words].filter(Boolean).join(". ")));
