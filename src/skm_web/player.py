@@ -32,6 +32,8 @@ ROUNDING_SECONDS: Final = 1.0
 """By how much a mission's own length may differ from that of its log: messages take their time. Where
 it is more, the recording does not hold the mission from its beginning, or holds several."""
 SPEEDS: Final = (0.1, 100.0)
+PICTURE_SECONDS: Final = 0.5
+"""How much later than a state its picture may come."""
 HEALTH_MESSAGES: Final = 12
 """The last diagnostics before a moment: those of every node are among them."""
 LATEST: Final = ("observation", "labels", "machine_state", "decision", "image")
@@ -217,9 +219,9 @@ class Replay:
         track = self._tracks["markers"]
         end = track.until(moment) or min(1, len(track.messages))
         # Pictures come a little after the state that they show.
-        states = self._tracks["observation"]
+        states, soon = self._tracks["observation"], track.until(moment + PICTURE_SECONDS)
         state = states.messages[: states.until(moment)][-1:]
-        while state and end < len(track.messages) and _shows(track.messages[end], state[0]):
+        while state and end < soon and _shows(track.messages[end], state[0]):
             end += 1
         first = self._episode_began(moment)
         start = max(
@@ -310,10 +312,10 @@ class Replay:
 
 
 def _shows(markers: Recorded, state: Recorded) -> bool:
-    """Tell whether markers show a state, or an earlier one, by their stamps."""
+    """Tell whether markers show a state, or an earlier one, by their stamps; some have none."""
     stamps = [each.header.stamp for each in markers.value.markers[:1]]
     at = state.value.header.stamp
-    return any((stamp.sec, stamp.nanosec) <= (at.sec, at.nanosec) for stamp in stamps)
+    return any((0, 0) < (stamp.sec, stamp.nanosec) <= (at.sec, at.nanosec) for stamp in stamps)
 
 
 def _number(request: dict[str, Any], name: str) -> float:
