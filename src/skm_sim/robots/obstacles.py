@@ -23,6 +23,8 @@ CREEP = 0.05
 """m/s at which a robot may still approach a wall of the map, to stand where its cell is."""
 TOUCHING = 0.02
 """Metres before anything at all at which it goes no further."""
+LASER_ERROR = 0.02
+"""Metres by which a laser errs, and by which a post between two rays is closer than they say."""
 NEAR = 0.6
 """Metres beyond the robot's radius within which what a laser sees may soon be grazed."""
 
@@ -91,10 +93,11 @@ class ObstacleMonitor:
     def way(self, pose: Pose) -> float:
         """Return how far a robot at that pose can go straight ahead before it grazes anything it sees.
 
-        What is closer than its radius already, since the laser errs, it may pass but come no closer to.
+        It keeps `LASER_ERROR` more than its radius from it. What is closer already it may pass, but not
+        come closer to.
         """
         ahead, aside = _seen_from(pose, self._near)
-        reach = np.minimum(self.radius, np.hypot(ahead, aside))
+        reach = np.minimum(self.radius + LASER_ERROR, np.hypot(ahead, aside))
         in_way = (ahead > 0) & (np.abs(aside) < reach)
         front = np.sqrt(reach[in_way] ** 2 - aside[in_way] ** 2)
         return _second(ahead[in_way] - front)

@@ -125,3 +125,14 @@ def test_a_robot_with_5_mm_to_a_wall_leaves_without_grazing_it(building, start, 
         != NO_CELL
     ):
         assert np.subtract(pose[:2], start[:2]) @ np.array(towards) > 0.5, "it gets there, too"
+
+
+@pytest.mark.parametrize(("aside", "counts"), [(0.23, True), (0.25, False)])
+def test_a_post_a_centimetre_beside_the_way_counts(aside, counts):
+    """Rays are a centimetre apart there, and err: such a post was touched."""
+    monitor = ObstacleMonitor(None, 0.22)
+    posts = np.array([[0.4, aside], [0.4, aside + 0.005]])
+    angles = np.arctan2(posts[:, 1], posts[:, 0])
+    monitor.look((0.0, 0.0, 0.0), np.hypot(*posts.T), angles, (0.0, 0.0, 0.0))
+    assert (monitor.way((0.0, 0.0, 0.0)) < 0.4) == counts
+    assert monitor.way((0.0, 0.0, -0.2)) > 0.4, "it may turn away"
