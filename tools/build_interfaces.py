@@ -311,7 +311,7 @@ def build_if_changed(folder: Path, jobs: int, force: bool) -> None:
         say("up to date")
         return
     require_tools(shutil.which, os.environ)
-    say(f"building into {prefix} (the first time about 45 s on one core)")
+    say(f"building into {prefix} (the first time: about 45 s of one core)")
     import numpy as np  # noqa: PLC0415  (slow to import, and not needed when nothing changed)
 
     patched = patch_exports(prefix, python_include, np.get_include())
