@@ -57,8 +57,8 @@ slowed down by this."""
 ON_THE_WAY: Final = 10 * ONE_MACHINE
 """States that a translation may take on its way to a machine of `ONE_MACHINE`."""
 _CLAUSE_SECONDS: Final = 30.0
-_WHOLE_SECONDS: Final = 0.5 * MAX_SECONDS
-"""Of computing, to find out whether one machine is small enough: well below what is then refused."""
+_WHOLE_SECONDS: Final = 0.2 * MAX_SECONDS
+"""Of computing, to find out whether one machine is small enough: a robot stands and waits for it."""
 _LARGEST: Final = 2**31 - 1
 """Numbers of states are sent as int32."""
 
