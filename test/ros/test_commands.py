@@ -3,12 +3,12 @@
 import io
 import json
 import signal
-from types import SimpleNamespace
 
 import pytest
 from harness import System, skm_process
 from rich.console import Console
 from skm.action import ExecuteMission
+from skm.msg import MachineState
 
 from skm_cli.main import main
 from skm_cli.reports.mission import Progress
@@ -266,11 +266,33 @@ def test_a_mission_whose_machine_grows_too_large_is_refused(office, skm):
     assert "grows too large" in json.loads(out)["reason"]
 
 
-def feedback(step, target, state=0, accepted=0):
-    return SimpleNamespace(
-        **{"phase": 1, "RUNNING": 1, "mission_steps": step, "accepted": accepted},
-        **{"words": f"{target}, {step}", "target": target, "state": state},
+def feedback(step, target, state=0, accepted=0, reason=""):
+    phase = MachineState.STOPPED if reason else MachineState.RUNNING
+    words = f"{target}, {step}"
+    return MachineState(
+        **{"phase": phase, "mission_steps": step, "accepted": accepted, "reason": reason},
+        **{"words": words, "target": target, "state": state},
     )
+
+
+def test_a_stop_that_lasts_is_said_to_whoever_waits():
+    """It may be them who have to act: `skm resume`."""
+    reason = "nothing is heard from the robot: `skm resume` goes on"
+    now = [0.0]
+    text = io.StringIO()
+    progress = Progress(Console(file=text, force_terminal=False, width=60), lambda: now[0])
+    progress.show(feedback(3, "coffee"))
+    for now[0] in (1.0, 1.2):  # over sooner than it is worth a line
+        progress.show(feedback(3, "coffee", reason="something stands in the way"))
+    progress.show(feedback(4, "coffee"))
+    for now[0] in (5.0, 6.0, 7.0, 8.0):
+        progress.show(feedback(4, "coffee", reason=reason))
+    progress.show(feedback(4, "coffee"))
+    assert text.getvalue().splitlines() == [
+        "  step 3     coffee, 3",
+        f"  step 4     stopped: {reason}",
+        "  step 4     coffee, 4",
+    ]
 
 
 def test_progress_is_one_line_on_a_terminal_and_a_line_a_leg_elsewhere():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, Final
 
 from rich.console import Console
 from rich.control import Control
@@ -17,6 +19,8 @@ from skm_ros.conversions import OUTCOMES
 
 SHOWN_TRANSITIONS = 20
 CLEAR = (ControlType.ERASE_IN_LINE, 2)
+LASTING: Final = 2.0
+"""Seconds after which a stop gets a line of its own where lines stay: most are over sooner."""
 
 
 class Progress:
@@ -25,10 +29,11 @@ class Progress:
     Once rounds are completed, a line for each of them is enough.
     """
 
-    def __init__(self, out: Console) -> None:
-        self._out = out
+    def __init__(self, out: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out, self._clock = out, clock
         self._rounds = 0
         self._before: tuple[int, str] | None = None
+        self._stopped_at: float | None = None
         self._line = False
 
     def show(self, machine: Any) -> None:  # noqa: ANN401 - skm/MachineState
@@ -39,17 +44,27 @@ class Progress:
                 self.clear()
                 done = said(f"completed at step {machine.mission_steps}")
                 self._out.print(said(f"  round {self._rounds:<5}") + f" {done}")
-        if machine.phase != machine.RUNNING or not machine.target:
+        stopped = machine.phase == machine.STOPPED
+        if machine.phase not in (machine.RUNNING, machine.STOPPED) or not machine.target:
             return
         where = said(f"  step {machine.mission_steps:<5}")
-        text = f"{where} {machine.words or machine.target}"
+        if stopped:  # what it waits for may be the person who reads this
+            text = f"{where} {said(f'stopped: {machine.reason}')}"
+        else:
+            text = f"{where} {machine.words or machine.target}"
+        now = self._clock()
+        self._stopped_at = None if not stopped else self._stopped_at or now
         if self._out.is_terminal:
             self._line = True
             shown = Text(text, no_wrap=True)
             shown.truncate(self._out.width - 1, overflow="ellipsis")
             self._out.print(Control((ControlType.CARRIAGE_RETURN,), CLEAR), shown, sep="", end="")
-        elif not self._rounds and self._before != (now := (machine.state, machine.target)):
-            self._before = now
+            return
+        if self._stopped_at is not None and now - self._stopped_at < LASTING:
+            return
+        said_of = (machine.state, machine.reason if stopped else machine.target)
+        if (stopped or not self._rounds) and self._before != said_of:
+            self._before = said_of
             self._out.print(escape(text), soft_wrap=True)
 
     def clear(self) -> None:
