@@ -37,6 +37,7 @@ def said(capsys, command):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_sentence_of_a_report_stays_english(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")  # a sentence that is longer takes no more lines
     english = said(capsys, command)
     monkeypatch.setenv(VARIABLE, "de")
     german = said(capsys, command)
