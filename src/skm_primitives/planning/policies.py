@@ -269,7 +269,7 @@ class ProductPolicy:
         self.product = self._plans[-1].product
         # Not from any start: refused before the robot moves. From one start only it is refused in
         # `start`.
-        if not self.possible[mission.machine.initial].any():
+        if not self.possible[mission.machine.initial, :, 0].any():  # no visits are counted yet
             clause = blocking_clause(mission, self.product.shown_labels())
             raise UnachievableMissionError(f"the mission cannot be achieved: {clause}")
         self._place = self._counter = 0

@@ -18,6 +18,8 @@ from skm_sim import get_domain
         ("office", "F coffee & G !mail", (), ""),
         ("office", "F(coffee & office)", (), "satisfies 'coffee & office'"),
         ("office", "F G office", (), "keeps 'office' forever"),
+        # People are gone only once the office has been visited: from no start, as visits count from 0.
+        ("office", "F office & G !people_present", (), "satisfies 'office & !people_present'"),
     ],
 )
 def test_what_no_skill_was_learned_for(domain, text, unlearned, blocked):
