@@ -500,8 +500,25 @@ class ProductPolicy:
 
     def _wait(self, node: Node) -> Decision:
         """Return what brings the robot nearest to where an event would help, and keeps it safe."""
-        hope = next((some for some in self._hopes if some.achievable[node]), self._hopes[0])
+        hope = next((some for some in self._hopes if some.achievable[node]), None)
+        if hope is None:
+            return Decision(self._harmless(node), -1, 0.0, Expectation.WAITING)
         return Decision(hope.action(node), -1, math.exp(hope.log_value(node)), Expectation.WAITING)
+
+    def _harmless(self, node: Node) -> int:
+        """Return what to do where nothing helps any more: to stay, unless that fails at once.
+
+        A mission that an event has made impossible is no reason to do what it forbids.
+        """
+        state, place, counter = node
+        product, failure = self.product, self.mission.machine.failure
+
+        def harm(action: int) -> tuple[bool, bool]:
+            arrival = int(self._world.successors[place, action])
+            landed = product.node(int(product.lands(product.reading(state, arrival, counter))))
+            return landed[0] in failure, arrival != place
+
+        return min(range(self._world.successors.shape[1]), key=harm)
 
     def _may_rest(self, plan: ShortestPlan, node: Node) -> bool:
         """Tell whether only the clock brings the mission on here, and no other place is better."""

@@ -13,6 +13,7 @@ from skm_machine import (
     compile_mission,
 )
 from skm_machine.errors import SkmError
+from skm_machine.events import EventScript
 from skm_primitives.evaluation.exact import best_success, evaluate_policy, optimal_steps
 from skm_primitives.execution.episodes import run_episode
 from skm_primitives.few_shot.tabular import FinetuneLearner, FinetuneSettings
@@ -193,3 +194,25 @@ def test_skills_learned_without_places_run_missions(planner):
     assert runs.among(~decorated).summary().violations == 0
     few_shot = FinetuneLearner(spec, skills, FinetuneSettings(task="coffee", planner=planner))
     assert few_shot.current["success"] == pytest.approx(runs.summary().success)
+
+
+@pytest.mark.parametrize("called", range(1, 12))
+def test_a_mission_that_an_event_has_made_impossible_is_no_reason_to_do_what_it_forbids(called):
+    """It drove over the decoration, which was then said to be why the mission had failed."""
+    spec = get_domain("office")
+    text = "F mail & G(call -> F[0,4] office) & G !decoration"
+    mission = compile_mission(text, propositions=spec.propositions, events=("call",))
+    skills = load_primitives(spec)
+    start = spec.make().unwrapped.model.grid.cell_at((2, 2))
+    episode = run_episode(
+        spec.make(),
+        skills,
+        make_policy(mission, skills),
+        max_steps=100,
+        options={"cell": start},
+        events=EventScript(f"call@{called}"),
+    )
+    shown = {label for move in episode.transitions for label in move.labels}
+    assert "decoration" not in shown
+    if episode.status is Status.FAILED:
+        assert episode.steps == called + 4, "when the answer was due"
