@@ -202,7 +202,7 @@ function clock(at) {
   return daytime(at);
 }
 
-const daytime = (at) => new Date(at * 1000).toLocaleTimeString([], { hour12: false });
+function daytime(at) { return new Date(at * 1000).toLocaleTimeString([], { hour12: false }); }
 
 function themes() {
   const kept = localStorage.getItem("skm-theme");
