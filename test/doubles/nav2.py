@@ -581,13 +581,17 @@ class Nav2Double:
         executor = SingleThreadedExecutor(context=context)
         for node in self.nodes:
             executor.add_node(node)
-        thread = threading.Thread(target=_spin, args=(executor,), name="nav2_double", daemon=True)
+        ended = threading.Event()
+        given = executor, ended
+        thread = threading.Thread(target=_spin, args=given, name="nav2_double", daemon=True)
         thread.start()
         try:
             yield self
         finally:
-            executor.shutdown(timeout_sec=5.0)
+            # An executor that is shut down while it waits takes away what it waits for.
+            ended.set()
             thread.join(timeout=5.0)
+            executor.shutdown(timeout_sec=5.0)
             self.destroy()
 
     def destroy(self) -> None:
@@ -619,9 +623,10 @@ class Nav2Double:
             self.navigator.publish()
 
 
-def _spin(executor: SingleThreadedExecutor) -> None:
+def _spin(executor: SingleThreadedExecutor, ended: threading.Event) -> None:
     with contextlib.suppress(ExternalShutdownException):
-        executor.spin()
+        while not ended.is_set():
+            executor.spin_once(timeout_sec=0.1)
 
 
 # --- a process of its own ------------------------------------------------------------------------
