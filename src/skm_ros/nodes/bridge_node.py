@@ -19,8 +19,8 @@ Names of the robot's topics are parameters. A state is a cell of the map and the
 which are entered, and what velocities or goals go out, is decided in `skm_sim.robots`. The robot is
 stopped when no fresh action, no pose or no scan has come, when its pose cannot be right, when it does
 not move as commanded, by service, by a dead-man switch, and in front of what is not on the map. Without
-pose or scan there is no state, and none is shown: the machine ends the mission after `resume_after`
-seconds. Ages are of a steady clock.
+pose or scan nothing is shown, and the mission ends or waits for `skm resume` after `resume_after`
+seconds. While a pose cannot be right, no new state is entered. Ages are of a steady clock.
 """
 
 from __future__ import annotations

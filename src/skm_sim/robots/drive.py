@@ -17,7 +17,6 @@ from skm_sim.arrays import FloatArray
 from skm_sim.maps.building import Building
 from skm_sim.maps.floor import NO_CELL, Floor
 from skm_sim.maps.places import Places
-from skm_sim.robots.legs import SURE
 from skm_sim.robots.localisation import Localisation
 from skm_sim.robots.motion import MotionWatch
 from skm_sim.robots.obstacles import ObstacleMonitor, grown
@@ -32,7 +31,7 @@ from skm_sim.robots.path_follower import (
     remaining,
     turn_towards,
 )
-from skm_sim.robots.pose import REST, Limits, PoseTracker, Velocity
+from skm_sim.robots.pose import POSE_ERROR, REST, Limits, PoseTracker, Velocity
 from skm_sim.robots.walls import Pose, Walls, walls_of
 
 # What every way to drive a robot has in common: its pose, its laser, its limits.
@@ -245,7 +244,7 @@ class RobotDrive:
 class SureLabels:
     """Tells of labels whether they count at a pose: wherever else the robot may be, they hold, too."""
 
-    def __init__(self, building: Building, distance: float = SURE) -> None:
+    def __init__(self, building: Building, distance: float = POSE_ERROR) -> None:
         """`distance` is how far off a pose may be, in metres."""
         self._places, self._has_room = building.places, building.has_room
         self._constraints = frozenset(building.file.constraints)
@@ -438,8 +437,6 @@ class CellWalk:
 
 FACING: Final = 0.05
 """Radians off where its path leads at which a robot looks that way."""
-POSE_ERROR: Final = 0.05
-"""Metres by which a path may end too close to a wall, since the pose errs: nothing to turn away from."""
 PAST: Final = 0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.4, -0.4, 0.5, -0.5, 0.6, -0.6
 """Radians from where its path leads: headings that a robot beside a wall tries, to graze nothing."""
 KNOWN_WIDTH: Final = 0.15
@@ -489,6 +486,7 @@ class Drive(RobotDrive):
     def _room_needed(self, pose: Pose) -> float:
         """Return how far the robot should be able to go straight ahead without grazing anything."""
         left = project(pose[:2], self.walk.path).left
+        # By as much a path may end too close to a wall: that is nothing to turn away from.
         return min(self._config.lookahead_distance, left - POSE_ERROR)
 
     def _is_tight(self, pose: Pose) -> bool:

@@ -24,6 +24,7 @@ from skm_sim.maps.building import Building
 from skm_sim.maps.floor import NO_CELL
 from skm_sim.robots.obstacles import grown
 from skm_sim.robots.path_follower import Point
+from skm_sim.robots.pose import POSE_ERROR
 from skm_sim.robots.walls import Pose, Walls
 
 MARGINS: Final = (0.4, 0.3, 0.2, 0.1, 0.0)
@@ -38,9 +39,6 @@ MOST_DEPTH: Final = 40
 """Cells around the end of a way in which the goal is looked for."""
 CLOSE: Final = 0.1
 """Metres to keep from what is to be avoided where the robot has to come through a place."""
-SURE: Final = 0.05
-"""Metres beyond a border at which a robot is in a place for sure: localisers are out by centimetres, and
-a stack that is stopped at once leaves the robot where it is."""
 NEAR: Final = 1.5
 """Metres around the end of a way in which it may lead on, and from which it may be approached."""
 MOST_GOALS: Final = 120
@@ -305,7 +303,7 @@ class LegPlanner:
     def is_sure(self, points: FloatArray, wanted: int) -> BoolArray:
         """Tell at which points some labels hold, and wherever else the robot may be in truth."""
         right = (self._places.labels_of(points) @ self._bits) == wanted
-        around = (points[right][:, None] + SURE * CIRCLE).reshape(-1, 2)
+        around = (points[right][:, None] + POSE_ERROR * CIRCLE).reshape(-1, 2)
         fits = (self._places.labels_of(around) @ self._bits) == wanted
         fits |= ~self._has_room(around)
         right[right] = fits.reshape(-1, len(CIRCLE)).all(axis=1)

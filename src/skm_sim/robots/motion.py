@@ -24,7 +24,7 @@ LEAST_WAY: Final = 0.05
 LEAST_READINGS: Final = 4
 MOVED: Final = 0.1
 """Metres that are motion and no noise, over the seconds of `PATIENCE`."""
-RADIUS: Final = 0.2
+METRES_PER_RADIAN: Final = 0.2
 """Metres that a radian of turning counts as."""
 SHARE: Final = 0.2
 """A robot that does less than this part of what it is commanded does not obey. Wheels slip: the Car
@@ -67,7 +67,8 @@ class MotionWatch:
         """Return how fast the robot may be commanded: slowly, after it did not move."""
         if not self.failures:
             return limits
-        return replace(limits, speed=min(limits.speed, SLOW), turn=min(limits.turn, SLOW / RADIUS))
+        slow_turn = SLOW / METRES_PER_RADIAN
+        return replace(limits, speed=min(limits.speed, SLOW), turn=min(limits.turn, slow_turn))
 
     def rest(self) -> None:
         """Take note that the robot is not commanded: nothing is expected of it."""
@@ -130,10 +131,10 @@ class MotionWatch:
 
 def _size(command: Velocity) -> float:
     """Return how much motion a velocity asks for, in m/s."""
-    return abs(command.speed) + RADIUS * abs(command.turn)
+    return abs(command.speed) + METRES_PER_RADIAN * abs(command.turn)
 
 
 def _way(start: Pose, end: Pose) -> float:
     """Return how far one pose is from another, turning included."""
     turned = math.remainder(end[2] - start[2], math.tau)
-    return math.dist(start[:2], end[:2]) + RADIUS * abs(turned)
+    return math.dist(start[:2], end[:2]) + METRES_PER_RADIAN * abs(turned)

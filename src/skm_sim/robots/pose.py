@@ -60,6 +60,10 @@ def _clip(value: float, most: float) -> float:
 # is believed at once. Times are of a steady clock, in seconds.
 
 
+POSE_ERROR: Final = 0.05
+"""Metres by which a pose may be out: a robot is in a place for sure so far beyond its border. Localisers
+err by centimetres, and a stack that is stopped at once leaves the robot where it is."""
+
 JUMP: Final = 0.3
 """Metres beyond which a reading is no noise."""
 
